@@ -19,15 +19,25 @@ Pardalos and Xue, Algorithms for a class of isotonic regression problems, Algori
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
 
+ONE_THREAD_SPLITS = 20_000
+"""With fewer splits one thread is faster than two."""
+
 
 def log_levels(
-    parent: NDArray[np.int32], profit: NDArray[np.int64], charge: NDArray[np.float64], limit: float, found: NDArray[np.float32]
+    parent: NDArray[np.int32],
+    profit: NDArray[np.int64],
+    charge: NDArray[np.float64],
+    limit: float,
+    found: NDArray[np.float32],
+    middle: int = 0,
+    pool: ThreadPoolExecutor | None = None,
 ) -> float:
     """Write the logarithms of (1), cut to -limit ... limit, to `found`; return the value of the best closure, up to rounding.
 
@@ -43,22 +53,38 @@ def log_levels(
         > 0. The smaller it is, the fewer blocks have to be compared.
     found
         float32, shape (k,).
+    middle, pool
+        the pool's thread takes the splits before `middle`, where there are many; no tree may be on both sides.
     """
-    return float(_log_levels(parent, profit, charge, math.exp(limit), np.float32(limit), found))
+    k = parent.size
+    work = [np.empty(k, dtype=kind) for kind in (np.float64, np.int32, np.int32, np.int32, np.int8, np.bool_)]
+    arguments = (parent, profit, charge, math.exp(limit), np.float32(limit), found, *work)
+    if pool is None or middle == 0 or k < ONE_THREAD_SPLITS:
+        return float(_log_levels(*arguments, 0, k))
+    first_part = pool.submit(_log_levels, *arguments, 0, middle)
+    value = _log_levels(*arguments, middle, k)
+    return float(first_part.result() + value)
 
 
 @njit(cache=True, nogil=True)
-def _log_levels(parent, profit, owes, most, limit, found):  # type: ignore[no-untyped-def]
-    k = parent.shape[0]
-    has = np.empty(k)
-    joined = np.zeros(k, dtype=np.bool_)
-    top = np.full(k, -1, dtype=np.int32)  # of the heap of the blocks below each block
-    left, right = np.empty(k, dtype=np.int32), np.empty(k, dtype=np.int32)
-    rank, path = np.empty(k, dtype=np.int8), np.empty(128, dtype=np.int32)
-    for h in range(k):
+def _log_levels(  # type: ignore[no-untyped-def]
+    parent, profit, owes, most, limit, found, has, top, left, right, rank, joined, first, last
+):
+    """The splits first, ..., last - 1; `top` is the best one in the heap of the blocks below each block."""
+    path = np.empty(128, dtype=np.int32)
+    for h in range(first, last):
         has[h] = max(profit[h], 0)
         owes[h] -= min(profit[h], 0)
-    for h in range(k - 1, -1, -1):
+        top[h] = -1
+        joined[h] = False
+    for h in range(last - 1, first - 1, -1):
+        p = parent[h]
+        if owes[h] == 0.0 and has[h] > 0.0 and p >= 0:
+            # What costs nothing joins whatever is above it, and hands on the blocks below it.
+            has[p] += has[h]
+            joined[h] = True
+            top[p] = _meld(top[p], top[h], has, owes, left, right, rank, path)
+            continue
         # Beyond the limit it does not matter who joins. A split that has and owes nothing joins the best block below it.
         while top[h] >= 0 and has[h] <= most * owes[h]:
             b = top[h]
@@ -70,12 +96,12 @@ def _log_levels(parent, profit, owes, most, limit, found):  # type: ignore[no-un
             top[h] = _meld(
                 _meld(left[b], right[b], has, owes, left, right, rank, path), top[b], has, owes, left, right, rank, path
             )
-        if parent[h] >= 0 and has[h] * most > owes[h]:
+        if p >= 0 and has[h] * most > owes[h]:
             left[h] = right[h] = -1
             rank[h] = 1
-            top[parent[h]] = _meld(top[parent[h]], h, has, owes, left, right, rank, path)
+            top[p] = _meld(top[p], h, has, owes, left, right, rank, path)
     value = 0.0
-    for h in range(k):
+    for h in range(first, last):
         if joined[h]:
             found[h] = found[parent[h]]
             continue

@@ -55,9 +55,14 @@ class Piece:
     part: PathPart
     dual: NDArray[np.int64]
 
+    @property
+    def nodes(self) -> NDArray[np.int32]:
+        """The splits."""
+        return self.part.nodes
+
 
 class PathDecomposition:
-    """Pieces of a path, outermost first.
+    """Divides parts of a path into pieces.
 
     Parameters
     ----------
@@ -71,18 +76,24 @@ class PathDecomposition:
 
     def __init__(self, parts: Parts, ties: Ties, *, guess: bool, warm: bool, advance: Callable[[int], None]) -> None:
         self.parts, self.ties, self.guess, self.warm, self.advance = parts, ties, guess, warm, advance
-        self.pieces: list[Piece] = []
         self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
         self._lock = threading.Lock()
 
-    def solve(self, part: PathPart) -> None:
-        """All pieces of a part, as a list that obeys (1) of `windows`."""
-        self.pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
+    def solve(self, part: PathPart, inner: NDArray[np.bool_]) -> list[Piece]:
+        """All pieces of a part, outermost first, as a list that obeys (1) of `windows`.
+
+        Parameters
+        ----------
+        inner
+            bool, shape (n,): the optimum inside the part, which has paid what it needs.
+        """
+        pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
         for attempt in range(MOST_REPAIRS + 1):
-            wrong = contradictions([p.ratio for p in self.pieces])
+            wrong = contradictions([p.ratio for p in pieces])
             if not wrong:
-                return
-            self._repair(wrong if attempt < MOST_REPAIRS else [(0, len(self.pieces) - 1)])
+                break
+            self._repair(pieces, wrong if attempt < MOST_REPAIRS else [(0, len(pieces) - 1)], inner)
+        return pieces
 
     def _pieces(self, part: PathPart, *, guess: bool) -> list[Piece]:
         """Pieces of one part, outermost first; they obey (1) of `windows` where nothing was guessed."""
@@ -90,7 +101,7 @@ class PathDecomposition:
         return divide((part, guess), self._step, threads=threads, done=self._found)
 
     def _found(self, pieces: list[Piece]) -> None:
-        self.advance(sum(p.part.nodes.size for p in pieces))
+        self.advance(sum(p.nodes.size for p in pieces))
 
     def _step(self, item: tuple[PathPart, bool]) -> tuple[list[Piece], list[tuple[PathPart, bool]]]:
         """Divide a large part once, into outer and inner part, and a small one until only pieces are left."""
@@ -140,18 +151,19 @@ class PathDecomposition:
         worth = int(instance.profit[keep].sum()) - int(instance.price[part.used(keep)].sum())
         return keep if worth > 0 else None, flow
 
-    def _repair(self, wrong: list[tuple[int, int]]) -> None:
+    def _repair(self, pieces: list[Piece], wrong: list[tuple[int, int]], inner: NDArray[np.bool_]) -> None:
         """Join the pieces of each range and cut them again, without guesses."""
-        problem, pieces = self.parts.problem, self.pieces
+        problem = self.parts.problem
         place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
         for k, piece in enumerate(pieces):
-            place[piece.part.nodes] = k
+            place[piece.nodes] = k
+        paid = problem.usage.paid_by(inner)
         payer = problem.usage.highest_user(np.flatnonzero(place >= 0).astype(np.int32), place)
         self._count(repairs=1)
         for first, last in reversed(wrong):
-            nodes = np.concatenate([p.part.nodes for p in pieces[first : last + 1]])
+            nodes = np.concatenate([p.nodes for p in pieces[first : last + 1]])
             self._count(splits_repaired=nodes.size)
-            pieces[first : last + 1] = self._pieces(self.parts.reassembled(nodes, payer > last), guess=False)
+            pieces[first : last + 1] = self._pieces(self.parts.reassembled(nodes, paid | (payer > last)), guess=False)
 
     def _count(self, **more: int) -> None:
         with self._lock:

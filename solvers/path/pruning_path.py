@@ -10,7 +10,8 @@ leaves there. Otherwise the closure cuts D into an inner and an outer part, whic
 Started from the optimum at lambda = 0 and the best closure that is free of charge, G and P are positive for
 "smallest" ties, P for "largest", whatever the signs of single gains.
 
-Large parts are cut in two by a guess instead of a minimum cut. Every piece is proven by a cut of its own, and the pieces are the
+Parts of more than `LARGEST_NETWORK` usage arcs are cut in two by price sharing, which needs no network. Other large parts are
+cut by a guess instead of a minimum cut. Every piece is proven by a cut of its own, and the pieces are the
 path if and only if their breakpoints come in order. Where they do not, a guess was wrong, and the pieces there are cut again.
 
 Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Severance (1976) for (1). The guesses are ours.
@@ -27,14 +28,16 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import checked
-from formulations.errors import InterruptedSolveError
+from formulations.errors import InterruptedSolveError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.timed_steps import timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
-from solvers.path.decomposition import PathDecomposition
+from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.evidence import path_certificate
+from solvers.path.large_parts import LARGEST_NETWORK, small_parts
 from solvers.path.parts import Parts
+from solvers.path.windows import contradictions
 from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
@@ -89,6 +92,7 @@ def divide_and_conquer(
     merge: bool = True,
     guess: bool = True,
     warm: bool = True,
+    largest: int = LARGEST_NETWORK,
 ) -> PruningPath:
     """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
 
@@ -100,33 +104,35 @@ def divide_and_conquer(
         cut large parts in two by guesses, which are verified; False: by minimum cuts.
     warm
         start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
+    largest
+        usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones.
     """
     started = time.perf_counter()
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
-    part = parts.between(outer, inner)
+    pieces: list[Piece] = []
+    leaving: list[tuple[Fraction | None, NDArray[np.int32]]] = []
     try:
-        with Progress("path", part.nodes.size, shown=progress) as bar:
+        with Progress("path", int((outer & ~inner).sum()), shown=progress) as bar:
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            work.solve(part)
+            for part, inside in small_parts(problem, outer, inner, ties, largest):
+                found = work.solve(part, inside)
+                leaving += [(piece.ratio, piece.nodes) for piece in found]
+                pieces += found if certificate else []
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
-    return _assembled(work, inner, started, certificate=certificate)
-
-
-def _assembled(work: PathDecomposition, inner: NDArray[np.bool_], started: float, *, certificate: bool) -> PruningPath:
-    """Breakpoints in ascending order, and each split's index among them."""
-    problem, pieces = work.parts.problem, work.pieces
-    ratios = sorted({Fraction(0), *(p.ratio for p in pieces if p.ratio is not None)})
+    if contradictions([ratio for ratio, _ in leaving]):
+        raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
+    ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving if ratio is not None)})
     index = {r: k for k, r in enumerate(ratios)}
-    level = np.full(problem.ensemble.n_nodes, 0 if work.ties == "smallest" else NEVER, dtype=np.int32)
-    for piece in pieces:
-        if piece.ratio is not None:
-            level[piece.part.nodes] = index[piece.ratio]
+    level = np.full(problem.ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
+    for ratio, nodes in leaving:
+        if ratio is not None:
+            level[nodes] = index[ratio]
     level[inner] = len(ratios)
-    proof = path_certificate(work.parts, pieces, ratios) if certificate else None
+    proof = path_certificate(parts, pieces, ratios) if certificate else None
     unit = problem.integers.lam_unit
     stats = {"seconds": time.perf_counter() - started, **work.stats}
-    return PruningPath(problem, level, tuple(r * unit for r in ratios), work.ties, proof, stats)
+    return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats)

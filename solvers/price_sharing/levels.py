@@ -1,6 +1,6 @@
 """The best of some level sets of the splits, with exact values.
 
-    kept = { h : log level_h >= theta }        theta in `THRESHOLDS`, largest first                                       (1)
+    kept = { h : log level_h >= theta }        theta in `THRESHOLDS`                                                      (1)
 
 for the levels of `solvers.closures.tree_levels` at the present charges. They never rise on the way down a tree, so each level
 set is a pruning. At the right charges theta = 0 gives the best one. Before that, many splits that leave at the same lambda have
@@ -19,7 +19,8 @@ from formulations.compiled import njit
 from solvers.closures.level_sets import lower_to_parents
 from solvers.price_sharing.remaining import Remaining
 
-THRESHOLDS = (0.03, 0.003, 0.0, -0.003, -0.03)
+THRESHOLDS = np.array([*(-0.03 / 10 ** (k / 2) for k in range(10)), 0.0, *(0.03 / 10 ** (k / 2) for k in range(9, -1, -1))])
+"""From -0.03 to 0.03, two for each power of ten down to 1e-6: beside a breakpoint levels differ from 0 by as little as lambda."""
 
 
 PaidAt = Callable[[NDArray[np.int32], int], Sequence[int]]
@@ -32,20 +33,18 @@ def best_level(remaining: Remaining, log_level: NDArray[np.float32], paid: PaidA
     Parameters
     ----------
     log_level
-        float32, shape (k,).
+        float32, shape (k,): of one round, or their mean over the last ones.
     paid
         the function that sums the purchases' prices; default: `paid_at` of `remaining`, which then has all rows.
     """
-    top = len(THRESHOLDS)
-    level = np.zeros(log_level.size, dtype=np.int32)  # 0: the split is in no level set; top: in all
-    for theta in THRESHOLDS:
-        level[log_level >= theta] += 1
+    top = THRESHOLDS.size
+    # 0: the split is in no level set; top: in all
+    level = np.searchsorted(THRESHOLDS, log_level, side="right").astype(np.int32)
     lower_to_parents(remaining.parent, level)
-    profit = remaining.profit
-    earned = [int(profit[level == k].sum()) for k in range(top + 1)]
-    del profit
+    earned = np.zeros(top + 1, dtype=np.int64)
+    np.add.at(earned, level, remaining.profit)
     bill = paid_at(remaining, level, top) if paid is None else paid(level, top)
-    values = [sum(earned[k:]) - sum(bill[k:]) for k in range(1, top + 1)]
+    values = [int(earned[k:].sum()) - sum(bill[k:]) for k in range(1, top + 1)]
     best = max(values, default=0)
     if best <= 0:
         return np.zeros(log_level.size, dtype=bool), 0

@@ -6,7 +6,7 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
     nodes    105 n                      the trees, their errors and integers                                              (1)
     blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
-    run      45 n + 3 M N               scores, slices and levels of the splits; which purchases are paid
+    run      51 n + 3 M N               profits, scores, slices and levels of the splits; which purchases are paid
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
 The bytes for each node are measured. Usage arcs are not stored, except those of the core that is cut in the end, and their number
@@ -84,7 +84,7 @@ def memory_needed(
         routing=24 * rows + (0 if on_disk else 4 * rows * trees),
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
-        run=45 * nodes + (0 if on_disk else 3 * items * rows),
+        run=51 * nodes + (0 if on_disk else 3 * items * rows),
         path=(25 * nodes + 400_000) * points,
     )
 

@@ -44,6 +44,9 @@ STATE_FIGURES = (
 )
 """The fields of a run's state that are single numbers."""
 
+STATE_ARRAYS = ("score", "stepped", "mean_log_level", "score_at_lowest")
+"""The fields with a float32 for each open split."""
+
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -129,7 +132,7 @@ class PointFiles:
         figures = {name: getattr(state, name) for name in STATE_FIGURES}
         figures |= {"point_key": point_key, "stages": [stage.iteration for stage in state.stages]}
         arrays = {"instance": self.instance, "figures": json.dumps(figures), "best_kept": state.best_kept}
-        arrays |= {"score": state.score, "stepped": state.stepped, "score_at_lowest": state.score_at_lowest}
+        arrays |= {name: getattr(state, name) for name in STATE_ARRAYS}
         write_atomically(self.state_file, arrays | _stage_arrays(state.stages))
 
     def save(self, point: PathPoint, rate: Fraction, limits: Limits) -> None:
@@ -271,9 +274,7 @@ def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
     rounds = {name: whole_number(figures[name], name, MOST_ROUNDS) for name in STATE_FIGURES[3:]}
     return RunState(
         stages=_stages(arrays, figures["stages"], n),
-        score=stored_array(arrays["score"], "score", "f", size),
-        stepped=stored_array(arrays["stepped"], "stepped", "f", size),
-        score_at_lowest=stored_array(arrays["score_at_lowest"], "score_at_lowest", "f", size),
+        **{name: stored_array(arrays[name], name, "f", size) for name in STATE_ARRAYS},
         best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
         lowest_bound=_number(figures, "lowest_bound", finite=False),
         bound=figures["bound"],

@@ -14,6 +14,7 @@ in the integers of `solvers.closures.integer_objective`, plus `base`: what the f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,16 @@ class Remaining:
     paid: NDArray[np.bool_] | None
     base: int
 
-    @property
+    @cached_property
     def profit(self) -> NDArray[np.int64]:
-        """int64, shape (k,): made when asked for, so that it need not be held."""
+        """int64, shape (k,); not to be changed."""
         return self.objective.profits(self.nodes)
+
+    @cached_property
+    def middle(self) -> int:
+        """A place that divides the open splits into two parts of about equal size, with each tree in one of them."""
+        tree = self.objective.usage.ensemble.tree_of[self.nodes]
+        return int(np.searchsorted(tree, tree[tree.size // 2])) if tree.size else 0
 
     @property
     def blocked_usage(self) -> tuple[Any, ...]:

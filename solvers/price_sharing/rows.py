@@ -7,6 +7,7 @@ A `Run` holds scores, trees and decisions. Everything that needs a pass over row
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -57,6 +58,11 @@ class Rows(Protocol):
     @property
     def cut_bytes(self) -> int:
         """Bytes of this process that `solve_core` takes, about."""
+        ...
+
+    @property
+    def pool(self) -> ThreadPoolExecutor | None:
+        """One thread for half of a pass over trees."""
         ...
 
     def fingerprint(self) -> str:

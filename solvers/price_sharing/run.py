@@ -30,6 +30,9 @@ from solvers.price_sharing.trees import forced
 
 LOG = logging.getLogger(__name__)
 
+NEWEST = 0.2
+"""What the last round's levels count in the mean over rounds; each earlier round counts 0.8 times the next one."""
+
 LEAST_SHARE_FIXED = 0.05
 """A check fixes splits only if it can fix at least this share of the open ones: each time adds a stage to the proof."""
 
@@ -61,7 +64,7 @@ class RunState:
     ----------
     stages
         the splits that were fixed, in order.
-    score, stepped, score_at_lowest
+    score, stepped, mean_log_level, score_at_lowest
         float32, one for each open split.
     best_kept
         bool, shape (n,).
@@ -72,6 +75,7 @@ class RunState:
     stages: tuple[FixingStage, ...]
     score: NDArray[np.float32]
     stepped: NDArray[np.float32]
+    mean_log_level: NDArray[np.float32]
     score_at_lowest: NDArray[np.float32]
     best_kept: NDArray[np.bool_]
     lowest_bound: float
@@ -108,8 +112,9 @@ class Run:
         no closure is worth more; proven.
     score, stepped : float32, shape (k,)
         y and s of (2) and (3), for the open splits.
-    log_level : float32, shape (k,)
-        the logarithms of the levels of the last round, which (2) and `best_level` go by.
+    log_level, mean_log_level : float32, shape (k,)
+        the logarithms of the levels of the last round, which (2) goes by, and their mean over the last rounds, the newest one
+        counting `NEWEST`. `best_level` tries both, since single rounds swing.
     lowest_bound, score_at_lowest
         the lowest bound (1) since splits were last fixed, up to rounding, and the scores that it was found at.
     fixed_in, fixed_out : bool, shape (n,)
@@ -145,6 +150,7 @@ class Run:
             self.score[:] = start.score[nodes]
         self.stepped, self.score_at_lowest = self.score.copy(), self.score.copy()
         self.log_level = np.zeros(nodes.size, dtype=np.float32)
+        self.mean_log_level = self.log_level.copy()
 
     @property
     def objective(self) -> IntegerObjective:
@@ -178,8 +184,16 @@ class Run:
         limit = step_limit(self.iteration)
         remaining, log_level = self.remaining, self.log_level
         bound = log_levels(
-            remaining.parent, remaining.profit, self.rows.charges(self.score), max(limit, 2 * THRESHOLDS[0]), log_level
+            remaining.parent,
+            remaining.profit,
+            self.rows.charges(self.score),
+            max(limit, 2 * THRESHOLDS[-1]),
+            log_level,
+            remaining.middle,
+            self.rows.pool,
         )
+        self.mean_log_level *= np.float32(1 - NEWEST)
+        self.mean_log_level += np.float32(NEWEST) * log_level
         if bound < self.lowest_bound:
             self.lowest_bound = bound
             self.score_at_lowest[:] = self.score
@@ -192,7 +206,8 @@ class Run:
     def check(self) -> None:
         """Try the level sets of the last round, prove the bound in integers, and fix the splits that it decides."""
         self.checks += 1
-        self._take_if_better(*best_level(self.remaining, self.log_level, self.rows.level_bills))
+        for log_level in (self.log_level, self.mean_log_level):
+            self._take_if_better(*best_level(self.remaining, log_level, self.rows.level_bills))
         ends = forced(self.remaining, self.rows.integer_charges(self.score_at_lowest))
         bound = self.rows.base + ends.best
         self.bound = min(self.bound, bound)
@@ -224,8 +239,9 @@ class Run:
         """Decide some open splits; the others keep their scores. Bool, shape (k,)."""
         nodes, stays = self.remaining.nodes, ~(kept | out)
         self._decide(FixingStage(nodes, self.score_at_lowest, nodes[kept], nodes[out], self.iteration), kept, out)
-        self.score, self.stepped, self.log_level, self.score_at_lowest = (
-            of_splits[stays] for of_splits in (self.score, self.stepped, self.log_level, self.score_at_lowest)
+        self.score, self.stepped, self.log_level, self.mean_log_level, self.score_at_lowest = (
+            of_splits[stays]
+            for of_splits in (self.score, self.stepped, self.log_level, self.mean_log_level, self.score_at_lowest)
         )
 
     def _decide(self, stage: FixingStage, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
@@ -239,8 +255,8 @@ class Run:
     def state(self) -> RunState:
         """Everything that the rest of the run depends on, besides the arguments that it was made with."""
         return RunState(
-            tuple(self.stages), self.score, self.stepped, self.score_at_lowest, self.best_kept, self.lowest_bound,
-            self.bound, self.best_value, self.iteration, self.rounds_made, self.rounds_without_progress,
+            tuple(self.stages), self.score, self.stepped, self.mean_log_level, self.score_at_lowest, self.best_kept,
+            self.lowest_bound, self.bound, self.best_value, self.iteration, self.rounds_made, self.rounds_without_progress,
         )  # fmt: skip
 
     def go_on(self, state: RunState) -> None:
@@ -266,7 +282,8 @@ class Run:
             raise BrokenFileError("checkpoint: its best value is not its best pruning's; delete the state of the point at work")
         # Copies, because rounds change them in place.
         self.score, self.stepped = state.score.copy(), state.stepped.copy()
-        self.score_at_lowest, self.log_level = state.score_at_lowest.copy(), np.zeros_like(state.score)
+        self.mean_log_level, self.log_level = state.mean_log_level.copy(), np.zeros_like(state.score)
+        self.score_at_lowest = state.score_at_lowest.copy()
         self.best_kept, self.best_value = state.best_kept, state.best_value
         self.lowest_bound, self.bound = state.lowest_bound, state.bound
         self.iteration, self.rounds_made = state.iteration, state.rounds_made

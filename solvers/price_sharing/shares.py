@@ -69,11 +69,13 @@ class Sharing:
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most the c_u of some feasible shares, whatever floating point did to `charges`.
 
-        Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products: the relative error
-        is below (N + T + 64) 2^-53. The charges are lowered by twice that, and a lower charge is always feasible.
+        Z_j and the sums over slices are sums of at most T, or N, positive numbers, and a handful of products. Z_j of an item that
+        is paid once for all rows has at most as many terms as there are splits, S. So the relative error is below
+        (N + T + S + 64) 2^-53. The charges are lowered by twice that, and a lower charge is always feasible.
         """
         usage = self.remaining.objective.usage
-        margin = (usage.n_rows + usage.ensemble.n_splits.bit_length() + usage.ensemble.n_trees + 64) * 2.0**-52
+        users = usage.ensemble.n_splits if usage.costs.paid_once.any() else 0
+        margin = (usage.n_rows + usage.ensemble.n_trees + users + 64) * 2.0**-52
         charge = self.charges(score)
         charge *= 1.0 - margin
         return np.floor(charge, out=charge).astype(np.int64)
@@ -88,7 +90,7 @@ class Sharing:
         )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _share(  # type: ignore[no-untyped-def]
     item,
     split,
@@ -114,8 +116,11 @@ def _share(  # type: ignore[no-untyped-def]
 ):
     """Price / Z of every purchase of an item, then its sum over each slice; 0 if it is paid or its users' weights are 0."""
     n_rows = order.shape[1]
+    places = order.reshape(order.size)
     rate = np.empty(min(size, n_rows))
-    omega = np.empty(rate.shape[0], dtype=np.int64)
+    omega = np.empty(rate.shape[0])
+    user = np.empty(last - first, dtype=np.int32)
+    begins, ends = np.empty(last - first, dtype=np.int64), np.empty(last - first, dtype=np.int64)
     for b in range(block, last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
         for i in range(block_rows.shape[0]):
@@ -123,103 +128,98 @@ def _share(  # type: ignore[no-untyped-def]
         begin = first
         while begin < last:
             m = item[begin]
-            end = begin + 1
+            end = begin
+            count = arcs = 0
             while end < last and item[end] == m:
+                h = nodes[split[end]]
+                here = stop[b, h] - start[b, h]
+                if here > 0:
+                    user[count] = split[end]
+                    begins[count] = tree_of[h] * n_rows + b * size + start[b, h]
+                    ends[count] = begins[count] + here
+                    arcs += here
+                    count += 1
                 end += 1
-            if not once[m]:
-                _share_item(
-                    m, b, rate[: block_rows.shape[0]], split[begin:end], nodes, tree_of, start, stop, order, block_rows, size,
+            if once[m]:
+                if b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
+                    _share_once(split[begin:end], once_price[m], weight, charge)
+            elif arcs * ROWS_PER_ARC < block_rows.shape[0]:
+                _share_few(
+                    m, places, user[:count], begins, ends, rate, block_rows, n_rows, paid, item_price, omega, grid, weight, charge
+                )
+            else:
+                _share_all(
+                    m, places, user[:count], begins, ends, rate[: block_rows.shape[0]], block_rows, n_rows,
                     paid, item_price, omega, grid, weight, charge,
                 )  # fmt: skip
-            elif b == 0:
-                total = 0.0
-                for k in range(begin, end):
-                    total += weight[split[k]]
-                if total > 0.0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
-                    for k in range(begin, end):
-                        charge[split[k]] += once_price[m] / total
             begin = end
 
 
 @njit(cache=True, nogil=True)
-def _share_item(  # type: ignore[no-untyped-def]
-    m, b, rate, users, nodes, tree_of, start, stop, order, block_rows, size, paid, item_price, omega, grid, weight, charge
-):
-    """One item in one block: row by row where it has many arcs there, else only the rows that they meet."""
-    first = b * size
-    arcs = 0
-    for u in users:
-        arcs += stop[b, nodes[u]] - start[b, nodes[u]]
-    if arcs == 0:
-        return
-    few = arcs * ROWS_PER_ARC < rate.shape[0]
-    if few:
-        for u in users:
-            h = nodes[u]
-            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
-                rate[i] = 0.0
-    else:
-        rate[:] = 0.0
-    for u in users:
-        h = nodes[u]
-        if start[b, h] < stop[b, h]:
-            w = weight[u]
-            for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
-                rate[i] += w
-    if few:
-        for u in users:
-            h = nodes[u]
-            places = order[tree_of[h], first + start[b, h] : first + stop[b, h]]
-            charge[u] += _few(rate, places, m, block_rows, order.shape[1], paid, item_price, omega, grid)
-        return
-    _divide(rate, m, block_rows, order.shape[1], paid, item_price, omega, grid)
-    for u in users:
-        h = nodes[u]
-        if start[b, h] < stop[b, h]:
-            charge[u] += _sum(rate, order[tree_of[h], first + start[b, h] : first + stop[b, h]])
-
-
-@njit(cache=True, nogil=True)
-def _few(z, places, m, block_rows, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
-    """Sum of price / Z over the rows in some places."""
+def _share_once(users, price, weight, charge):  # type: ignore[no-untyped-def]
+    """What is paid once for all rows."""
     total = 0.0
-    for i in places:
-        j = m * n_rows + block_rows[i]
-        if z[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
-            total += (item_price[m] * omega[i] if grid.shape[0] == 0 else grid[j]) / z[i]
-    return total
+    for u in users:
+        total += weight[u]
+    if total > 0.0:
+        for u in users:
+            charge[u] += price / total
 
 
-@njit(cache=True, nogil=True)
-def _divide(rate, m, block_rows, n_rows, paid, item_price, omega, grid):  # type: ignore[no-untyped-def]
-    """Turn the Z of item m into price / Z; `block_rows`: the rows of the block, `omega`: their weights."""
+@njit(cache=True, nogil=True, error_model="numpy")
+def _share_all(  # type: ignore[no-untyped-def]
+    m, places, users, begins, ends, rate, block_rows, n_rows, paid, item_price, omega, grid, weight, charge
+):
+    """An item in one block, row by row."""
+    rate[:] = 0.0
+    for k in range(users.shape[0]):
+        w = weight[users[k]]
+        for p in range(begins[k], ends[k]):
+            rate[places[p]] += w
     j = m * n_rows
     if grid.shape[0] == 0:
+        price = float(item_price[m])
         for i in range(rate.shape[0]):
-            price = item_price[m] * omega[i]
-            if rate[i] > 0.0:
-                rate[i] = price / rate[i]
+            rate[i] = price * omega[i] / rate[i] if rate[i] > 0.0 else 0.0
     else:
         for i in range(rate.shape[0]):
-            if rate[i] > 0.0:
-                rate[i] = grid[j + block_rows[i]] / rate[i]
+            rate[i] = grid[j + block_rows[i]] / rate[i] if rate[i] > 0.0 else 0.0
     if paid.shape[0] > 0:
         for i in range(rate.shape[0]):
             if paid[j + block_rows[i]]:
                 rate[i] = 0.0
+    for k in range(users.shape[0]):
+        # four sums, so that no addition waits for the one before
+        a = b = c = d = 0.0
+        p = begins[k]
+        while p + 4 <= ends[k]:
+            a += rate[places[p]]
+            b += rate[places[p + 1]]
+            c += rate[places[p + 2]]
+            d += rate[places[p + 3]]
+            p += 4
+        for q in range(p, ends[k]):
+            a += rate[places[q]]
+        charge[users[k]] += (a + b) + (c + d)
 
 
-@njit(cache=True, nogil=True)
-def _sum(rate, rows):  # type: ignore[no-untyped-def]
-    """Sum over some rows, in four parts so that no addition waits for the one before."""
-    a = b = c = d = 0.0
-    p = 0
-    while p + 4 <= rows.shape[0]:
-        a += rate[rows[p]]
-        b += rate[rows[p + 1]]
-        c += rate[rows[p + 2]]
-        d += rate[rows[p + 3]]
-        p += 4
-    for q in range(p, rows.shape[0]):
-        a += rate[rows[q]]
-    return (a + b) + (c + d)
+@njit(cache=True, nogil=True, error_model="numpy")
+def _share_few(  # type: ignore[no-untyped-def]
+    m, places, users, begins, ends, rate, block_rows, n_rows, paid, item_price, omega, grid, weight, charge
+):
+    """An item with few arcs in one block: only the rows that they meet."""
+    for k in range(users.shape[0]):
+        for p in range(begins[k], ends[k]):
+            rate[places[p]] = 0.0
+    for k in range(users.shape[0]):
+        w = weight[users[k]]
+        for p in range(begins[k], ends[k]):
+            rate[places[p]] += w
+    for k in range(users.shape[0]):
+        total = 0.0
+        for p in range(begins[k], ends[k]):
+            i = places[p]
+            j = m * n_rows + block_rows[i]
+            if rate[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
+                total += (item_price[m] * omega[i] if grid.shape[0] == 0 else grid[j]) / rate[i]
+        charge[users[k]] += total

@@ -56,7 +56,7 @@ class ShardedRows:
 
     def __init__(self, problem: ShardedProblem, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
         self.problem, self.shards, self.objective = problem, problem.shards, objective
-        self.driver = LocalRows(objective, pool)
+        self.driver, self.pool = LocalRows(objective, pool), pool
         self.margin = math.ceil(2 * objective.slack / float(objective.unit))
 
     @property

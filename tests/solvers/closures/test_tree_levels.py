@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
+from solvers.closures import tree_levels
 from solvers.closures.tree_levels import log_levels
 from solvers.closures.tree_pass import choose
 from tests.loops import looped
@@ -98,3 +100,23 @@ def test_a_limit_cuts_levels_and_changes_nothing_else(seed: int) -> None:
         assert log_levels(parent, profit, charge.copy(), limit, limited) == pytest.approx(value)
         some = (profit != 0) | (charge != 0)
         np.testing.assert_allclose(limited[some], np.clip(free, -limit, limit)[some], atol=1e-5)
+
+
+def test_two_threads_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A forest divided in two: the same levels to the last bit, and the same value up to the order of its sum."""
+    monkeypatch.setattr(tree_levels, "ONE_THREAD_SPLITS", 1)
+    (before, *first), (after, *second) = random_forest(0, 150), random_forest(1, 250)
+    parent = np.concatenate([before, np.where(after < 0, after, after + 150).astype(np.int32)])
+    profit, charge = (np.concatenate(both) for both in zip(first, second, strict=True))
+    alone, together = np.empty(400, dtype=np.float32), np.empty(400, dtype=np.float32)
+    value = log_levels(parent, profit, charge.copy(), 0.5, alone)
+    with ThreadPoolExecutor(1) as pool:
+        assert log_levels(parent, profit, charge.copy(), 0.5, together, 150, pool) == pytest.approx(value)
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_what_costs_nothing_hands_on_what_is_below_it() -> None:
+    """A top with 1 of 4, below it 3 of 0, below that 9 of 1: 3 of 0 joins the top, then 9 of 1 does: 13 of 5 in all."""
+    found, value = levels([TOP, 0, 1], [1, 3, 9], [4, 0, 1])
+    assert found == pytest.approx([13 / 5] * 3)
+    assert value == pytest.approx(8)

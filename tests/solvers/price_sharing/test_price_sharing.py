@@ -233,14 +233,14 @@ def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
     rng = np.random.default_rng(seed)
     objective = integer_objective(problem, Fraction(1, 90)).refined()
     left = all_open(objective, problem.ensemble.is_split)
-    log_level = rng.choice([-0.5, -0.02, -0.001, 0.0, 0.002, 0.01, 0.1], left.nodes.size).astype(np.float32)
+    log_level = rng.choice([-0.5, -0.02, -1e-4, -2e-6, 0.0, 2e-5, 0.002, 0.1], left.nodes.size).astype(np.float32)
     keep, value = best_level(left, log_level)
     falling = log_level.copy()
     for h in range(falling.size):
         if left.parent[h] >= 0:
             falling[h] = min(falling[h], falling[left.parent[h]])
     found = {0: np.zeros(left.nodes.size, dtype=bool)}
-    for theta in (-0.03, -0.003, 0.0, 0.003, 0.03):
+    for theta in (-0.03, -0.001, -1e-5, 0.0, 1e-5, 0.001, 0.03):
         kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
         kept[left.nodes[falling >= theta]] = True
         pruning = pm.Pruning(problem, kept)
