@@ -3,7 +3,7 @@
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
     python -m benchmarks.scale --data hepmass --path 20     also a path of 20 lambdas
-    ... --path 20 --edges 1                                 also lambdas beside the longest edge of the hull, each from nothing
+    python -m benchmarks.scale --data hepmass --edges 1     also the whole exact path, and lambdas beside its longest edge
     python -m benchmarks.scale --train 3500000              forest grown on as many rows as CEGB17's on HEPMASS; not measured
     ... --out FOLDER                                        saves the forest and the path's points; a stopped run continues
 
@@ -20,10 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +32,13 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
-from benchmarks.hard_lambdas import BESIDE
+from benchmarks.hard_lambdas import hard_lambdas
 from prunemodels.comparison.machine import machine
 from prunemodels.comparison.memory import high_water
 from solvers.price_sharing import PathPoint, final_scores, price_sharing, price_sharing_path
 from solvers.price_sharing.memory import memory_needed
 
 GAP = 1e-4
-
-EDGE_GAP = 1e-6
-"""Two prunings are the ends of an edge if, where both are worth the same, a run to this gap finds nothing better."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +109,9 @@ def measure(name: str, shape: Shape, out: Path, n_path: int, n_edges: int = 0) -
     _one(problem, _short(shape.one * unit), report)
     if n_path:
         lams = [_short(float(lam) * unit) for lam in np.geomspace(*shape.ends, n_path)]
-        points = _path(problem, lams, unit, out / f"path-{stem}-{shape.n_cost}-{n_path}", report)
-        _beside_edges(problem, points, n_edges, report)
+        _path(problem, lams, unit, out / f"path-{stem}-{shape.n_cost}-{n_path}", report)
+    if n_edges:
+        _whole(problem, n_edges, report)
     report.add(peak_memory_mb=round((high_water() or 0) / 1e6))
     return report.figures
 
@@ -142,7 +138,7 @@ def _one(problem: pm.PruningProblem, lam: float, report: Report) -> None:
     )
 
 
-def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Path, report: Report) -> tuple[PathPoint, ...]:
+def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Path, report: Report) -> None:
     """Exact optima for some lambdas, each reported as it is done."""
     full = pm.Pruning.unpruned(problem).cost
 
@@ -169,56 +165,33 @@ def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Pa
         points=len(points),
         largest_gap_of_the_path=max(p.solution.relative_gap for p in points),
     )
-    return points
 
 
-def _beside_edges(problem: pm.PruningProblem, points: Sequence[PathPoint], n_edges: int, report: Report) -> None:
-    """The exact optimum beside each of the longest edges between the points, each from nothing."""
-    if not n_edges:
-        return
+def _whole(problem: pm.PruningProblem, n_edges: int, report: Report) -> None:
+    """The exact path; then the optimum beside each of its longest edges, each from nothing."""
     started = time.perf_counter()
-    edges = longest_edges(problem, [p.solution.pruning for p in points if p.solution.pruning is not None], n_edges)
-    report.add(seconds_to_find_the_edges=round(time.perf_counter() - started, 1))
+    path = pm.pruning_path(problem, certificate=False, progress=True)
+    report.add(
+        seconds_of_the_whole_path=round(time.perf_counter() - started, 1),
+        prunings_of_the_whole_path=len(path),
+        figures_of_the_whole_path={name: figure for name, figure in path.stats.items() if name != "seconds"},
+        peak_memory_with_the_whole_path_mb=round((high_water() or 0) / 1e6),
+    )
     rows = []
-    for lam, share in edges:
-        for beside in (sign * part for part in BESIDE for sign in (-1, 1)):
-            best = price_sharing(problem, float(f"{float(lam * (1 + beside)):.8g}"), progress=True)
-            rows.append(
-                {
-                    "edge": round(share, 4),
-                    "beside": f"{100 * float(beside):+g} %",
-                    "seconds": round(best.stats["seconds"], 1),
-                    "rounds": int(best.stats["iterations"]),
-                    "core": int(best.stats["core_usage_arcs"]),
-                    "gap": best.relative_gap,
-                    "peak MB": round((high_water() or 0) / 1e6),
-                }
-            )
-            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+    for name, lam in hard_lambdas(path, n_edges, 0):
+        best = price_sharing(problem, float(f"{float(lam):.8g}"), progress=True)
+        rows.append(
+            {
+                "lambda": name,
+                "seconds": round(best.stats["seconds"], 1),
+                "rounds": int(best.stats["iterations"]),
+                "core": int(best.stats["core_usage_arcs"]),
+                "gap": best.relative_gap,
+                "as on the path": bool(np.array_equal(best.pruning.kept, path.at_lam(best.lam).kept)) if best.pruning else False,
+            }
+        )
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     report.add(beside_edges=rows)
-
-
-def longest_edges(problem: pm.PruningProblem, found: Sequence[pm.Pruning], n_edges: int) -> list[tuple[Fraction, float]]:
-    """Lambdas of the longest edges of the hull between some of its points, and the part of the unpruned cost that goes there.
-
-    Of two neighbours far apart in cost, the lambda at which both are worth the same shows a point between them, or none.
-    """
-    full = pm.Pruning.unpruned(problem).exact_cost
-    corner = {p.exact_cost: p for p in found}
-    edges: dict[tuple[Fraction, Fraction], Fraction] = {}
-    while True:
-        lengths = sorted(((b - a, (a, b)) for a, b in pairwise(sorted(corner))), reverse=True)[:n_edges]
-        open_ = [ends for _, ends in lengths if ends not in edges]
-        if not open_:
-            return [(edges[ends], float(length / full)) for length, ends in lengths]
-        low, high = corner[open_[0][0]], corner[open_[0][1]]
-        lam = (low.exact_error - high.exact_error) / (high.exact_cost - low.exact_cost)
-        between = price_sharing(problem, float(f"{float(lam):.8g}"), gap=EDGE_GAP, progress=True).pruning
-        assert between is not None
-        if open_[0][0] < between.exact_cost < open_[0][1] and between.value(float(lam)) < low.value(float(lam)) * (1 - EDGE_GAP):
-            corner[between.exact_cost] = between
-        else:
-            edges[open_[0]] = lam
 
 
 def forest_file(name: str, shape: Shape) -> str:
@@ -230,7 +203,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Instances that no one has solved.")
     parser.add_argument("--data", default="hepmass", choices=sorted(SHAPES))
     parser.add_argument("--path", type=int, default=0, metavar="POINTS")
-    parser.add_argument("--edges", type=int, default=0, help="of --path: solve beside so many of the longest ones")
+    parser.add_argument("--edges", type=int, default=0, help="the whole path, and lambdas beside so many of its longest edges")
     parser.add_argument("--train", type=int, metavar="ROWS", help="rows that the forest is grown on; default: the instance's")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
