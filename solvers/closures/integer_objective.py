@@ -116,6 +116,14 @@ class IntegerObjective(IntegerPrices):
             profit -= self.problem.integers.evaluation[some] * self.p
         return np.left_shift(profit, self.bits, out=profit)
 
+    def value(self, gain: int, cost: int) -> int:
+        """What a pruning is worth with this gain and cost, both in the integers of the instance."""
+        return (gain * self.q - cost * self.p) << self.bits
+
+    def cost(self, gain: int, value: int) -> int:
+        """The cost of a pruning with this gain and `value`; for p > 0."""
+        return (gain * self.q - (value >> self.bits)) // self.p
+
     def refined(self) -> IntegerObjective:
         """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""
         gains = int(np.abs(self.gain).sum()) * self.q + int(self.problem.integers.evaluation.sum()) * self.p

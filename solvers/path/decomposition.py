@@ -79,20 +79,20 @@ class PathDecomposition:
         self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
         self._lock = threading.Lock()
 
-    def solve(self, part: PathPart, inner: NDArray[np.bool_]) -> list[Piece]:
+    def solve(self, part: PathPart, paid: NDArray[np.bool_]) -> list[Piece]:
         """All pieces of a part, outermost first, as a list that obeys (1) of `windows`.
 
         Parameters
         ----------
-        inner
-            bool, shape (n,): the optimum inside the part, which has paid what it needs.
+        paid
+            bool, shape (M (N + 1),): what the optimum inside the part pays.
         """
         pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
         for attempt in range(MOST_REPAIRS + 1):
             wrong = contradictions([p.ratio for p in pieces])
             if not wrong:
                 break
-            self._repair(pieces, wrong if attempt < MOST_REPAIRS else [(0, len(pieces) - 1)], inner)
+            self._repair(pieces, wrong if attempt < MOST_REPAIRS else [(0, len(pieces) - 1)], paid)
         return pieces
 
     def _pieces(self, part: PathPart, *, guess: bool) -> list[Piece]:
@@ -151,13 +151,12 @@ class PathDecomposition:
         worth = int(instance.profit[keep].sum()) - int(instance.price[part.used(keep)].sum())
         return keep if worth > 0 else None, flow
 
-    def _repair(self, pieces: list[Piece], wrong: list[tuple[int, int]], inner: NDArray[np.bool_]) -> None:
+    def _repair(self, pieces: list[Piece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
         """Join the pieces of each range and cut them again, without guesses."""
         problem = self.parts.problem
         place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
         for k, piece in enumerate(pieces):
             place[piece.nodes] = k
-        paid = problem.usage.paid_by(inner)
         payer = problem.usage.highest_user(np.flatnonzero(place >= 0).astype(np.int32), place)
         self._count(repairs=1)
         for first, last in reversed(wrong):

@@ -26,7 +26,7 @@ from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
-from solvers.price_sharing.run import Known, Run
+from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
@@ -34,13 +34,24 @@ LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
 
 
+@dataclass(frozen=True, eq=False)
 class _Optimum:
-    """An optimum of the path, with its gain and its cost in the integers of the instance; what it has paid is not held."""
+    """An optimum of the path: its splits, gain and cost in the integers of the instance, and a bit for each purchase it pays."""
 
-    def __init__(self, problem: PruningProblem, kept: NDArray[np.bool_]) -> None:
-        self.kept = kept
+    kept: NDArray[np.bool_]
+    gain: int
+    cost: int
+    paid: NDArray[np.uint8]
+
+    @staticmethod
+    def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> _Optimum:
+        """From the splits alone, by a pass over all that they use."""
         pruning = Pruning(problem, kept)
-        self.gain, self.cost = pruning.integer_gain, pruning.integer_cost
+        return _Optimum(kept, pruning.integer_gain, pruning.integer_cost, np.packbits(problem.usage.paid_by(kept)))
+
+    def unpacked(self, n_purchases: int) -> NDArray[np.bool_]:
+        """What it pays; bool, shape (M (N + 1),), a new array."""
+        return np.unpackbits(self.paid, count=n_purchases).view(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +71,19 @@ class LargePart:
         """The outer and the inner part beside the optimum where both ends are worth the same; None if an end is that optimum."""
         outer, inner = self.outer, self.inner
         lam = Fraction(outer.gain - inner.gain, outer.cost - inner.cost) * problem.integers.lam_unit
-        known = Known(inner.kept, problem.ensemble.is_split & ~outer.kept)
-        run = Run(LocalRows(at_fitting_ratio(problem, lam).refined(), pool), ties, self.start, known)
+        objective = at_fitting_ratio(problem, lam).refined()
+        rows = LocalRows(objective, pool)
+        paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
+        run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~outer.kept, paid=paid))
         drive(run, Goal(math.inf, 0.0, 1_000_000, SMALL_CORE), None, progress=False)
-        n_kept = run.best_kept.sum()
-        if n_kept in (inner.kept.sum(), outer.kept.sum()):
+        kept, scores = run.best_kept, Scores(run.scores().score, WARM_START_ITERATION)
+        if kept.sum() in (inner.kept.sum(), outer.kept.sum()):
             return None
-        middle, scores = _Optimum(problem, run.best_kept), Scores(run.scores().score, WARM_START_ITERATION)
+        keep = kept[run.remaining.nodes]
+        rows.fix(keep, ~keep)
+        assert rows.remaining.paid is not None
+        gain = int(problem.integers.gain[kept].sum())
+        middle = _Optimum(kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
         return LargePart(outer, middle, scores), LargePart(middle, inner, scores)
 
 
@@ -85,9 +102,9 @@ def small_parts(
     Yields
     ------
     PathPart, NDArray
-        a part, and the optimum inside it, bool of shape (n,).
+        a part, and what the optimum inside it pays, bool of shape (M (N + 1),).
     """
-    todo = [LargePart(_Optimum(problem, outer), _Optimum(problem, inner))]
+    todo = [LargePart(_Optimum.of(problem, outer), _Optimum.of(problem, inner))]
     with ThreadPoolExecutor(1) as pool:
         while todo:
             part = todo.pop()
@@ -96,5 +113,5 @@ def small_parts(
             if halves is not None:
                 todo += reversed(halves)
                 continue
-            paid = problem.usage.paid_by(part.inner.kept)
-            yield PathPart(parametric_subproblem(problem, nodes, paid)), part.inner.kept
+            paid = part.inner.unpacked(problem.n_purchases)
+            yield PathPart(parametric_subproblem(problem, nodes, paid)), paid

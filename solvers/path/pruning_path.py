@@ -115,8 +115,8 @@ def divide_and_conquer(
     try:
         with Progress("path", int((outer & ~inner).sum()), shown=progress) as bar:
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            for part, inside in small_parts(problem, outer, inner, ties, largest):
-                found = work.solve(part, inside)
+            for part, paid in small_parts(problem, outer, inner, ties, largest):
+                found = work.solve(part, paid)
                 leaving += [(piece.ratio, piece.nodes) for piece in found]
                 pieces += found if certificate else []
     except InterruptedSolveError:

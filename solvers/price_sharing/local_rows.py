@@ -64,9 +64,9 @@ class LocalRows:
         """The instance's fingerprint."""
         return problem_fingerprint(self.objective.problem)
 
-    def open(self, is_open: NDArray[np.bool_]) -> None:
-        """Begin anew with these open splits, and nothing fixed."""
-        self._set(all_open(self.objective, is_open))
+    def open(self, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0) -> None:
+        """Begin anew with these open splits, see `Rows.open`; the array `paid` is updated later, not copied."""
+        self._set(all_open(self.objective, is_open, paid, base))
 
     def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Fix open splits in or out."""

@@ -90,10 +90,12 @@ class Remaining:
         return _opened(self.objective, self.nodes[stays], paid, base)
 
 
-def all_open(objective: IntegerPrices, is_open: NDArray[np.bool_]) -> Remaining:
-    """(1) before anything is fixed; open splits are closed under parents. Bool, shape (n,)."""
+def all_open(
+    objective: IntegerPrices, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0
+) -> Remaining:
+    """(1) before a run fixes anything; bool, shape (n,). What is fixed in beforehand has paid `paid`, and is worth `base`."""
     nodes = np.flatnonzero(is_open).astype(np.int32)
-    return _opened(objective, nodes, None, 0)
+    return _opened(objective, nodes, paid, base)
 
 
 def _opened(objective: IntegerPrices, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, base: int) -> Remaining:

@@ -69,8 +69,16 @@ class Rows(Protocol):
         """The fingerprint of the instance with all of its rows, wherever they are."""
         ...
 
-    def open(self, is_open: NDArray[np.bool_]) -> None:
-        """Begin anew with these open splits, closed under parents, and nothing fixed; bool, shape (n,)."""
+    def open(self, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0) -> None:
+        """Begin anew with these open splits, bool of shape (n,).
+
+        Parameters
+        ----------
+        is_open
+            together with the splits that are fixed in they are closed under parents.
+        paid, base
+            the purchases that splits fixed in beforehand pay, and what these are worth; None: nothing is fixed.
+        """
         ...
 
     def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:

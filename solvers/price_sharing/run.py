@@ -38,6 +38,22 @@ LEAST_SHARE_FIXED = 0.05
 
 
 @dataclass(frozen=True, eq=False)
+class Paid:
+    """What splits that are kept beforehand pay.
+
+    Parameters
+    ----------
+    purchases
+        bool, shape (M (N + 1),); the run goes on with this array.
+    base
+        the integer value of these splits alone.
+    """
+
+    purchases: NDArray[np.bool_]
+    base: int
+
+
+@dataclass(frozen=True, eq=False)
 class Known:
     """What the solutions at other lambdas tell about the optimum at this one.
 
@@ -49,11 +65,14 @@ class Known:
         bool, shape (n,): splits that are not in it.
     prunings
         bool, shape (n,), each: prunings that keep all of `kept` and none of `pruned`. The best one is the run's first value.
+    paid
+        what `kept` pays, where all rows are in this process; None: a pass over all that it uses finds out.
     """
 
     kept: NDArray[np.bool_]
     pruned: NDArray[np.bool_]
     prunings: tuple[NDArray[np.bool_], ...] = ()
+    paid: Paid | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,8 +153,12 @@ class Run:
         self.lowest_bound = math.inf
         known = known or Known(np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
         self.fixed_in, self.fixed_out = known.kept.copy(), known.pruned.copy()
-        rows.open(without_prices(problem, ties) & ~known.pruned)
-        if known.kept.any():
+        is_open = without_prices(problem, ties) & ~known.pruned
+        if known.paid is not None:
+            rows.open(is_open & ~known.kept, known.paid.purchases, known.paid.base)
+        else:
+            rows.open(is_open)
+        if known.paid is None and known.kept.any():
             nodes = self.remaining.nodes
             rows.fix(known.kept[nodes], np.zeros(nodes.size, dtype=bool))
         nodes = self.remaining.nodes

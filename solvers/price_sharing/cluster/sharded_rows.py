@@ -88,8 +88,10 @@ class ShardedRows:
         """The driver's instance and the digest of all shards' rows; it does not depend on how the rows are divided."""
         return problem_fingerprint(self.problem.driver, self.problem.n_rows.sum(), self.shards.row_digest())
 
-    def open(self, is_open: NDArray[np.bool_]) -> None:
-        """Begin anew with these open splits, and nothing fixed."""
+    def open(self, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0) -> None:
+        """Begin anew with these open splits, and nothing fixed: what is paid is the shards' to note."""
+        assert paid is None
+        assert base == 0
         self.driver.open(is_open)
         self.opened = self.shards.open(self.objective.item_price, is_open)
 

@@ -47,9 +47,9 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
     outer, inner = without_prices(problem, "smallest"), free_of_charge(problem, "smallest")
     parts = list(small_parts(problem, outer, inner, "smallest", 300))
     assert len(parts) >= 3
-    for part, inside in parts:
+    for part, paid in parts:
         rows = np.unique(whole.rows_kept[part.nodes])
         assert problem.usage.arcs_per_node[part.nodes].sum() <= 300 or rows.size == 1
-        assert not inside[part.nodes].any()
+        assert not paid[part.subproblem.purchases].any()
     together = np.concatenate([part.nodes for part, _ in parts])
     np.testing.assert_array_equal(np.sort(together), np.flatnonzero(outer & ~inner))
