@@ -13,6 +13,7 @@ At lambda* = (sum of gains) / (sum of evaluation prices and prices) all splits t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Self
@@ -24,10 +25,14 @@ from formulations.errors import CapacityOverflowError
 from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import ClosureProblem
+from solvers.closures.integer_objective import IntegerPrices
 from solvers.closures.numbering import compact, local_forest
 
 MAX_PRODUCT = 2.0**62
 """No sum of the products (2) may reach this."""
+
+ARCS_AT_ONCE = 4_000_000
+"""Usage arcs that are made before those that are paid are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,12 +202,33 @@ def parametric_subproblem(
     paid
         bool, shape (M (N + 1),): purchases that are paid already; None: none is.
     """
-    arcs, price, ints = problem.usage_arcs(nodes), problem.purchase_price(), problem.integers
-    to_pay = price[arcs.head] > 0
-    if paid is not None:
-        to_pay &= ~paid[arcs.head]
-    tail, head = (arcs.tail, arcs.head) if to_pay.all() else (arcs.tail[to_pay], arcs.head[to_pay])
-    found = subproblem(problem.ensemble.parent, nodes, tail, head, problem.n_purchases)
+    found = small_subproblem(problem, nodes, paid)
+    assert found is not None
+    return found
+
+
+def small_subproblem(
+    problem: PruningProblem, nodes: NDArray[np.int32], paid: NDArray[np.bool_] | None, most: float = math.inf
+) -> ParametricSubproblem | None:
+    """`parametric_subproblem`, but None if more than `most` usage arcs lead to purchases that cost something and are not paid.
+
+    Usage arcs are made for `ARCS_AT_ONCE` at a time, so those that are paid take no memory.
+    """
+    ints = problem.integers
+    prices = IntegerPrices(problem.usage, ints.price, ints.weight, None)
+    tails, heads, count = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)], 0
+    arcs_before = np.cumsum(problem.usage.arcs_per_node[nodes]) // ARCS_AT_ONCE
+    for some in np.split(nodes, np.flatnonzero(np.diff(arcs_before)) + 1):
+        arcs = problem.usage_arcs(some)
+        to_pay = prices.prices(arcs.head) > 0
+        if paid is not None:
+            to_pay &= ~paid[arcs.head]
+        count += int(np.count_nonzero(to_pay))
+        if count > most:
+            return None
+        tails.append(arcs.tail[to_pay])
+        heads.append(arcs.head[to_pay])
+    found = subproblem(problem.ensemble.parent, nodes, np.concatenate(tails), np.concatenate(heads), problem.n_purchases)
     return ParametricSubproblem(
         found.nodes,
         found.parent,
@@ -211,5 +237,5 @@ def parametric_subproblem(
         found.purchases,
         ints.gain[nodes],
         ints.evaluation[nodes],
-        price[found.purchases],
+        prices.prices(found.purchases),
     )

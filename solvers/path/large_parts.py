@@ -21,7 +21,7 @@ from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import at_fitting_ratio
-from solvers.closures.subproblem import parametric_subproblem
+from solvers.closures.subproblem import parametric_subproblem, small_subproblem
 from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
@@ -97,7 +97,7 @@ def small_parts(
     outer, inner
         bool, shape (n,): the inner one is free of charge, and within the outer one.
     largest
-        usage arcs of a part, those that are paid already included.
+        usage arcs of a part, those that are paid already left out.
 
     Yields
     ------
@@ -108,10 +108,13 @@ def small_parts(
     with ThreadPoolExecutor(1) as pool:
         while todo:
             part = todo.pop()
-            nodes = part.nodes
-            halves = part.cut(problem, ties, pool) if problem.usage.arcs_per_node[nodes].sum() > largest else None
-            if halves is not None:
-                todo += reversed(halves)
-                continue
-            paid = part.inner.unpacked(problem.n_purchases)
-            yield PathPart(parametric_subproblem(problem, nodes, paid)), paid
+            nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
+            found = small_subproblem(problem, nodes, paid, largest)
+            if found is None:
+                halves = part.cut(problem, ties, pool)
+                if halves is not None:
+                    todo += reversed(halves)
+                    continue
+                found = parametric_subproblem(problem, nodes, paid)
+            yield PathPart(found), paid
+            del found  # before the next one is made
