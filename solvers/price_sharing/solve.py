@@ -8,7 +8,7 @@
 A split that could pay level_h times its charge takes level_h times its share next time. Where the users of a purchase that have
 a share of it are on the same level, the highest one among its users, the shares stay as they are and prove the optimum. They
 prove it for every lambda, because at x times the prices all levels are divided by x. So a lambda beside a long edge of the hull
-is hardly harder than others. The prunings that are tried are the splits above some level.
+is hardly harder than others. The prunings that are tried are the splits above some level, in one round or on average over rounds.
 
 A check follows every `ROUNDS_PER_CHECK` rounds. It computes the bound again in integers, rounded so that it is true whatever
 floating point did. A split is fixed out (or in) where forcing it in (or out) brings the bound strictly below the best value

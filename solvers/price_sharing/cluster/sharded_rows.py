@@ -2,8 +2,9 @@
 
 The driver's instance has one row that stands for all of them and reaches nothing, so it has the items that are paid once for all
 rows, and no others. A round sends the scores and receives the charges, one number for each open split both times. A check sends
-levels and scores, and receives six sums and charges in integers. What is fixed is sent as two masks, and each shard notes by
-itself which purchases are paid. Trees, steps, fixing and the bound are the driver's, see `solvers.price_sharing.run`.
+levels, twice, and scores, and receives a sum for each level and charges in integers. What is fixed is sent as two masks, and each
+shard notes by itself which purchases are paid. Trees, steps, fixing and the bound are the driver's, see
+`solvers.price_sharing.run`.
 """
 
 from __future__ import annotations
