@@ -18,7 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
+from formulations.answers.solution import StopReason
+from formulations.errors import CapacityOverflowError
 from formulations.instance.problem import PruningProblem
+from formulations.memory import readable
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import at_fitting_ratio
 from solvers.closures.subproblem import parametric_subproblem, small_subproblem
@@ -28,10 +31,14 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
-from solvers.price_sharing.stopping import SMALL_CORE, Goal
+from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory
 
 LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
+
+
+MOST_ROUNDS = 400
+"""Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +75,28 @@ class LargePart:
         return np.flatnonzero(self.outer.kept & ~self.inner.kept).astype(np.int32)
 
     def cut(self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor) -> tuple[LargePart, LargePart] | None:
-        """The outer and the inner part beside the optimum where both ends are worth the same; None if an end is that optimum."""
+        """The outer and the inner part beside the optimum where both ends are worth the same; None if an end is that optimum.
+
+        Raises
+        ------
+        CapacityOverflowError
+            where so many splits go at one lambda that the cut of them does not fit into memory.
+        """
         outer, inner = self.outer, self.inner
         lam = Fraction(outer.gain - inner.gain, outer.cost - inner.cost) * problem.integers.lam_unit
         objective = at_fitting_ratio(problem, lam).refined()
         rows = LocalRows(objective, pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
         run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~outer.kept, paid=paid))
-        drive(run, Goal(math.inf, 0.0, 1_000_000, SMALL_CORE), None, progress=False)
+        stopped, _ = drive(run, Goal(math.inf, 0.0, MOST_ROUNDS, SMALL_CORE), None, progress=False)
+        if stopped is StopReason.ITERATION_LIMIT:
+            if not cut_fits_memory(rows):
+                raise CapacityOverflowError(
+                    f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them apart "
+                    f"takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; give "
+                    "fewer cost rows, or ask for some lambdas alone: pm.engines.price_sharing_path"
+                )
+            run.finish()
         kept, scores = run.best_kept, Scores(run.scores().score, WARM_START_ITERATION)
         if kept.sum() in (inner.kept.sum(), outer.kept.sum()):
             return None

@@ -69,7 +69,8 @@ def pruning_path(
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits.
+        if products of gains and prices do not fit 62 bits; on hundreds of millions of usage arcs also where so many splits go
+        at one lambda that a cut of them does not fit into memory.
 
     Examples
     --------

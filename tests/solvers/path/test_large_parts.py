@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from formulations.errors import CapacityOverflowError
 from proofs_checks import check_path
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
+from solvers.path import large_parts
 from solvers.path.large_parts import small_parts
 from solvers.path.pruning_path import divide_and_conquer
+from solvers.price_sharing import stopping
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -53,3 +56,12 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
         assert not paid[part.subproblem.purchases].any()
     together = np.concatenate([part.nodes for part, _ in parts])
     np.testing.assert_array_equal(np.sort(together), np.flatnonzero(outer & ~inner))
+
+
+def test_an_edge_that_fits_no_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rounds do not decide a part and a cut of it does not fit: how many splits go together, where, and what to do."""
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
+    monkeypatch.setattr(large_parts, "MOST_ROUNDS", 40)
+    with pytest.raises(CapacityOverflowError, match=r"path: \d+ splits go at nearly the same lambda, 0\.\d+; .*fewer cost rows"):
+        divide_and_conquer(instance("iris"), largest=0)
