@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ def log_levels(
     """
     k = parent.size
     work = [np.empty(k, dtype=kind) for kind in (np.float64, np.int32, np.int32, np.int32, np.int8, np.bool_)]
-    arguments = (parent, profit, charge, math.exp(limit), np.float32(limit), found, *work)
+    arguments: tuple[Any, ...] = (parent, profit, charge, math.exp(limit), np.float32(limit), found, *work)
     if pool is None or middle == 0 or k < ONE_THREAD_SPLITS:
         return float(_log_levels(*arguments, 0, k))
     first_part = pool.submit(_log_levels, *arguments, 0, middle)

@@ -92,8 +92,8 @@ class LargePart:
         if stopped is StopReason.ITERATION_LIMIT:
             if not cut_fits_memory(rows):
                 raise CapacityOverflowError(
-                    f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them apart "
-                    f"takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; give "
+                    f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them "
+                    f"apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; give "
                     "fewer cost rows, or ask for some lambdas alone: pm.engines.price_sharing_path"
                 )
             run.finish()

@@ -271,10 +271,11 @@ def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
     for name in ("bound", "best_value"):
         if isinstance(figures[name], bool) or not isinstance(figures[name], int) or abs(figures[name]) >= 1 << 63:
             raise BrokenFileError(f"{name} is {str(figures[name])[:40]}, not a whole number of 64 bits")
-    rounds = {name: whole_number(figures[name], name, MOST_ROUNDS) for name in STATE_FIGURES[3:]}
+    of_splits: dict[str, Any] = {name: stored_array(arrays[name], name, "f", size) for name in STATE_ARRAYS}
+    rounds: dict[str, Any] = {name: whole_number(figures[name], name, MOST_ROUNDS) for name in STATE_FIGURES[3:]}
     return RunState(
         stages=_stages(arrays, figures["stages"], n),
-        **{name: stored_array(arrays[name], name, "f", size) for name in STATE_ARRAYS},
+        **of_splits,
         best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
         lowest_bound=_number(figures, "lowest_bound", finite=False),
         bound=figures["bound"],
