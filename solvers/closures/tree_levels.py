@@ -62,7 +62,7 @@ def log_levels(
     arguments: tuple[Any, ...] = (parent, profit, charge, math.exp(limit), np.float32(limit), found, *work)
     if pool is None or middle == 0 or k < ONE_THREAD_SPLITS:
         return float(_log_levels(*arguments, 0, k))
-    first_part = pool.submit(_log_levels, *arguments, 0, middle)
+    first_part = pool.submit(lambda: _log_levels(*arguments, 0, middle))
     value = _log_levels(*arguments, middle, k)
     return float(first_part.result() + value)
 

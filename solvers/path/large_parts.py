@@ -93,8 +93,8 @@ class LargePart:
             if not cut_fits_memory(rows):
                 raise CapacityOverflowError(
                     f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them "
-                    f"apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; give "
-                    "fewer cost rows, or ask for some lambdas alone: pm.engines.price_sharing_path"
+                    f"apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; "
+                    "give fewer cost rows, or ask for some lambdas alone: pm.engines.price_sharing_path"
                 )
             run.finish()
         kept, scores = run.best_kept, Scores(run.scores().score, WARM_START_ITERATION)
