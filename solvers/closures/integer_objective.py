@@ -19,7 +19,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 
@@ -57,8 +56,16 @@ class IntegerPrices:
                 return self.grid
             by_row = np.where(self.usage.costs.paid_once, 0, self.item_price)
             return np.concatenate([np.outer(by_row, self.weight).ravel(), self.prices_paid_once()])
-        prices = np.empty(purchases.size, dtype=np.int64)
-        _prices(purchases, self.usage.n_rows, *self.price_arrays, prices)
+        if self.grid is not None:
+            return self.grid[purchases]
+        # in NumPy: a kernel for this alone would be one more to compile at the first run
+        item, row = np.divmod(purchases, self.usage.n_rows)
+        by_row = item < self.item_price.size
+        prices = self.weight[row]
+        prices *= np.where(by_row, self.item_price[np.where(by_row, item, 0)], 1)
+        if not by_row.all():
+            once = ~by_row
+            prices[once] = self.prices_paid_once()[purchases[once] - self.item_price.size * self.usage.n_rows]
         return prices
 
     def prices_paid_once(self) -> NDArray[np.int64]:
@@ -69,7 +76,7 @@ class IntegerPrices:
 
     @property
     def price_arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """What `price_of` takes."""
+        """Prices of items, weights of rows, prices of items paid once, and the grid, empty where there is none."""
         grid = np.zeros(0, dtype=np.int64) if self.grid is None else self.grid
         return self.item_price, self.weight, self.prices_paid_once(), grid
 
@@ -255,20 +262,3 @@ def _on_grid(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
 def _least(price: NDArray[np.float64]) -> float:
     """The least positive number, inf if there is none."""
     return float(price[price > 0].min(initial=math.inf))
-
-
-@njit(cache=True, nogil=True)
-def price_of(j, n_rows, item_price, weight, once_price, grid):  # type: ignore[no-untyped-def]
-    """Price of purchase j."""
-    if grid.shape[0] > 0:
-        return grid[j]
-    m = j // n_rows
-    if m < item_price.shape[0]:
-        return item_price[m] * weight[j - m * n_rows]
-    return once_price[j - item_price.shape[0] * n_rows]
-
-
-@njit(cache=True, nogil=True)
-def _prices(purchases, n_rows, item_price, weight, once_price, grid, prices):  # type: ignore[no-untyped-def]
-    for k in range(purchases.shape[0]):
-        prices[k] = price_of(purchases[k], n_rows, item_price, weight, once_price, grid)

@@ -217,12 +217,13 @@ def small_subproblem(
     ints = problem.integers
     prices = IntegerPrices(problem.usage, ints.price, ints.weight, None)
     tails, heads, count = [np.zeros(0, dtype=np.int32)], [np.zeros(0, dtype=np.int32)], 0
+    some_are_free = (ints.price == 0).any() or (ints.weight == 0).any()
     arcs_before = np.cumsum(problem.usage.arcs_per_node[nodes]) // ARCS_AT_ONCE
     for some in np.split(nodes, np.flatnonzero(np.diff(arcs_before)) + 1):
         arcs = problem.usage_arcs(some)
-        to_pay = prices.prices(arcs.head) > 0
-        if paid is not None:
-            to_pay &= ~paid[arcs.head]
+        to_pay = np.ones(arcs.head.size, dtype=bool) if paid is None else ~paid[arcs.head]
+        if some_are_free:
+            to_pay &= prices.prices(arcs.head) > 0
         count += int(np.count_nonzero(to_pay))
         if count > most:
             return None
