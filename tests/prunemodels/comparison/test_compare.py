@@ -470,7 +470,7 @@ def is_alive(pid: int) -> bool:
 
 
 def wait_for(condition: object) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.01)
