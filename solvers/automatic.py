@@ -3,12 +3,12 @@
     min_cut          CUT_ARC a + CUT_SPLIT s                  seconds, a usage arcs, s splits                               (1)
     price_sharing    FULL_ROUNDS ROUND_ARC (a + SPLIT_COST s)                                                                (2)
 
-These formulas are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each, on
-a quiet machine (`benchmarks.crossover` repeats the measurement). (1) is right within a factor of 2. (2) is right within a factor
-of 3, because the number of rounds is not known in advance. They cross at 8 usage arcs for each split: 0.3 million arcs on
-MiniBooNE, 1 million on Covertype, whose forest has three times the splits. Both engines prove the same optimum; only the time
-differs. Once the rounds of price sharing have cost as much as a cut, it cuts the undecided core. So a wrong choice in its favour
-takes at most about twice the time.
+These formulas are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each,
+on a quiet machine, when price sharing still took more rounds (`benchmarks.crossover` repeats the measurement). (1) was right
+within a factor of 2. (2) was right within a factor of 3, because the number of rounds is not known in advance. They cross at 8
+usage arcs for each split: 0.3 million arcs on MiniBooNE, 1 million on Covertype, whose forest has three times the splits. Both
+engines prove the same optimum; only the time differs. Once the rounds of price sharing have cost as much as a cut, it cuts the
+undecided core. So a wrong choice in its favour takes at most about twice the time.
 """
 
 from __future__ import annotations
