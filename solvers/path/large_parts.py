@@ -125,6 +125,10 @@ def small_parts(
     PathPart, NDArray
         a part, and what the optimum inside it pays, bool of shape (M (N + 1),).
     """
+    whole = small_subproblem(problem, np.flatnonzero(outer & ~inner).astype(np.int32), None, largest)
+    if whole is not None:
+        yield PathPart(whole), np.zeros(problem.n_purchases, dtype=bool)
+        return
     todo = [LargePart(_Optimum.of(problem, outer), _Optimum.of(problem, inner))]
     with ThreadPoolExecutor(1) as pool:
         while todo:
