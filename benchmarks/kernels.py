@@ -89,7 +89,7 @@ def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
     found = {}
     with ThreadPoolExecutor(1) as pool:
         for threads, threshold in ((1, remaining.slices.n_arcs + 1), (2, 0)):
-            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool), score, threshold))
+            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool, most_arcs=0), score, threshold))
     return found
 
 

@@ -31,16 +31,8 @@ ONE_THREAD_SPLITS = 20_000
 """With fewer splits one thread is faster than two."""
 
 
-def log_levels(
-    parent: NDArray[np.int32],
-    profit: NDArray[np.int64],
-    charge: NDArray[np.float64],
-    limit: float,
-    found: NDArray[np.float32],
-    middle: int = 0,
-    pool: ThreadPoolExecutor | None = None,
-) -> float:
-    """Write the logarithms of (1), cut to -limit ... limit, to `found`; return the value of the best closure, up to rounding.
+class LevelTrees:
+    """Trees whose levels are asked for at many charges. What never pays anything is in one place with the split above it.
 
     Parameters
     ----------
@@ -49,33 +41,69 @@ def log_levels(
     profit
         int64, shape (k,).
     charge
-        float64, shape (k,), >= 0. Overwritten.
-    limit
-        > 0. The smaller it is, the fewer blocks have to be compared.
-    found
-        float32, shape (k,).
-    middle, pool
-        the pool's thread takes the splits before `middle`, where there are many; no tree may be on both sides.
+        float64, shape (k,), >= 0: splits that pay nothing here are taken never to pay anything. Those of them with a profit are
+        on the level of the split above, whatever the charges.
+    middle
+        a split before which one tree ends and at which another begins; two threads divide the work there. 0: one thread.
     """
-    k = parent.size
-    work = [np.empty(k, dtype=kind) for kind in (np.float64, np.int32, np.int32, np.int32, np.int8, np.bool_)]
-    arguments: tuple[Any, ...] = (parent, profit, charge, math.exp(limit), np.float32(limit), found, *work)
-    if pool is None or middle == 0 or k < ONE_THREAD_SPLITS:
-        return float(_log_levels(*arguments, 0, k))
-    first_part = pool.submit(lambda: _log_levels(*arguments, 0, middle))
-    value = _log_levels(*arguments, middle, k)
-    return float(first_part.result() + value)
+
+    def __init__(
+        self, parent: NDArray[np.int32], profit: NDArray[np.int64], charge: NDArray[np.float64], middle: int = 0
+    ) -> None:
+        joins = (charge == 0) & (profit > 0) & (parent >= 0)
+        above = np.where(joins, parent, np.arange(parent.size, dtype=np.int32))
+        while joins[above].any():
+            above = above[above]
+        place = np.cumsum(~joins, dtype=np.int32) - np.int32(1)
+        self.place: NDArray[np.int32] = place[above]
+        self.own = np.flatnonzero(~joins)
+        tops = parent[self.own]
+        self.parent = np.where(tops >= 0, self.place[tops], np.int32(-1))
+        self.earned = np.bincount(self.place, weights=np.maximum(profit, 0), minlength=self.own.size)
+        self.lost = np.maximum(-profit[self.own], 0).astype(np.float64)
+        self.middle = int(place[middle]) if middle else 0
+
+    def log_levels(
+        self, charge: NDArray[np.float64], limit: float, found: NDArray[np.float32], pool: ThreadPoolExecutor | None = None
+    ) -> float:
+        """Write the logarithms of (1), cut to -limit ... limit, to `found`; return the value of the best closure, up to rounding.
+
+        Parameters
+        ----------
+        charge
+            float64, shape (k,), >= 0.
+        limit
+            > 0. The smaller it is, the fewer blocks have to be compared.
+        found
+            float32, shape (k,).
+        pool
+            its thread takes the splits before `middle`, where there are many.
+        """
+        k = self.own.size
+        owes = charge[self.own]
+        owes += self.lost
+        level = np.empty(k, dtype=np.float32)
+        work = [np.empty(k, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int8, np.bool_)]
+        arguments: tuple[Any, ...] = (
+            self.parent, self.earned.copy(), owes, math.exp(limit), np.float32(limit), level, *work,
+        )  # fmt: skip
+        if pool is None or self.middle == 0 or k < ONE_THREAD_SPLITS:
+            value = float(_log_levels(*arguments, 0, k))
+        else:
+            first_part = pool.submit(lambda: _log_levels(*arguments, 0, self.middle))
+            value = _log_levels(*arguments, self.middle, k)
+            value = float(first_part.result() + value)
+        np.take(level, self.place, out=found)
+        return value
 
 
 @njit(cache=True, nogil=True)
 def _log_levels(  # type: ignore[no-untyped-def]
-    parent, profit, owes, most, limit, found, has, top, left, right, rank, joined, first, last
+    parent, has, owes, most, limit, found, top, left, right, rank, joined, first, last
 ):
     """The splits first, ..., last - 1; `top` is the best one in the heap of the blocks below each block."""
     path = np.empty(128, dtype=np.int32)
     for h in range(first, last):
-        has[h] = max(profit[h], 0)
-        owes[h] -= min(profit[h], 0)
         top[h] = -1
         joined[h] = False
     for h in range(last - 1, first - 1, -1):

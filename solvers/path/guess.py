@@ -27,7 +27,7 @@ from solvers.closures.numbering import compact
 from solvers.closures.preflow import Flow, preflow_closure
 from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import UNLIMITED
-from solvers.closures.tree_levels import log_levels
+from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import choose
 from solvers.price_sharing.shares import SMALLEST_WEIGHT
 from solvers.price_sharing.step import momentum, step_limit
@@ -110,6 +110,7 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], stepped: NDArra
     half = int(np.searchsorted(start, users.size // 2))
     charge = np.empty((2, score.size))
     log_level = np.zeros(score.size, dtype=np.float32)
+    trees: LevelTrees | None = None
     with ThreadPoolExecutor(1) as pool:
         for k in range(made + 1, made + ROUNDS_PER_SHRINKING + 1):
             weight = np.exp(score - score.max())
@@ -118,7 +119,10 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], stepped: NDArra
             _share(start, users, price, weight, charge[1], half, price.size)
             first_half.result()
             limit = step_limit(k)
-            log_levels(problem.parent, problem.profit, (charge[0] + charge[1]) * weight, max(limit, 2 * UNSURE), log_level)
+            pays = (charge[0] + charge[1]) * weight
+            if trees is None:
+                trees = LevelTrees(problem.parent, problem.profit, pays)
+            trees.log_levels(pays, max(limit, 2 * UNSURE), log_level)
             before = stepped.copy()
             stepped[:] = score + np.clip(log_level, -limit, limit)
             score[:] = stepped + momentum(k) * (stepped - before)

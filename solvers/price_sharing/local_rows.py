@@ -11,7 +11,7 @@ from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.core import SolvedCore, solve_core
-from solvers.price_sharing.levels import closure_value, paid_at
+from solvers.price_sharing.levels import closure_value
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing
 
@@ -85,7 +85,7 @@ class LocalRows:
 
     def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
         """What the purchases cost whose highest user is at each level."""
-        return paid_at(self.remaining, level, top)
+        return self.sharing.level_bills(level, top)
 
     def closure_value(self, keep: NDArray[np.bool_]) -> int:
         """Integer value of a closure of the open splits."""

@@ -19,7 +19,7 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.tree_levels import log_levels
+from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.levels import THRESHOLDS, best_level
@@ -174,6 +174,7 @@ class Run:
         self.stepped, self.score_at_lowest = self.score.copy(), self.score.copy()
         self.log_level = np.zeros(nodes.size, dtype=np.float32)
         self.mean_log_level = self.log_level.copy()
+        self._trees: LevelTrees | None = None
 
     @property
     def objective(self) -> IntegerObjective:
@@ -204,17 +205,11 @@ class Run:
         """One round of (1) to (3)."""
         self.iteration += 1
         self.rounds_made += 1
-        limit = step_limit(self.iteration)
-        remaining, log_level = self.remaining, self.log_level
-        bound = log_levels(
-            remaining.parent,
-            remaining.profit,
-            self.rows.charges(self.score),
-            max(limit, 2 * THRESHOLDS[-1]),
-            log_level,
-            remaining.middle,
-            self.rows.pool,
-        )
+        limit, log_level = step_limit(self.iteration), self.log_level
+        charge = self.rows.charges(self.score)
+        if self._trees is None:
+            self._trees = LevelTrees(self.remaining.parent, self.remaining.profit, charge, self.remaining.middle)
+        bound = self._trees.log_levels(charge, max(limit, 2 * THRESHOLDS[-1]), log_level, self.rows.pool)
         self.mean_log_level *= np.float32(1 - NEWEST)
         self.mean_log_level += np.float32(NEWEST) * log_level
         if bound < self.lowest_bound:
@@ -273,6 +268,7 @@ class Run:
         self.fixed_in[stage.fixed_in] = True
         self.fixed_out[stage.fixed_out] = True
         self.rows.fix(kept, out)
+        self._trees = None
         self.lowest_bound = math.inf
 
     def state(self) -> RunState:

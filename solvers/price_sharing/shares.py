@@ -6,18 +6,26 @@ The price of a purchase j is shared among the open splits that need it, split u 
 
 so every state is dual feasible. The trees need to know only the charges  c_u = exp(s_u) sum over j of price_j / Z_j. One number a
 split is the whole state, since exp(s_u) is the same for all purchases of a split. The passes go item by item, so that they hold Z
-as one number a row.
+as one number a row, or a class of rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
+from solvers.price_sharing.levels import paid_at
+from solvers.price_sharing.merged_usage import MOST_ARCS, MOST_TREES, MergedUsage, merged_usage
 from solvers.price_sharing.remaining import Remaining
+
+T = TypeVar("T")
 
 ONE_THREAD_ARCS = 200_000
 """With fewer usage arcs one thread is faster than two."""
@@ -30,12 +38,29 @@ SMALLEST_WEIGHT = 1e-200
 
 
 class Sharing:
-    """Computes the charges of the open splits of one remaining problem."""
+    """The passes over all usage of the open splits of one remaining problem.
 
-    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor) -> None:
-        self.remaining = remaining
-        self.pool = pool
+    Parameters
+    ----------
+    pool
+        one thread: passes over many usage arcs are halved between it and the caller's.
+    most_arcs
+        up to so many usage arcs the first pass merges purchases with the same users: `solvers.price_sharing.merged_usage`.
+    """
+
+    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_arcs: int = MOST_ARCS) -> None:
+        self.remaining, self.pool, self.most_arcs = remaining, pool, most_arcs
         self.paid = np.zeros(0, dtype=bool) if remaining.paid is None else remaining.paid
+
+    @cached_property
+    def merged(self) -> tuple[MergedUsage, ...] | None:
+        """One part for each thread; None: slices are read as they are."""
+        remaining, slices = self.remaining, self.remaining.slices
+        if slices.n_arcs > self.most_arcs or remaining.objective.usage.ensemble.n_trees > MOST_TREES:
+            return None
+        borders = (0, slices.parts[-1]) if slices.n_arcs < ONE_THREAD_ARCS else slices.parts
+        arguments = remaining.blocked_usage, self.paid, remaining.objective.price_arrays
+        return tuple(self._in_threads([partial(merged_usage, *arguments, *between) for between in pairwise(borders)]))
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
@@ -43,18 +68,35 @@ class Sharing:
         weight -= weight.max(initial=0.0)
         np.exp(weight, out=weight)
         weight[weight < SMALLEST_WEIGHT] = 0.0
-        charge = np.zeros(weight.size)
-        halves = self._halves()
-        if len(halves) == 1:
-            self._part(*halves[0], weight, charge)
+        parts: list[Callable[[NDArray[np.float64]], None]]
+        if self.merged is None:
+            parts = [partial(self._part, *half, weight) for half in self._halves()]
         else:
-            other = np.zeros(weight.size)
-            first_half = self.pool.submit(self._part, *halves[0], weight, other)
-            self._part(*halves[1], weight, charge)
-            first_half.result()
-            charge += other
+            parts = [partial(merged.add_charges, weight) for merged in self.merged]
+        charge = self._sum(parts, weight.size, np.float64)
         charge *= weight
         return charge
+
+    def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
+        """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
+        if self.merged is None:
+            return paid_at(self.remaining, level, top)
+        parts = [partial(merged.add_bills, level) for merged in self.merged]
+        return [int(bill) for bill in self._sum(parts, top + 1, np.int64)]
+
+    def _sum(self, parts: Sequence[Callable[[NDArray[Any]], None]], size: int, dtype: type) -> NDArray[Any]:
+        """The sum of what the parts add to an array of zeros each."""
+        sums: list[NDArray[Any]] = [np.zeros(size, dtype=dtype) for _ in parts]
+        self._in_threads([partial(part, total) for part, total in zip(parts, sums, strict=True)])
+        for other in sums[1:]:
+            sums[0] += other
+        return sums[0]
+
+    def _in_threads(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """What each work returns: the last one in this thread, the others in the pool's."""
+        others = [self.pool.submit(work) for work in works[:-1]]
+        last = works[-1]()
+        return [*(other.result() for other in others), last]
 
     def _halves(self) -> list[tuple[int, int, int, int]]:
         """The first and last block and the first and last slice of each thread; a single block is divided by items."""

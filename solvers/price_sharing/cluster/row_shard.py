@@ -62,7 +62,7 @@ class RowShard:
         self.weights = omega[weighted]
         self.routing = route(ensemble, rows if weighted.size == len(rows) else rows[weighted])
         self._unpriced: IntegerPrices | None = None
-        self._remaining: Remaining | None = None
+        self._sharing: Sharing | None = None
 
     def facts(self) -> ShardFacts:
         """Rows, weights and routing in numbers; asked for before anything else."""
@@ -108,21 +108,21 @@ class RowShard:
         return self._set(self.remaining.fixed(np.array(kept), np.array(out)))
 
     def _set(self, remaining: Remaining) -> ShardOpened:
-        self._remaining = remaining
+        self._sharing = Sharing(remaining, self.pool)
         # There are no gains here, so the base is what was paid.
         return ShardOpened(remaining.slices.n_arcs, np.unique(remaining.slices.item).size, -remaining.base)
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """What the shard's rows charge each open split, up to rounding; shape (k,)."""
-        return Sharing(self.remaining, self.pool).charges(score)
+        return self.sharing.charges(score)
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most that. Each shard rounds down, so the sums over all shards are at most feasible shares too."""
-        return Sharing(self.remaining, self.pool).integer_charges(score)
+        return self.sharing.integer_charges(score)
 
     def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
         """What the purchases cost whose highest user is at each level, 0 to `top`; all levels in one pass."""
-        return paid_at(self.remaining, np.array(level), top)
+        return self.sharing.level_bills(np.array(level), top)
 
     def bill(self, kept: NDArray[np.bool_], item_price: NDArray[np.int64]) -> int:
         """What the shard's rows pay for a pruning, bool of shape (n,), at any integer prices."""
@@ -139,10 +139,15 @@ class RowShard:
         return ShardArcs(arcs.tail, item.astype(np.int32), leaf, row, remaining.unpaid_prices(arcs.head))
 
     @property
+    def sharing(self) -> Sharing:
+        """The passes over the usage of the open splits."""
+        assert self._sharing is not None, "open comes first"
+        return self._sharing
+
+    @property
     def remaining(self) -> Remaining:
         """The open splits, with the purchases of the shard's rows."""
-        assert self._remaining is not None, "open comes first"
-        return self._remaining
+        return self.sharing.remaining
 
     def _prices(self, item_price: NDArray[np.int64]) -> IntegerPrices:
         """The shard's part of (OBJ) in integers: prices, and no gains."""

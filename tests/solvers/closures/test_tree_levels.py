@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
 from solvers.closures import tree_levels
-from solvers.closures.tree_levels import log_levels
+from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import choose
 from tests.loops import looped
 
 TOP = -1
+
+
+def log_levels(
+    parent: np.ndarray, profit: np.ndarray, charge: np.ndarray, limit: float, found: np.ndarray, pool: Any = None, middle: int = 0
+) -> float:
+    """Write the levels at the charges for which the trees are made; the value of the best closure."""
+    return LevelTrees(parent, profit, charge, middle).log_levels(charge, limit, found, pool)
 
 
 def levels(parent: list[int], profit: list[int], charge: list[float], limit: float = 50.0) -> tuple[list[float], float]:
@@ -80,7 +88,7 @@ def test_levels_are_the_largest_multiples_of_the_charges(seed: int) -> None:
     """At x times the charges the best closure is the set of splits with a level above x; at x = 1 it has the value."""
     parent, profit, charge = random_forest(seed, 200)
     found = np.empty(200, dtype=np.float32)
-    value = log_levels(parent, profit, charge.copy(), 20.0, found)
+    value = log_levels(parent, profit, charge, 20.0, found)
     paid = charge - np.minimum(profit, 0)  # what a split owes grows with x, negative profits too
     for x in (0.05, 0.3, 0.9, 1.0, 1.3, 4.0):
         keep = np.zeros(200, dtype=bool)
@@ -95,9 +103,9 @@ def test_a_limit_cuts_levels_and_changes_nothing_else(seed: int) -> None:
     """With a limit the logarithms are those without one, cut to it, and the value is the same."""
     parent, profit, charge = random_forest(seed, 300)
     free, limited = np.empty(300, dtype=np.float32), np.empty(300, dtype=np.float32)
-    value = log_levels(parent, profit, charge.copy(), 50.0, free)
+    value = log_levels(parent, profit, charge, 50.0, free)
     for limit in (0.02, 0.3, 2.0):
-        assert log_levels(parent, profit, charge.copy(), limit, limited) == pytest.approx(value)
+        assert log_levels(parent, profit, charge, limit, limited) == pytest.approx(value)
         some = (profit != 0) | (charge != 0)
         np.testing.assert_allclose(limited[some], np.clip(free, -limit, limit)[some], atol=1e-5)
 
@@ -109,9 +117,9 @@ def test_two_threads_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     parent = np.concatenate([before, np.where(after < 0, after, after + 150).astype(np.int32)])
     profit, charge = (np.concatenate(both) for both in zip(first, second, strict=True))
     alone, together = np.empty(400, dtype=np.float32), np.empty(400, dtype=np.float32)
-    value = log_levels(parent, profit, charge.copy(), 0.5, alone)
+    value = log_levels(parent, profit, charge, 0.5, alone)
     with ThreadPoolExecutor(1) as pool:
-        assert log_levels(parent, profit, charge.copy(), 0.5, together, 150, pool) == pytest.approx(value)
+        assert log_levels(parent, profit, charge, 0.5, together, pool, 150) == pytest.approx(value)
     np.testing.assert_array_equal(alone, together)
 
 
@@ -120,3 +128,17 @@ def test_what_costs_nothing_hands_on_what_is_below_it() -> None:
     found, value = levels([TOP, 0, 1], [1, 3, 9], [4, 0, 1])
     assert found == pytest.approx([13 / 5] * 3)
     assert value == pytest.approx(8)
+
+
+@looped("seed", range(8))
+def test_what_never_pays_may_be_in_one_place_with_the_split_above_it(seed: int) -> None:
+    """Splits that pay nothing at first, and nothing later: the levels are those of trees that keep all splits apart."""
+    parent, profit, charge = random_forest(seed, 300)
+    apart, together = np.empty(300, dtype=np.float32), np.empty(300, dtype=np.float32)
+    trees = LevelTrees(parent, profit, charge)
+    assert trees.own.size < 300
+    for later in (charge, charge * np.random.default_rng(seed).lognormal(0, 1, 300)):
+        value = LevelTrees(parent, profit, np.ones(300)).log_levels(later, 20.0, apart)
+        assert trees.log_levels(later, 20.0, together) == pytest.approx(value)
+        some = (profit != 0) | (charge != 0)  # nothing at all has no level
+        np.testing.assert_allclose(together[some], apart[some], atol=1e-5)

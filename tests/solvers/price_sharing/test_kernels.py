@@ -14,12 +14,14 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.answers.solution import StopReason
+from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import price_sharing, stopping
-from solvers.price_sharing.levels import best_level, closure_value
+from solvers.price_sharing import merged_usage, price_sharing, shares, stopping
+from solvers.price_sharing.levels import best_level, closure_value, paid_at
 from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.merged_usage import MOST_ARCS
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing
@@ -62,9 +64,9 @@ def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: 
         left = partly_fixed(problem, rng)
         score = rng.standard_normal(left.nodes.size).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
-            charged = Sharing(left, pool).charges(score)
+            charged = [Sharing(left, pool, most_arcs=most).charges(score) for most in (0, MOST_ARCS)]
         assert left.paid is not None
-        np.testing.assert_allclose(charged, charges_of_arcs(left, score), rtol=1e-11)
+        np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
 
 
 def partly_fixed(problem: PruningProblem, rng: np.random.Generator) -> Remaining:
@@ -106,8 +108,8 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
             partly_fixed(problem, rng),
         ):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
-            charged = Sharing(left, pool).charges(score)
-            np.testing.assert_allclose(charged, charges_of_arcs(left, score), rtol=1e-11)
+            charged = [Sharing(left, pool, most_arcs=most).charges(score) for most in (0, MOST_ARCS)]
+            np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
             rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
                 arcs = rows[:, left.slices.split[left.slices.item == m]].sum(axis=1)
@@ -115,6 +117,43 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
                 few, many = few + int((sparse & (arcs > 0)).sum()), many + int((~sparse).sum())
     assert many > 0
     assert few > 0 or name != "digits" or size == 3
+
+
+@pytest.mark.parametrize("size", [None, 50])
+@pytest.mark.parametrize("kind", ["keys", "codes that collide", "two threads"])
+@looped("name", NAMES)
+def test_merged_purchases_pay_what_all_of_them_do(
+    name: str, kind: str, size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bills of levels to the last digit, and charges, are those of all usage arcs, whatever the keys are.
+
+    Without collisions there are as many arcs as where `merge_purchases` compares the users themselves, or more in several blocks.
+    """
+    problem = instance(name)
+    if size is not None:
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
+    if kind == "codes that collide":
+        monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+    if kind == "two threads":
+        monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
+    rng = np.random.default_rng(4)
+    everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
+    with ThreadPoolExecutor(1) as pool:
+        for left in (everything, partly_fixed(problem, rng)):
+            sharing = Sharing(left, pool)
+            level = rng.integers(0, 5, left.nodes.size, dtype=np.int32)
+            assert sharing.level_bills(level, 4) == paid_at(left, level, 4)
+            score = rng.standard_normal(left.nodes.size).astype(np.float32)
+            np.testing.assert_allclose(sharing.charges(score), charges_of_arcs(left, score), rtol=1e-11)
+            assert sharing.merged is not None
+            n_arcs = sum(part.place.size for part in sharing.merged)
+            arcs = problem.usage_arcs(left.nodes)
+            price = left.unpaid_prices(np.arange(problem.n_purchases, dtype=np.int32))
+            priced = price[arcs.head] > 0
+            least = merge_purchases(arcs.tail[priced], arcs.head[priced], price).arc.size
+            assert least <= n_arcs <= priced.sum()
+            # users of several items could be merged across items there
+            assert n_arcs == least or kind == "codes that collide" or size is not None or name == "wine, groups"
 
 
 @pytest.mark.parametrize("size", [None, 3, 50])
