@@ -146,10 +146,10 @@ def _merge(  # type: ignore[no-untyped-def]
     width = min(size, n_rows)
     code, total = np.empty(width, dtype=np.uint64), np.empty(width, dtype=np.int64)
     first_row, listed = np.empty(width, dtype=np.int32), np.empty(width, dtype=np.int32)
-    slice_of = np.full(width, -1, dtype=np.int64)
+    slice_of = np.zeros(width, dtype=np.int64)
     mask = table.shape[0] - 1
     s = e = a = c = 0
-    number = 0  # of the slice whose rows are marked in slice_of
+    number = 0  # of the last slice whose rows are marked in slice_of; 0: none
     for b in range(start.shape[0]):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
         n = block_rows.shape[0]
