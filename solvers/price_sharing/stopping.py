@@ -10,6 +10,13 @@ after the first check without progress. Rounds are without progress except where
 takes back 40 rounds,
 
     rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - CUT_IN_ROUNDS (a_before - a_after) / a_before)         (2)
+
+No core is cut that does not fit into memory. A run that has to do without the cut ends after
+
+    rounds without progress  >=  CUT_IN_ROUNDS                                                                            (3)
+
+or, where only ties are open, after the first check without progress: StopReason.MEMORY_LIMIT, with the gap that is proven. More
+rounds are in vain. A run to a gap that has not been reached by (3) cuts the core as well, or ends if that does not fit.
 """
 
 from __future__ import annotations
@@ -75,13 +82,21 @@ class Goal:
         return self.gap > 0.0 and bound - value <= self.gap * max(bound, negligible)
 
     def cuts_now(self, run: Run) -> bool:
-        """Whether to cut the core now. A run to a gap only cuts a small core that more rounds do not make smaller."""
+        """Whether to cut the core now. A run to a gap cuts only a core that more rounds do not make smaller."""
         if self.gap > 0.0:
-            return run.n_arcs <= SMALL_CORE and run.rounds_without_progress >= cut_in_rounds(run.rows)
-        if run.n_arcs <= self.small_core:
+            patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else CUT_IN_ROUNDS
+        elif run.n_arcs <= min(self.small_core, SMALL_CORE):
             return True
-        patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
+        elif run.n_arcs <= self.small_core:
+            patience = 0
+        else:
+            patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
         return run.rounds_without_progress >= patience and cut_fits_memory(run.rows)
+
+    def gives_up(self, run: Run) -> bool:
+        """Whether (3) holds, and the core does not fit into memory."""
+        patience = ROUNDS_PER_CHECK if run.is_closed else CUT_IN_ROUNDS
+        return run.rounds_without_progress >= patience and not cut_fits_memory(run.rows)
 
 
 def negligible_gain(objective: IntegerObjective) -> float:
@@ -106,5 +121,10 @@ def cut_in_rounds(rows: Rows) -> float:
 
 def cut_fits_memory(rows: Rows) -> bool:
     """Whether there is memory to cut the core; if not, more rounds may make it small enough."""
+    return fits_memory(rows.cut_bytes)
+
+
+def fits_memory(n_bytes: float) -> bool:
+    """Whether so many bytes are free, as far as the system says."""
     free = memory_free()
-    return free is None or rows.cut_bytes <= free
+    return free is None or n_bytes <= free
