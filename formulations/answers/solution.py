@@ -242,8 +242,8 @@ def what_memory_left_open(stats: Mapping[str, float], gap: float, relative_gap: 
         of the solution.
     """
     core = (
-        f"{int(stats['core_splits']):,} splits are undecided. A cut of their {int(stats['core_usage_arcs']):,} usage arcs takes "
-        f"some {readable(int(stats['core_cut_bytes']))}, more memory than is free."
+        f"{int(stats['core_splits']):,} splits are undecided. There is not enough memory to cut their "
+        f"{int(stats['core_usage_arcs']):,} usage arcs, which takes some {readable(int(stats['core_cut_bytes']))}."
     )
     if relative_gap == 0.0:
         return f"{core} The value is optimal; whether a pruning of the same value has fewer or more splits is not known."

@@ -10,7 +10,7 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
 The bytes for each node are measured. Usage arcs are not stored, except those of the core that is cut in the end, and their number
-is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 75 bytes for each of them, its proof 8. So
+is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 85 bytes for each of them, its proof 8. So
 what the cut takes is predicted when the core is known, and no core is cut that does not fit: `solvers.price_sharing.stopping`.
 """
 

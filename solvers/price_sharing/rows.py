@@ -60,6 +60,10 @@ class Rows(Protocol):
         """Bytes of this process that `solve_core` takes, about."""
         ...
 
+    def workers_have_memory(self) -> bool:
+        """Whether the other processes that `solve_core` asks, if there are any, have the memory that it takes of them."""
+        ...
+
     @property
     def pool(self) -> ThreadPoolExecutor | None:
         """One thread for half of a pass over trees."""

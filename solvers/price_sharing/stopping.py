@@ -121,7 +121,7 @@ def cut_in_rounds(rows: Rows) -> float:
 
 def cut_fits_memory(rows: Rows) -> bool:
     """Whether there is memory to cut the core; if not, more rounds may make it small enough."""
-    return fits_memory(rows.cut_bytes)
+    return fits_memory(rows.cut_bytes) and rows.workers_have_memory()
 
 
 def fits_memory(n_bytes: float) -> bool:

@@ -16,13 +16,13 @@ from proofs_checks.optimality.shared_path import check_shared_path
 from solvers import min_cut, pruning_path
 from solvers.brute_force import brute_force
 from solvers.price_sharing import price_sharing, price_sharing_path, stopping
-from solvers.price_sharing.cluster import sharded_price_sharing
+from solvers.price_sharing.cluster import row_shard, sharded_price_sharing
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
 from tests.solvers.price_sharing.cluster.parted import parted
 
-LEFT = r"stopped at the memory limit: [\d,]+ splits are undecided\. A cut of their [\d,]+ usage arcs takes some \d+ MB"
+LEFT = r"stopped at the memory limit: [\d,]+ splits are undecided\. .* cut their [\d,]+ usage arcs, which takes some \d+ MB"
 
 
 def tie(problem: PruningProblem) -> Fraction:
@@ -48,7 +48,7 @@ def test_a_core_that_fits_no_memory_ends_the_run() -> None:
     assert found.stopped is StopReason.MEMORY_LIMIT
     assert found.bound <= best <= found.value
     assert found.stats["core_usage_arcs"] > 0
-    assert found.stats["core_cut_bytes"] == 75 * found.stats["core_usage_arcs"]
+    assert found.stats["core_cut_bytes"] == 85 * found.stats["core_usage_arcs"]
     assert found.stats["iterations"] < 1000
     assert found.certificate.dual is None  # type: ignore[union-attr]
     assert check_solution(problem, found).holds
@@ -163,6 +163,24 @@ def test_a_point_without_memory_is_solved_again_with_more(tmp_path: Path, monkey
         np.savez(broken, **(arrays | {"figures": np.array(json.dumps(figures))}))
     with pytest.raises(BrokenFileError, match="core_cut_bytes"):
         price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+
+
+def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the lists of all parts on one machine do not fit there together, no core is gathered; where they do, it is."""
+    problem = instance("digits")
+    lam, sharded = tie(problem), parted(problem, 3)
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    monkeypatch.setattr(row_shard, "memory_free", lambda: None)
+    best = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
+    assert best.stopped is StopReason.CONVERGED
+    listed = row_shard.LISTING_BYTES_PER_ARC * int(best.stats["core_usage_arcs"])
+    monkeypatch.setattr(row_shard, "memory_free", lambda: listed - 1)
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        found = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.MEMORY_LIMIT
+    assert found.bound <= best.value <= found.value
+    monkeypatch.setattr(row_shard, "memory_free", lambda: listed)
+    assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("no_memory")
