@@ -1,14 +1,13 @@
 """The exact optimum for one lambda, by the engine that is predicted to be faster for the size of the instance.
 
-    min_cut          CUT_ARC a + CUT_SPLIT s                  seconds, a usage arcs, s splits                               (1)
-    price_sharing    FULL_ROUNDS ROUND_ARC (a + SPLIT_COST s)                                                                (2)
+    min_cut          CUT_ARC a + CUT_SPLIT s                          seconds, a usage arcs, s splits                       (1)
+    price_sharing    FULL_ROUNDS (ROUND_ARC a + ROUND_SPLIT s)                                                              (2)
 
-These formulas are fitted to 36 pairs on BP16's MiniBooNE and Covertype forests, 50 to 15,000 cost rows at three lambdas each,
-on a quiet machine, when price sharing still took more rounds (`benchmarks.crossover` repeats the measurement). (1) was right
-within a factor of 2. (2) was right within a factor of 3, because the number of rounds is not known in advance. They cross at 8
-usage arcs for each split: 0.3 million arcs on MiniBooNE, 1 million on Covertype, whose forest has three times the splits. Both
-engines prove the same optimum; only the time differs. Once the rounds of price sharing have cost as much as a cut, it cuts the
-undecided core. So a wrong choice in its favour takes at most about twice the time.
+These formulas are fitted to BP16's MiniBooNE and Covertype forests with 50 to 15,000 cost rows (`benchmarks.crossover` repeats
+the measurement). (1) is right within a factor of 2, (2) within 3, because the number of rounds is not known in advance. They
+cross at 1.1 usage arcs for each split. Both engines prove the same optimum; only the time differs. Price sharing cuts a core of
+at most 50,000 usage arcs at once, and a larger one when its rounds have cost as much in vain as a cut. So a wrong choice costs
+little.
 """
 
 from __future__ import annotations
@@ -22,13 +21,10 @@ from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
 from solvers.price_sharing import price_sharing
-from solvers.price_sharing.stopping import SPLIT_COST
+from solvers.price_sharing.stopping import cut_seconds, round_seconds
 
-CUT_ARC, CUT_SPLIT = 0.35e-6, 0.8e-6
-"""Seconds of a minimum cut for each usage arc and for each split."""
-
-FULL_ROUNDS, ROUND_ARC = 90, 1.2e-9
-"""A run of price sharing takes as long as this many rounds with all splits open; seconds of a round for each usage arc."""
+FULL_ROUNDS = 55
+"""A run of price sharing takes as long as this many rounds with all splits open; ten of them merge purchases."""
 
 CUT_TIME_MARGIN = 4.0
 """A cut cannot be stopped. It is chosen only if the time limit is at least this many times its predicted seconds."""
@@ -36,7 +32,7 @@ CUT_TIME_MARGIN = 4.0
 
 def predicted_seconds(n_arcs: int, n_splits: int) -> tuple[float, float]:
     """(1) and (2): seconds of `min_cut` and of `price_sharing` on an instance with so many usage arcs and splits."""
-    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits, FULL_ROUNDS * ROUND_ARC * (n_arcs + SPLIT_COST * n_splits)
+    return cut_seconds(n_arcs, n_splits), FULL_ROUNDS * round_seconds(n_arcs, n_splits)
 
 
 @checked

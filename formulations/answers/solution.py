@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning, before_and_after
 from formulations.instance.problem import PruningProblem
+from formulations.memory import readable
 from formulations.shown import Card, Shown
 
 
@@ -40,6 +41,8 @@ class Status(StrEnum):
 class StopReason(StrEnum):
     """Why the solver stopped.
 
+    MEMORY_LIMIT: what is left to decide takes a minimum cut, which does not fit into the memory that is free.
+
     Examples
     --------
     >>> import prunemodels as pm
@@ -52,6 +55,7 @@ class StopReason(StrEnum):
     CONVERGED = "converged"
     TIME_LIMIT = "time limit"
     ITERATION_LIMIT = "iteration limit"
+    MEMORY_LIMIT = "memory limit"
     INTERRUPTED = "interrupted"
 
 
@@ -212,7 +216,9 @@ class Solution(Shown):
 
     def _card(self) -> Card:
         rows = () if self.pruning is None else before_and_after(self.pruning)
-        found = (f"error + lambda * cost: {self.value:.9g}; proven: no pruning has less than {self.bound:.9g}.",)
+        found: tuple[str, ...] = (f"error + lambda * cost: {self.value:.9g}; proven: no pruning has less than {self.bound:.9g}.",)
+        if self.stopped is StopReason.MEMORY_LIMIT and "core_cut_bytes" in self.stats:
+            found += (what_memory_left_open(self.stats, self.gap, self.relative_gap),)
         by = f" by {self.method}" if self.method else ""
         return Card(
             f"Solution at lambda = {float(self.lam):.6g}: {self.status}{by}",
@@ -223,6 +229,29 @@ class Solution(Shown):
 
     def __repr__(self) -> str:
         return f"Solution({self.status}, value={self.value:.9g}, bound={self.bound:.9g}, {self.pruning!r})"
+
+
+def what_memory_left_open(stats: Mapping[str, float], gap: float, relative_gap: float) -> str:
+    """What `StopReason.MEMORY_LIMIT` left undecided, and what helps, in a few sentences.
+
+    Parameters
+    ----------
+    stats
+        of the engine, with ``core_splits``, ``core_usage_arcs`` and ``core_cut_bytes``.
+    gap, relative_gap
+        of the solution.
+    """
+    core = (
+        f"{int(stats['core_splits']):,} splits are undecided. There is not enough memory to cut their "
+        f"{int(stats['core_usage_arcs']):,} usage arcs, which takes some {readable(int(stats['core_cut_bytes']))}."
+    )
+    if relative_gap == 0.0:
+        return f"{core} The value is optimal; whether a pruning of the same value has fewer or more splits is not known."
+    return (
+        f"{core} It is proven that no pruning is better by more than {gap:.2g} (relative gap {relative_gap:.2g}); more rounds "
+        "hardly help. For the optimum give fewer cost rows, or a machine with more memory. With a gap that is good enough, "
+        "gap=1e-6, say, a run ends as soon as that is proven."
+    )
 
 
 class Solver(Protocol):

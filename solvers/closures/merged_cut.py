@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,9 +26,13 @@ def merged_cut(problem: ClosureProblem, ties: Ties) -> tuple[Closure, NDArray[np
     """
     tail, head, price = problem.tail, problem.head, problem.price
     merged = merge_purchases(tail, head, price)
-    group_tail, group_head = tail[merged.arc], head[merged.arc]
-    closure = best_closure(ClosureProblem(problem.profit, problem.parent, group_tail, group_head, merged.price), ties=ties)
+    representative = merged.representative
+    groups = ClosureProblem(problem.profit, problem.parent, tail[merged.arc], head[merged.arc], merged.price)
+    del merged  # frees its list of arcs before the network is made
+    closure = best_closure(groups, ties=ties)
+    group_dual = closure.duals()
+    closure = replace(closure, duals=lambda: group_dual)  # frees the network
     dual = np.zeros(tail.size, dtype=np.int64)
-    start = starts_by_tail(group_tail, problem.profit.size)
-    split_duals(tail, dual, merged.representative, start, group_head, closure.duals(), price, head)
+    start = starts_by_tail(groups.tail, problem.profit.size)
+    split_duals(tail, dual, representative, start, groups.head, group_dual, price, head)
     return closure, dual

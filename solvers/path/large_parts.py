@@ -89,7 +89,7 @@ class LargePart:
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
         run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~outer.kept, paid=paid))
         stopped, _ = drive(run, Goal(math.inf, 0.0, MOST_ROUNDS, SMALL_CORE), None, progress=False)
-        if stopped is StopReason.ITERATION_LIMIT:
+        if stopped is not StopReason.CONVERGED:
             if not cut_fits_memory(rows):
                 raise CapacityOverflowError(
                     f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them "

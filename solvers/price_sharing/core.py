@@ -39,10 +39,18 @@ def solve_core(remaining: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid."""
     usage = remaining.objective.usage
     arcs = usage.arcs(remaining.nodes)
-    dual = np.zeros(arcs.tail.size, dtype=np.int64)
-    unpaid = np.arange(arcs.tail.size) if remaining.paid is None else np.flatnonzero(~remaining.paid[arcs.head])
+    tail, head = arcs.tail, arcs.head
+    del arcs  # its arrays go when others take their places: they would add a tenth to the peak
+    unpaid = None if remaining.paid is None else ~remaining.paid[head]
+    if unpaid is not None:
+        tail, head = tail[unpaid], head[unpaid]
     # if there are few arcs, a table of all purchases would take too much memory
-    n_purchases = usage.n_purchases if 2 * unpaid.size >= usage.n_purchases else None
-    part = subproblem(usage.ensemble.parent, remaining.nodes, arcs.tail[unpaid], arcs.head[unpaid], n_purchases)
-    closure, dual[unpaid] = merged_cut(part.closure_problem(remaining.profit, remaining.objective.prices(part.purchases)), ties)
+    n_purchases = usage.n_purchases if 2 * head.size >= usage.n_purchases else None
+    part = subproblem(usage.ensemble.parent, remaining.nodes, tail, head, n_purchases)
+    del tail, head
+    closure, flow = merged_cut(part.closure_problem(remaining.profit, remaining.objective.prices(part.purchases)), ties)
+    dual = flow
+    if unpaid is not None:
+        dual = np.zeros(unpaid.size, dtype=np.int64)
+        dual[unpaid] = flow
     return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)

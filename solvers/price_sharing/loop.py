@@ -69,6 +69,8 @@ def drive(run: Run, goal: Goal, save: Callable[[], None] | None, *, progress: bo
                 return StopReason.CONVERGED, 0
             if goal.cuts_now(run):
                 return StopReason.CONVERGED, run.finish()
+            if goal.gives_up(run):
+                return StopReason.MEMORY_LIMIT, 0
             for _ in range(ROUNDS_PER_CHECK):
                 limit = goal.limit(run.iteration)
                 if limit is not None:

@@ -6,23 +6,28 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
     nodes    105 n                      the trees, their errors and integers                                              (1)
     blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
-    run      51 n + 3 M N               profits, scores, slices and levels of the splits; which purchases are paid
+    run      51 n + 3 M N + 4 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
-The bytes for each node are measured. Usage arcs are not stored, except those of the core that is cut in the end, and their number
-is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 75 bytes for each of them, its proof 8.
+The bytes for each node are measured. A is at most N T M, and at most 32 million: with more usage arcs rounds do not list them, see
+`solvers.price_sharing.merged_usage`. The arcs of the core that is cut in the end are stored too, and their number is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 85 bytes for each of them, its proof 8. So
+what the cut takes is predicted when the core is known, and no core is cut that does not fit: `solvers.price_sharing.stopping`.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
+from formulations.answers.solution import StopReason, what_memory_left_open
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free, readable
+from solvers.price_sharing.merged_usage import MOST_ARCS
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ def memory_needed(
         routing=24 * rows + (0 if on_disk else 4 * rows * trees),
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
-        run=51 * nodes + (0 if on_disk else 3 * items * rows),
+        run=51 * nodes + (0 if on_disk else 3 * items * rows) + 4 * min(MOST_ARCS, rows * trees * items),
         path=(25 * nodes + 400_000) * points,
     )
 
@@ -117,4 +122,23 @@ def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
             "the system; give fewer cost rows, fewer trees, or a machine with more memory",
             RuntimeWarning,
             stacklevel=4,  # the caller of the engine, whose arguments are checked in between
+        )
+
+
+def warn_if_undecided(
+    lam: float | Fraction, stopped: StopReason, stats: Mapping[str, float], gap: float, relative_gap: float
+) -> None:
+    """Warn where the core did not fit into memory, so that the answer may not be the optimum; call it from an engine.
+
+    Warns
+    -----
+    RuntimeWarning
+        with what is left to decide, and what helps.
+    """
+    if stopped is StopReason.MEMORY_LIMIT:
+        left = what_memory_left_open(stats, gap, relative_gap)
+        warnings.warn(
+            f"price sharing at lambda = {float(lam):.6g} stopped at the memory limit: {left}",
+            RuntimeWarning,
+            stacklevel=4,  # as above
         )

@@ -36,7 +36,7 @@ from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
-from solvers.price_sharing.memory import warn_if_short
+from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.point_files import Limits, PointFiles
 from solvers.price_sharing.run import Known, Run
@@ -81,7 +81,7 @@ def price_sharing_path(
     checkpoint
         a folder, made if it does not exist. Every point that is done is written to it, and so is the state of the one at work.
         After an interruption the same call goes on from there, and ends with the same points. A call with a larger `time_limit`
-        or more `rounds` solves the points again that a limit had stopped, and those that rest on them.
+        or more `rounds`, or with more memory, solves the points again that a limit had stopped, and those that rest on them.
     done
         called with each point when it is solved or read back: in the order of work, not of lambda.
     progress
@@ -100,6 +100,12 @@ def price_sharing_path(
         for a checkpoint that cannot be read or written, or that another run is writing.
     InterruptedSolveError
         on Ctrl-C; the points that are done are in the checkpoint.
+
+    Warns
+    -----
+    RuntimeWarning
+        where memory will not be enough, and, when all points are done, for each one that it was not enough for. The others do not
+        suffer: such a point hands on only what it has proved.
 
     Examples
     --------
@@ -141,6 +147,9 @@ def price_sharing_path(
         ) from stop
     finally:
         opened.close()
+    solutions = [points[k].solution for k in range(len(rates))]
+    for solution in solutions:
+        warn_if_undecided(solution.lam, solution.stopped, solution.stats, solution.gap, solution.relative_gap)
     return tuple(points[k] for k in range(len(rates)))
 
 

@@ -29,6 +29,7 @@ from formulations.stored_arrays import read_arrays, stored_array, stored_fractio
 from solvers.price_sharing.checkpoint import MOST_ROUNDS, one_writer, write_atomically
 from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.run import RunState
+from solvers.price_sharing.stopping import fits_memory
 
 STATE_FILE = "running.state"
 
@@ -57,13 +58,15 @@ class Limits:
     time_limit: float
     rounds: int
 
-    def allow_no_more(self, stopped: StopReason, earlier: Limits) -> bool:
-        """Whether a run that `stopped` for this reason under `earlier` limits would not go further under these."""
-        if stopped is StopReason.TIME_LIMIT:
+    def allow_no_more(self, found: Solution, earlier: Limits) -> bool:
+        """Whether a run with this answer under `earlier` limits would not go further under these, and with the memory now."""
+        if found.stopped is StopReason.TIME_LIMIT:
             return self.time_limit <= earlier.time_limit
-        if stopped is StopReason.ITERATION_LIMIT:
+        if found.stopped is StopReason.ITERATION_LIMIT:
             return self.rounds <= earlier.rounds
-        return stopped is StopReason.CONVERGED
+        if found.stopped is StopReason.MEMORY_LIMIT:
+            return not fits_memory(found.stats["core_cut_bytes"])
+        return found.stopped is StopReason.CONVERGED
 
 
 @dataclass(frozen=True)
@@ -172,9 +175,8 @@ class PointFiles:
         arrays, figures = self._read(file)
         with _errors_naming(file):
             point = _point(problem, rate, arrays, figures)
-            final = limits.allow_no_more(
-                point.solution.stopped, Limits(*(_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
-            )
+            earlier = Limits(*(_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
+            final = limits.allow_no_more(point.solution, earlier)
         rests_on = [lam for lam in (point.smaller, point.larger) if lam is not None]
         return point if final and all(lam in done for lam in rests_on) else None
 
@@ -314,6 +316,9 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
         raise BrokenFileError("stats are not numbers by name")
     if stopped not in {reason.value for reason in StopReason} or not isinstance(figures["alone"], bool):
         raise BrokenFileError(f"stopped is {str(stopped)[:40]!r}, alone is {str(figures['alone'])[:40]}")
+    if stopped == StopReason.MEMORY_LIMIT.value:
+        for name in ("core_splits", "core_usage_arcs", "core_cut_bytes"):
+            _number(stats, name)
     solution = Solution(
         problem,
         rate,

@@ -51,13 +51,12 @@ class Rows(Protocol):
         ...
 
     @property
-    def n_cells(self) -> int:
-        """Pairs of a row and an item that some open split needs."""
-        ...
-
-    @property
     def cut_bytes(self) -> int:
         """Bytes of this process that `solve_core` takes, about."""
+        ...
+
+    def workers_have_memory(self) -> bool:
+        """Whether the other processes that `solve_core` asks, if there are any, have the memory that it takes of them."""
         ...
 
     @property

@@ -42,7 +42,7 @@ from solvers.closures.integer_objective import IntegerObjective, integer_objecti
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
-from solvers.price_sharing.memory import warn_if_short
+from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
 from solvers.price_sharing.run import Run, scores_after
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
@@ -92,7 +92,8 @@ def price_sharing(
     -------
     Solution
         with gap 0 where the instance is exact in integers, as of `min_cut`. Certificate: `SharedPrices`. ``stats``: rounds,
-        seconds, splits and usage arcs of the core.
+        seconds, splits and usage arcs of the core, and the bytes that a cut of the core takes. Where these are not free, and
+        rounds do not help any more, the run ends with the best pruning so far and the bound so far (`StopReason.MEMORY_LIMIT`).
 
     Raises
     ------
@@ -106,7 +107,7 @@ def price_sharing(
     Warns
     -----
     RuntimeWarning
-        where memory will not be enough; see `solvers.price_sharing.memory`.
+        where memory will not be enough, see `solvers.price_sharing.memory`, and where it was not enough to end with the optimum.
 
     Examples
     --------
@@ -124,7 +125,9 @@ def price_sharing(
         with ThreadPoolExecutor(1) as pool:
             rows = LocalRows(integer_objective(problem, rate).refined(), pool)
             run, stopped, core_arcs = run_to_goal(rows, goal, ties=ties, start=start, checkpoint=checkpoint, progress=progress)
-        return solution_of(run, lam, gap, stopped, core_arcs, started)
+        solution = solution_of(run, lam, gap, stopped, core_arcs, started)
+    warn_if_undecided(lam, stopped, solution.stats, solution.gap, solution.relative_gap)
+    return solution
 
 
 def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> Scores:
@@ -165,6 +168,7 @@ def stats_of(run: Run, core_arcs: int, started: float) -> dict[str, float]:
         "iterations": float(run.iteration),
         "core_splits": float(run.remaining.nodes.size),
         "core_usage_arcs": float(run.n_arcs),
+        "core_cut_bytes": float(run.rows.cut_bytes),
         "arcs": float(core_arcs),
     }
 

@@ -3,13 +3,19 @@
 The open splits with their usage arcs are the *core*, which a minimum cut solves exactly. Rounds make it smaller. A run for the
 optimum cuts a small core at once, and a larger one after as many rounds without progress as cost what the cut costs,
 
-    rounds that one cut costs  =  CUT_IN_ROUNDS a / (a + CELL_COST c + SPLIT_COST k)                                      (1)
+    rounds that one cut costs  =  (CUT_ARC a + CUT_SPLIT k) / (ROUND_ARC a + ROUND_SPLIT k)                               (1)
 
-for a usage arcs, c pairs of a row and an item, and k splits. Where bound and value already agree, only ties are open, and it cuts
-after the first check without progress. Rounds are without progress except where the core shrank: each 10 % by which it shrank
-takes back 40 rounds,
+for a usage arcs and k splits. Where bound and value already agree, only ties are open, and it cuts after the first check without
+progress. Rounds are without progress except where the core shrank: each 10 % by which it shrank takes back 40 rounds,
 
-    rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - CUT_IN_ROUNDS (a_before - a_after) / a_before)         (2)
+    rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - MOST_IN_VAIN (a_before - a_after) / a_before)          (2)
+
+No core is cut that does not fit into memory. A run that has to do without the cut ends after
+
+    rounds without progress  >=  MOST_IN_VAIN                                                                             (3)
+
+or, where only ties are open, after the first check without progress: StopReason.MEMORY_LIMIT, with the gap that is proven. More
+rounds are in vain. A run to a gap that has not been reached by (3) cuts the core as well, or ends if that does not fit.
 """
 
 from __future__ import annotations
@@ -30,17 +36,17 @@ ROUNDS_PER_CHECK = 10
 SMALL_CORE = 50_000
 """A core of at most so many usage arcs is cut at once: the cut costs about as much as ten more rounds."""
 
-CUT_IN_ROUNDS = 400
-"""Rounds that cost as much as one cut of the same core, where usage arcs are all that a round costs."""
+MOST_IN_VAIN = 400
+"""Rounds without progress after which a run that can't cut its core ends; a core that all but vanishes takes back as many."""
+
+CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
+"""CPU seconds of a minimum cut for each usage arc and each split, see `benchmarks.crossover`."""
+
+ROUND_ARC, ROUND_SPLIT = 1.5e-9, 26e-9
+"""CPU seconds of a round for each usage arc, most of which are merged, and each split, likewise."""
 
 LARGE_CORE = 20_000_000
 """Usage arcs above which (1) grows in proportion, because the cut takes more memory than everything else."""
-
-CELL_COST = 0.6
-"""What a pair of row and item costs in a round, in usage arcs: its sum of weights is set to zero, and its price divided by it."""
-
-SPLIT_COST = 25.0
-"""What a split costs in a round, in usage arcs: its weight, its slices, and its place in the pass over its tree."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,21 @@ class Goal:
         return self.gap > 0.0 and bound - value <= self.gap * max(bound, negligible)
 
     def cuts_now(self, run: Run) -> bool:
-        """Whether to cut the core now. A run to a gap only cuts a small core that more rounds do not make smaller."""
+        """Whether to cut the core now. A run to a gap cuts only a core that more rounds do not make smaller."""
         if self.gap > 0.0:
-            return run.n_arcs <= SMALL_CORE and run.rounds_without_progress >= cut_in_rounds(run.rows)
-        if run.n_arcs <= self.small_core:
+            patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else MOST_IN_VAIN
+        elif run.n_arcs <= min(self.small_core, SMALL_CORE):
             return True
-        patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
+        elif run.n_arcs <= self.small_core:
+            patience = 0
+        else:
+            patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
         return run.rounds_without_progress >= patience and cut_fits_memory(run.rows)
+
+    def gives_up(self, run: Run) -> bool:
+        """Whether (3) holds, and the core does not fit into memory."""
+        patience = ROUNDS_PER_CHECK if run.is_closed else MOST_IN_VAIN
+        return run.rounds_without_progress >= patience and not cut_fits_memory(run.rows)
 
 
 def negligible_gain(objective: IntegerObjective) -> float:
@@ -91,20 +105,33 @@ def negligible_gain(objective: IntegerObjective) -> float:
 
 def without_progress(rounds: int, before: int, after: int) -> int:
     """(2), after `ROUNDS_PER_CHECK` more rounds, which made a core of `before` usage arcs one of `after`."""
-    return max(0, rounds + ROUNDS_PER_CHECK - round(CUT_IN_ROUNDS * (before - after) / max(before, 1)))
+    return max(0, rounds + ROUNDS_PER_CHECK - round(MOST_IN_VAIN * (before - after) / max(before, 1)))
 
 
 def cut_in_rounds(rows: Rows) -> float:
     """(1), but at least the rounds of two checks; more where the core is large."""
-    arcs = rows.n_arcs
+    arcs, splits = rows.n_arcs, rows.remaining.nodes.size
     if not arcs:
         return 2 * ROUNDS_PER_CHECK
-    others = CELL_COST * rows.n_cells + SPLIT_COST * rows.remaining.nodes.size
-    rounds = CUT_IN_ROUNDS * max(1.0, arcs / LARGE_CORE)
-    return max(2 * ROUNDS_PER_CHECK, rounds * arcs / (arcs + others))
+    return max(2 * ROUNDS_PER_CHECK, max(1.0, arcs / LARGE_CORE) * cut_seconds(arcs, splits) / round_seconds(arcs, splits))
+
+
+def cut_seconds(n_arcs: int, n_splits: int) -> float:
+    """What a minimum cut takes, about."""
+    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits
+
+
+def round_seconds(n_arcs: int, n_splits: int) -> float:
+    """What a round takes, about."""
+    return ROUND_ARC * n_arcs + ROUND_SPLIT * n_splits
 
 
 def cut_fits_memory(rows: Rows) -> bool:
     """Whether there is memory to cut the core; if not, more rounds may make it small enough."""
+    return fits_memory(rows.cut_bytes) and rows.workers_have_memory()
+
+
+def fits_memory(n_bytes: float) -> bool:
+    """Whether so many bytes are free, as far as the system says."""
     free = memory_free()
-    return free is None or rows.cut_bytes <= free
+    return free is None or n_bytes <= free

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.instance.usage_arcs import charges_of
 from solvers.closures.cut import Ties
 from solvers.closures.merged_cut import merged_cut
@@ -43,38 +44,57 @@ class GatheredArcs:
 
 def gather(problem: ShardedProblem, remaining: Remaining) -> GatheredArcs:
     """The usage arcs of the open splits: those of all shards, and the driver's own."""
-    ensemble, costs = problem.driver.ensemble, problem.driver.costs
-    parts = problem.shards.usage_arcs()
-    once = _paid_once(remaining)
     n_rows = int(problem.n_rows.sum())
-    first = np.concatenate([[0], np.cumsum(problem.n_rows)])[: len(parts)]
-    tail = np.concatenate([*(p.tail for p in parts), once.tail])
-    item = np.concatenate([*(p.item for p in parts), once.item]).astype(np.int64)
-    row = np.concatenate([*(p.row + f for p, f in zip(parts, first, strict=True)), once.row])
-    leaf = np.concatenate([*(problem.start[p.leaf] for p in parts), once.row])
-    charges = charges_of(ensemble, costs)
-    place = np.empty(item.size, dtype=np.int64)
-    for k in range(int(np.diff(charges.start).max(initial=0))):
-        at = charges.start[tail] + k
-        matches = at < charges.start[tail + 1]
-        matches[matches] = charges.item[at[matches]] == item[matches]
-        place[matches] = k
-    order = np.lexsort((row, leaf, place, tail))
-    price = np.concatenate([*(p.price for p in parts), once.price])
-    return GatheredArcs(tail[order], (item * n_rows + row)[order], price[order])
+    parts = [*problem.shards.usage_arcs(), _paid_once(remaining)]
+    first_rows = np.concatenate([[0], np.cumsum(problem.n_rows)[:-1], [0]]).tolist()
+    first_arcs = np.cumsum([0, *(part.tail.size for part in parts)]).tolist()
+    total, charges = first_arcs[-1], charges_of(problem.driver.ensemble, problem.driver.costs)
+    tail, price = np.empty(total, dtype=np.int32), np.empty(total, dtype=np.int64)
+    # The order: by split and item as the split charges them, which are one number; by the first row of the leaf; by row.
+    slice_and_leaf, purchase = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
+    for k, first_row in enumerate(first_rows):
+        part, parts[k] = parts[k], None  # type: ignore[call-overload]  # each part is freed as soon as it is copied
+        here = slice(first_arcs[k], first_arcs[k + 1])
+        tail[here], price[here] = part.tail, part.price
+        purchase[here] = part.item
+        purchase[here] *= n_rows
+        purchase[here] += part.row
+        purchase[here] += first_row
+        _number_of_charge(part.tail, part.item, charges.start, charges.item, slice_and_leaf[here])
+        slice_and_leaf[here] *= n_rows
+        if k + 1 < len(parts):  # what is paid once for all rows is one arc, at no leaf
+            slice_and_leaf[here] += problem.start[part.leaf]
+    order = np.lexsort((purchase, slice_and_leaf))
+    del slice_and_leaf, part
+    tail = tail[order]
+    purchase = purchase[order]
+    return GatheredArcs(tail, purchase, price[order])
 
 
 def solve_gathered_core(problem: ShardedProblem, remaining: Remaining, ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid; the flow in canonical order."""
     arcs = gather(problem, remaining)
-    dual = np.zeros(arcs.tail.size, dtype=np.int64)
-    priced = np.flatnonzero(arcs.price > 0)
-    parent = problem.driver.ensemble.parent
-    part = subproblem(parent, remaining.nodes, arcs.tail[priced], arcs.purchase[priced], None)
+    priced = arcs.price > 0
+    tail, purchase, arc_price = arcs.tail[priced], arcs.purchase[priced], arcs.price[priced]
+    del arcs  # here and below: what the cut does not need would add to its peak
+    part = subproblem(problem.driver.ensemble.parent, remaining.nodes, tail, purchase, None)
     price = np.empty(part.purchases.size, dtype=np.int64)
-    price[part.head] = arcs.price[priced]
-    closure, dual[priced] = merged_cut(part.closure_problem(remaining.profit, price), ties)
+    price[part.head] = arc_price
+    del tail, purchase, arc_price
+    closure, flow = merged_cut(part.closure_problem(remaining.profit, price), ties)
+    dual = np.zeros(priced.size, dtype=np.int64)
+    dual[priced] = flow
     return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)
+
+
+@njit(cache=True, nogil=True)
+def _number_of_charge(tail, item, start, charged, number):  # type: ignore[no-untyped-def]
+    """The place of each arc's split and item in the list of what all splits charge."""
+    for k in range(tail.shape[0]):
+        place = start[tail[k]]
+        while charged[place] != item[k]:
+            place += 1
+        number[k] = place
 
 
 def _paid_once(remaining: Remaining) -> ShardArcs:
@@ -82,6 +102,6 @@ def _paid_once(remaining: Remaining) -> ShardArcs:
     usage = remaining.objective.usage
     arcs = usage.arcs(remaining.nodes)
     item = (arcs.head - usage.costs.n_items * usage.n_rows).astype(np.int32)
-    row = np.zeros(arcs.tail.size, dtype=np.int64)
+    row = np.zeros(arcs.tail.size, dtype=np.int32)
     price = remaining.unpaid_prices(arcs.head)
-    return ShardArcs(arcs.tail, item, row.astype(np.int32), row, price)
+    return ShardArcs(arcs.tail, item, row, row, price)

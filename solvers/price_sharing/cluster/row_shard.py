@@ -9,6 +9,7 @@ Splits are numbered by their places among the open ones, k in number, at the dri
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -25,13 +26,17 @@ from formulations.instance.cost_sample import MOST_PURCHASES, check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, route
 from formulations.instance.usage import Usage
+from formulations.memory import memory_free
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.cluster.item_payers import charges_by_row
 from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardArcs, ShardFacts, ShardOpened
+from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardArcs, ShardFacts, ShardMemory, ShardOpened
 from solvers.price_sharing.levels import paid_at
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.shares import Sharing
+
+LISTING_BYTES_PER_ARC = 64
+"""Bytes of a worker for each usage arc that it lists, with the copy that is sent; measured on Ray: 59 to 61, 2.6 million arcs."""
 
 
 class RowShard:
@@ -110,7 +115,7 @@ class RowShard:
     def _set(self, remaining: Remaining) -> ShardOpened:
         self._sharing = Sharing(remaining, self.pool)
         # There are no gains here, so the base is what was paid.
-        return ShardOpened(remaining.slices.n_arcs, np.unique(remaining.slices.item).size, -remaining.base)
+        return ShardOpened(remaining.slices.n_arcs, -remaining.base)
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """What the shard's rows charge each open split, up to rounding; shape (k,)."""
@@ -129,14 +134,18 @@ class RowShard:
         pruned = all_open(self._prices(item_price), np.array(kept))
         return paid_at(pruned, np.ones(pruned.nodes.size, dtype=np.int32), 1)[1]
 
+    def memory_for_arcs(self) -> ShardMemory:
+        """What `usage_arcs` takes, and what is free."""
+        return ShardMemory(socket.gethostname(), LISTING_BYTES_PER_ARC * self.remaining.slices.n_arcs, memory_free())
+
     def usage_arcs(self) -> ShardArcs:
         """The usage arcs of the open splits, listed one by one; few are left when the core is gathered."""
         remaining, ensemble, routing = self.remaining, self.ensemble, self.routing
         arcs = remaining.objective.usage.arcs(remaining.nodes)
-        item, row = np.divmod(arcs.head.astype(np.int64), routing.n_rows)
+        item, row = np.divmod(arcs.head, np.int32(routing.n_rows))
         leaf = np.empty(arcs.tail.size, dtype=np.int32)
         _leaves(arcs.tail, item, ensemble.left, ensemble.right, routing.start, routing.stop, leaf)
-        return ShardArcs(arcs.tail, item.astype(np.int32), leaf, row, remaining.unpaid_prices(arcs.head))
+        return ShardArcs(arcs.tail, item, leaf, row, remaining.unpaid_prices(arcs.head))
 
     @property
     def sharing(self) -> Sharing:

@@ -40,15 +40,29 @@ class ShardOpened:
     ----------
     n_arcs
         usage arcs of the open splits.
-    n_items
-        different items that the open splits need; the same at every shard.
     paid
         what the shard's rows have paid for splits that are fixed in, in integers.
     """
 
     n_arcs: int
-    n_items: int
     paid: int
+
+
+@dataclass(frozen=True)
+class ShardMemory:
+    """What a shard needs to list the usage arcs of its open splits.
+
+    Parameters
+    ----------
+    machine
+        the host's name: shards with the same one share its memory.
+    needed, free
+        bytes; None: the system does not say.
+    """
+
+    machine: str
+    needed: int
+    free: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +71,8 @@ class ShardArcs:
 
     Parameters
     ----------
-    tail, item, leaf
-        int32: the split, the item, and the leaf of the split's tree that the row ends in.
-    row
-        int64: the row's number within the shard.
+    tail, item, leaf, row
+        int32: the split, the item, the leaf of the split's tree that the row ends in, and the row's number within the shard.
     price
         int64: the purchase's price; 0 where it is paid already.
     """
@@ -68,5 +80,5 @@ class ShardArcs:
     tail: NDArray[np.int32]
     item: NDArray[np.int32]
     leaf: NDArray[np.int32]
-    row: NDArray[np.int64]
+    row: NDArray[np.int32]
     price: NDArray[np.int64]

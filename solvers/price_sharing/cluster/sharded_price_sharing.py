@@ -22,6 +22,7 @@ from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
 from solvers.price_sharing.cluster.sharded_solution import ShardedSolution
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
+from solvers.price_sharing.memory import warn_if_undecided
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.solve import stats_of, tolerance_of
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
@@ -84,7 +85,9 @@ def sharded_price_sharing(
             "workers_lost": float(problem.workers.lost - lost_before),
             "bytes_a_round_and_worker": BYTES_PER_SPLIT * open_at_first.size,
         }
-        return _solution(problem, run, lam, gap, stopped, stats)
+        solution = _solution(problem, run, lam, gap, stopped, stats)
+    warn_if_undecided(lam, stopped, stats, float(solution.value - solution.bound), solution.relative_gap)
+    return solution
 
 
 def _solution(

@@ -6,6 +6,7 @@ Methods are named by the functions of `RowShard` themselves, so a type checker s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Concatenate, ParamSpec, TypeVar, cast
@@ -73,6 +74,16 @@ class Shards:
         """What the rows of all shards pay for a pruning, bool of shape (n,), at any integer prices."""
         return sum(self._ask(RowShard.bill, kept, item_price))
 
+    def have_memory_for_arcs(self) -> bool:
+        """Whether `usage_arcs` fits into the memory that is free on each machine."""
+        needed: dict[str, int] = {}
+        free: dict[str, float] = {}
+        for shard in self._ask(RowShard.memory_for_arcs):
+            needed[shard.machine] = needed.get(shard.machine, 0) + shard.needed
+            bytes_free = math.inf if shard.free is None else shard.free
+            free[shard.machine] = min(free.get(shard.machine, math.inf), bytes_free)
+        return all(needed[machine] <= free[machine] for machine in needed)
+
     def usage_arcs(self) -> list[ShardArcs]:
         """The usage arcs of the open splits, shard by shard."""
         return self._ask(RowShard.usage_arcs)
@@ -106,4 +117,4 @@ def _add(total: NDArray[Amount], parts: list[NDArray[Amount]]) -> None:
 
 def _all_opened(opened: list[ShardOpened]) -> ShardOpened:
     """Sums over the shards, which need the same items."""
-    return ShardOpened(sum(o.n_arcs for o in opened), max(o.n_items for o in opened), sum(o.paid for o in opened))
+    return ShardOpened(sum(o.n_arcs for o in opened), sum(o.paid for o in opened))

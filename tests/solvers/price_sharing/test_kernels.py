@@ -13,12 +13,11 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
-from formulations.answers.solution import StopReason
 from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import merged_usage, price_sharing, shares, stopping
+from solvers.price_sharing import merged_usage, shares, stopping
 from solvers.price_sharing.levels import best_level, closure_value, paid_at
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.merged_usage import MOST_ARCS
@@ -26,8 +25,10 @@ from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing
 from solvers.price_sharing.stopping import (
-    CELL_COST,
-    SPLIT_COST,
+    CUT_ARC,
+    CUT_SPLIT,
+    ROUND_ARC,
+    ROUND_SPLIT,
     cut_fits_memory,
     cut_in_rounds,
     without_progress,
@@ -207,22 +208,19 @@ def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
         np.testing.assert_array_equal(twice.paid, once.paid)
 
 
-def test_a_core_of_few_arcs_among_many_rows_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut costs 400 rounds where arcs outweigh rows times items and splits, fewer elsewhere, but never less than two checks."""
+def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut costs some 370 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks."""
     problem = instance("digits")
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
-        cells = np.unique(run.remaining.slices.item).size * problem.n_rows
-        others = CELL_COST * cells + SPLIT_COST * run.remaining.nodes.size
-        assert cut_in_rounds(run.rows) == pytest.approx(400 / (1 + others / run.n_arcs))
-        assert cut_in_rounds(run.rows) > 20
-        monkeypatch.setattr(stopping, "LARGE_CORE", run.n_arcs / 3)
-        assert cut_in_rounds(run.rows) == pytest.approx(1200 / (1 + others / run.n_arcs))
-        none = np.zeros(run.remaining.nodes.size, dtype=bool)
-        rows = problem.routing.counts()[run.remaining.nodes]
-        smallest = np.arange(rows.size) == np.where(run.remaining.parent < 0, 10**9, rows).argmin()
-        run.rows.fix(none, ~smallest)
-        assert run.n_arcs * 9 < CELL_COST * problem.n_rows
+        a, k = run.n_arcs, run.remaining.nodes.size
+        expected = (CUT_ARC * a + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
+        assert CUT_SPLIT / ROUND_SPLIT < expected < CUT_ARC / ROUND_ARC
+        assert cut_in_rounds(run.rows) == pytest.approx(expected)
+        monkeypatch.setattr(stopping, "LARGE_CORE", a / 3)
+        assert cut_in_rounds(run.rows) == pytest.approx(3 * expected)
+        monkeypatch.setattr(stopping, "CUT_ARC", 0.0)
+        monkeypatch.setattr(stopping, "CUT_SPLIT", ROUND_SPLIT)
         assert cut_in_rounds(run.rows) == 20
 
 
@@ -236,19 +234,11 @@ def test_rounds_without_progress_by_hand(rounds: int, before: int, after: int, e
 
 
 def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut takes 75 bytes a usage arc of the core; without them rounds go on, to their limit if the core stays as it is."""
+    """A cut takes 85 bytes a usage arc of the core, and has to find them free."""
     problem = instance("digits")
     lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
-    for free, fits in ((None, True), (75 * run.n_arcs, True), (75 * run.n_arcs - 1, False)):
+    for free, fits in ((None, True), (85 * run.n_arcs, True), (85 * run.n_arcs - 1, False)):
         monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
         assert cut_fits_memory(run.rows) is fits
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
-    expected = price_sharing(problem, lam, small_core=0, rounds=600)
-    assert expected.stopped is StopReason.CONVERGED
-    assert expected.stats["core_usage_arcs"] > 0
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
-    found = price_sharing(problem, lam, small_core=0, rounds=600)
-    assert (found.stopped, found.stats["iterations"]) == (StopReason.ITERATION_LIMIT, 600)
-    assert found.bound <= expected.value <= found.value

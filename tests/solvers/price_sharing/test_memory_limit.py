@@ -1,0 +1,200 @@
+"""A core that fits no memory: the run ends by itself, with what it has proved, and says what is left and what helps."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formulations import BrokenFileError, PruningProblem, Status, StopReason
+from proofs_checks import check_solution
+from proofs_checks.optimality.shared_path import check_shared_path
+from solvers import min_cut, pruning_path
+from solvers.brute_force import brute_force
+from solvers.price_sharing import price_sharing, price_sharing_path, stopping
+from solvers.price_sharing.cluster import row_shard, sharded_price_sharing
+from tests.instances import random_problem
+from tests.loops import looped
+from tests.solvers.cases import instance
+from tests.solvers.price_sharing.cluster.parted import parted
+
+LEFT = r"stopped at the memory limit: [\d,]+ splits are undecided\. .* cut their [\d,]+ usage arcs, which takes some \d+ MB"
+
+
+def tie(problem: PruningProblem) -> Fraction:
+    """A breakpoint: what goes there is in some optima and not in others, so rounds never decide it."""
+    return pruning_path(problem).breakpoints[-2]
+
+
+@pytest.fixture
+def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No byte is free."""
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_a_core_that_fits_no_memory_ends_the_run() -> None:
+    """After at most 400 rounds without progress, with a bound that is true and proven, and what is left in figures and words."""
+    problem = instance("digits")
+    lam = tie(problem)
+    best = min_cut(problem, lam).value  # type: ignore[arg-type]
+    with pytest.warns(RuntimeWarning, match=LEFT) as told:
+        found = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+    assert told[0].filename == __file__
+    assert found.stopped is StopReason.MEMORY_LIMIT
+    assert found.bound <= best <= found.value
+    assert found.stats["core_usage_arcs"] > 0
+    assert found.stats["core_cut_bytes"] == 85 * found.stats["core_usage_arcs"]
+    assert found.stats["iterations"] < 1000
+    assert found.certificate.dual is None  # type: ignore[union-attr]
+    assert check_solution(problem, found).holds
+    assert f"{int(found.stats['core_splits']):,} splits are undecided" in found._card().text()
+
+
+@pytest.mark.usefixtures("no_memory")
+@looped("seed", range(12))
+def test_gaps_at_the_memory_limit_are_true(seed: int) -> None:
+    """Against the best of all prunings, at breakpoints and between them; where value and bound agree the pruning is optimal."""
+    problem = random_problem(seed)
+    breakpoints = pruning_path(problem).breakpoints[1:3]
+    for lam in [*breakpoints, *(b * Fraction(99, 100) for b in breakpoints)]:
+        best = brute_force(problem, lam).value  # type: ignore[arg-type]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            found = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+        assert found.stopped is StopReason.MEMORY_LIMIT or found.stats["core_usage_arcs"] == 0
+        assert found.bound <= best + 1e-12
+        assert found.value >= best - 1e-12
+        assert found.status is not Status.OPTIMAL or found.value <= best + 1e-9
+        assert check_solution(problem, found).holds
+
+
+def test_rounds_in_vain_end_after_the_cut_would_have_been_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the core fits, it is cut, and not later than a run without memory ends; where it fits later, it is cut then."""
+    problem = instance("digits")
+    lam = tie(problem)
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    expected = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+    assert expected.stopped is StopReason.CONVERGED
+    asked = iter(range(10**9))
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0 if next(asked) < 1 else 10**12)
+    found = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.CONVERGED
+    assert found.stats["iterations"] >= expected.stats["iterations"]
+    np.testing.assert_array_equal(found.pruning.kept, expected.pruning.kept)  # type: ignore[union-attr]
+
+
+def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 400 rounds in vain a run to a gap cuts a large core too; without memory it ends there, and says so."""
+    problem = instance("digits")
+    lam = tie(problem)
+    monkeypatch.setattr(stopping, "SMALL_CORE", 0)
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    found = price_sharing(problem, lam, gap=1e-300)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.CONVERGED
+    assert found.stats["arcs"] > 0
+    assert found.gap == 0
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        short = price_sharing(problem, lam, gap=1e-300)  # type: ignore[arg-type]
+    assert short.stopped is StopReason.MEMORY_LIMIT
+    assert short.bound <= found.value <= short.value
+
+
+def test_a_small_core_that_the_caller_names_has_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a core of at most `SMALL_CORE` usage arcs is cut without asking for memory."""
+    problem = instance("digits")
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    assert price_sharing(problem, tie(problem)).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
+    monkeypatch.setattr(stopping, "SMALL_CORE", 10)
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        found = price_sharing(problem, tie(problem), small_core=10**6)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.MEMORY_LIMIT
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_a_point_without_memory_hands_on_only_what_it_proved() -> None:
+    """Beside points whose cores stay open all bounds are true, and all points together are a proof."""
+    problem = instance("digits")
+    at = pruning_path(problem).breakpoints
+    lams = [at[-2] * Fraction(1, 2), at[-2], at[-2] * Fraction(3, 2)]
+    with pytest.warns(RuntimeWarning, match=LEFT) as told:
+        points = price_sharing_path(problem, lams, small_core=0)
+    assert told[0].filename == __file__
+    stopped = [point.solution.stopped for point in points]
+    assert stopped[1] is StopReason.MEMORY_LIMIT
+    assert stopped.count(StopReason.MEMORY_LIMIT) == len(told)
+    for point, lam in zip(points, lams, strict=True):
+        best = min_cut(problem, lam)  # type: ignore[arg-type]
+        assert point.solution.bound <= best.value + 1e-12
+        assert point.solution.value >= best.value - 1e-12
+        assert not (point.kept & ~best.pruning.kept).any()  # type: ignore[union-attr]
+        assert not (point.pruned & best.pruning.kept).any()  # type: ignore[union-attr]
+    assert (~(points[1].kept | points[1].pruned) & problem.ensemble.is_split).any()
+    assert check_shared_path(problem, points).holds
+
+
+def test_a_point_without_memory_is_solved_again_with_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a folder the point is read back while its cut does not fit, and solved once it does; a forged one is refused."""
+    problem = instance("digits")
+    lams = [tie(problem)]
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        (first,) = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+    assert first.solution.stopped is StopReason.MEMORY_LIMIT
+    (file,) = tmp_path.glob("*.point")
+    written = file.stat().st_mtime_ns
+    monkeypatch.setattr(stopping, "memory_free", lambda: first.solution.stats["core_cut_bytes"] - 1)
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        (again,) = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+    assert file.stat().st_mtime_ns == written
+    assert again.solution.stats == first.solution.stats
+    arrays = dict(np.load(file))
+    figures = json.loads(str(arrays["figures"]))
+    del figures["stats"]["core_cut_bytes"]
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    (solved,) = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+    assert solved.solution.stopped is StopReason.CONVERGED
+    with file.open("wb") as broken:
+        np.savez(broken, **(arrays | {"figures": np.array(json.dumps(figures))}))
+    with pytest.raises(BrokenFileError, match="core_cut_bytes"):
+        price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
+
+
+def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the lists of all parts on one machine do not fit there together, no core is gathered; where they do, it is."""
+    problem = instance("digits")
+    lam, sharded = tie(problem), parted(problem, 3)
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    monkeypatch.setattr(row_shard, "memory_free", lambda: None)
+    best = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
+    assert best.stopped is StopReason.CONVERGED
+    listed = row_shard.LISTING_BYTES_PER_ARC * int(best.stats["core_usage_arcs"])
+    monkeypatch.setattr(row_shard, "memory_free", lambda: listed - 1)
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        found = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.MEMORY_LIMIT
+    assert found.bound <= best.value <= found.value
+    monkeypatch.setattr(row_shard, "memory_free", lambda: listed)
+    assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("no_memory")
+def test_a_driver_without_memory_ends_as_one_machine_does() -> None:
+    """Rows elsewhere, the run ends after the same rounds with the same pruning; the gap is proven."""
+    problem = instance("digits")
+    lam = tie(problem)
+    with pytest.warns(RuntimeWarning, match=LEFT) as told:
+        found = sharded_price_sharing(parted(problem, 3), lam, small_core=0)  # type: ignore[arg-type]
+    assert told[0].filename == __file__
+    with pytest.warns(RuntimeWarning, match=LEFT):
+        alone = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.MEMORY_LIMIT
+    assert found.stats["iterations"] == alone.stats["iterations"]
+    np.testing.assert_array_equal(found.kept, alone.pruning.kept)  # type: ignore[union-attr]
+    assert found.bound <= Fraction(min_cut(problem, lam).value) + Fraction(1, 10**12)  # type: ignore[arg-type]
+    assert check_solution(problem, found.on(problem)).holds
