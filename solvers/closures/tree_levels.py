@@ -56,11 +56,12 @@ class LevelTrees:
             above = above[above]
         place = np.cumsum(~joins, dtype=np.int32) - np.int32(1)
         self.place: NDArray[np.int32] = place[above]
-        self.own = np.flatnonzero(~joins)
+        self.own = np.flatnonzero(~joins).astype(np.int32)
         tops = parent[self.own]
         self.parent = np.where(tops >= 0, self.place[tops], np.int32(-1))
         self.earned = np.bincount(self.place, weights=np.maximum(profit, 0), minlength=self.own.size)
-        self.lost = np.maximum(-profit[self.own], 0).astype(np.float64)
+        lost = np.maximum(-profit[self.own], 0).astype(np.float64)
+        self.lost = lost if lost.any() else None
         self.middle = int(place[middle]) if middle else 0
 
     def log_levels(
@@ -81,7 +82,8 @@ class LevelTrees:
         """
         k = self.own.size
         owes = charge[self.own]
-        owes += self.lost
+        if self.lost is not None:
+            owes += self.lost
         level = np.empty(k, dtype=np.float32)
         work = [np.empty(k, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int8, np.bool_)]
         arguments: tuple[Any, ...] = (

@@ -6,12 +6,14 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
     nodes    105 n                      the trees, their errors and integers                                              (1)
     blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
-    run      51 n + 3 M N + 4 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
+    run      51 n + 3 M N + 2 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
-The bytes for each node are measured. A is at most N T M, and at most 32 million: with more usage arcs rounds do not list them, see
-`solvers.price_sharing.merged_usage`. The arcs of the core that is cut in the end are stored too, and their number is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 85 bytes for each of them, its proof 8. So
-what the cut takes is predicted when the core is known, and no core is cut that does not fit: `solvers.price_sharing.stopping`.
+The bytes for each node are measured. A is at most N T M, and at most 32 million: where there are more usage arcs, rounds do not
+list them, see `solvers.price_sharing.merged_usage`. The usage arcs of the core that is cut in the end are stored too, and their
+number is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 85 bytes for each of them, its proof
+8. So what the cut takes is predicted when the core is known, and no core is cut that does not fit:
+`solvers.price_sharing.stopping`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class MemoryNeeds:
     >>> import prunemodels as pm
     >>> needs = pm.engines.memory_needed(rows=1_000_000, trees=100, nodes=50_000, items=30)
     >>> print(f"{needs.total / 1e9:.1f} GB")
-    0.7 GB
+    0.8 GB
     """
 
     table: int
@@ -81,7 +83,7 @@ def memory_needed(
     >>> import prunemodels as pm
     >>> needs = pm.engines.memory_needed(rows=1_000_000, trees=100, nodes=50_000, items=30)
     >>> print(f"{needs.total / 1e9:.1f} GB, of which the table of rows {needs.table / 1e9:.1f} GB")
-    0.7 GB, of which the table of rows 0.0 GB
+    0.8 GB, of which the table of rows 0.0 GB
     """
     n_blocks = max(1, -(-rows // BLOCK))
     return MemoryNeeds(
@@ -89,7 +91,7 @@ def memory_needed(
         routing=24 * rows + (0 if on_disk else 4 * rows * trees),
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
-        run=51 * nodes + (0 if on_disk else 3 * items * rows) + 4 * min(MOST_ARCS, rows * trees * items),
+        run=51 * nodes + (0 if on_disk else 3 * items * rows) + 2 * min(MOST_ARCS, rows * trees * items),
         path=(25 * nodes + 400_000) * points,
     )
 

@@ -98,14 +98,10 @@ def merged_usage(usage: tuple[Any, ...], paid: NDArray[np.bool_], prices: tuple[
     )
     table = np.empty(2 << min(size, order.shape[1]).bit_length(), dtype=np.int32)
     s, e, a, c = _merge(item, split, *usage[2:], paid, *prices, keys_of(item.size), table, *found.arrays)
-    return MergedUsage(
-        found.split[:e].copy(),
-        found.stop[: e + 1].copy(),
-        found.place[:a].copy(),
-        found.entries[: s + 1].copy(),
-        found.classes[: s + 1].copy(),
-        found.price[:c].copy(),
-    )
+    sizes = e, e + 1, a, s + 1, s + 1, c
+    for array, size in zip(found.arrays, sizes, strict=True):
+        array.resize(size, refcheck=False)  # in place: no copy beside it
+    return found
 
 
 def keys_of(n: int) -> NDArray[np.uint64]:
