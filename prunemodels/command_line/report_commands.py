@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import shlex
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.boosted_commands import REPORT_OPTIONS, check_boosted_options, read_boosted_inputs, search
+from prunemodels.command_line.command_summary import CommandSummary
 from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples, read_model_file
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
@@ -60,7 +60,7 @@ NO_PROOF = "none: no search proves prunings of boosted models"
 
 
 @dataclass(frozen=True)
-class ReportSummary:
+class ReportSummary(CommandSummary):
     """Result of ``prunemodels report``.
 
     Parameters
@@ -122,10 +122,6 @@ class ReportSummary:
     def exit_status(self) -> int:
         """Whether all checks of the page hold, one is refuted, or else one is undecided; see `statuses`."""
         return DONE if self.verified or not self.checked else UNDECIDED if self.verified is None else REFUTED
-
-    def json(self) -> str:
-        """As one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
 
     def text(self) -> str:
         """The summary in a few lines."""
