@@ -78,6 +78,18 @@ class HoldsTrees(Protocol):
         """The trees that predict."""
 
 
+@runtime_checkable
+class PrunesTrees(HoldsTrees, Protocol):
+    """A pruning of a `ModelForest`, which can be written as a model of the forest's library."""
+
+    @property
+    def forest(self) -> ModelForest:
+        """The trees before."""
+
+    def to_model(self) -> Any:
+        """The pruned model, of the class of the given one."""
+
+
 def fitted_model(model: Any) -> Any:
     """What predicts: the model itself, or the one that it holds, such as the pruned forest of a `BudgetPrunedForestClassifier`.
 
