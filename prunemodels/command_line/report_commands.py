@@ -35,7 +35,7 @@ from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, Labels, gather
 from prunemodels.report_page.page import render
-from prunemodels.tree_models.tree_model import tree_model_of
+from prunemodels.tree_models.tree_model import adds_up
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
@@ -162,7 +162,7 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
         return _cascade_report(args, place, start)
     _check_options(args)
     forest = read_model_file(args)
-    if tree_model_of(forest, several_outputs=True).forest is not None:
+    if adds_up(forest):
         return _boosted_report(args, forest, place, start)
     solved = read_and_solve(args, forest)
     held_out = read_examples(args.held_out, solved.model, "--held-out", args.label, args.weights)

@@ -305,6 +305,13 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     return _of_sum(read_model(model))
 
 
+def adds_up(model: Any) -> bool:
+    """Whether `tree_model_of` reads the model as a `ModelForest`: told by its classes, without reading its trees."""
+    model = fitted_model(model)
+    inner = final_step(model) if isinstance(model, Pipeline) else unwrapped(model)[0]
+    return isinstance(model, HoldsTrees) or is_boosted(model) if inner is model else adds_up(inner)
+
+
 def _of_sum(forest: ModelForest) -> TreeModel:
     found = TreeModel(forest.source if forest.source is not None else forest, forest.ensemble, replace(forest, pipeline=None))
     return found if forest.pipeline is None else _at_end_of(forest.pipeline, found)
