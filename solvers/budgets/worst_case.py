@@ -22,9 +22,10 @@ from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from formulations.programs.budget_rows import BudgetRows, example_rows
 from solvers.budgets.by_class.cut import ClassCut
 from solvers.budgets.by_class.rounding import ClassRounding
@@ -125,12 +126,8 @@ def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: Seco
             f"usage arcs, the limit is {MOST_ARCS:,}; give fewer cost rows or trees, or a budget for each class of examples"
         )
     rows = example_rows(problem, budget)
-    try:
+    with interruptible("during a search under a worst-case budget"):
         return _solve(rows, started, time_limit)
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during a search under a worst-case budget; nothing was changed") from stop
 
 
 def _solve(rows: BudgetRows, started: float, time_limit: float) -> WorstCaseSolution:

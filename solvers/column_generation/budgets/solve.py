@@ -18,9 +18,10 @@ from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
 from formulations.arguments import checked
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
@@ -126,13 +127,9 @@ def dantzig_wolfe_budget(
             raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
     if scheme.start:
         raise InvalidInputError(f"the scheme begins with {scheme.start} rounds of price sharing; under a budget it has no start")
-    try:
+    with interruptible("during Dantzig-Wolfe decomposition"):
         run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
         return run.solve(time_limit, tolerance, rounds, progress)
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during Dantzig-Wolfe decomposition; nothing was changed") from stop
 
 
 class _BudgetDantzigWolfe:
