@@ -16,7 +16,6 @@ import numpy as np
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution
 from formulations.arguments import NotNegative, Seconds, checked
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruptible
@@ -95,9 +94,6 @@ def dantzig_wolfe(
     value 0.18343, gap at most 1e-9: True
     """
     rate = exact(lam, "lam")
-    for name, number in (("time_limit", time_limit), ("gap", gap), ("rounds", rounds)):
-        if not number >= 0:
-            raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
     with interruptible("during Dantzig-Wolfe decomposition"):
         run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme, pricing)
         return run.solve(lam, time_limit, gap, rounds, progress)
