@@ -210,26 +210,32 @@ def market(content: bytes) -> Matrix:
     return matrix
 
 
-def commas(content: bytes) -> Matrix:
-    """Numbers between commas."""
+def _ascii(content: bytes) -> str:
     try:
-        text = content.decode("ascii")
+        return content.decode("ascii")
     except UnicodeDecodeError:
         raise RefusedError("text") from None
+
+
+def commas(content: bytes) -> Matrix:
+    """Numbers between commas."""
+    text = _ascii(content)
     rows = [[number(cell.strip()) for cell in line.split(",")] for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
     if not rows or len({len(row) for row in rows}) != 1:
         raise RefusedError("lines")
     return rows
 
 
-def lp(content: bytes) -> Matrix:
-    """The rows of an .lp file in the form of `formulations.programs.files.write_program`; columns as they appear."""
-    try:
-        text = content.decode("ascii")
-    except UnicodeDecodeError:
-        raise RefusedError("text") from None
+def _program_text(content: bytes) -> str:
+    text = _ascii(content)
     if re.search(r"[\x00-\x08\x0e-\x1f\x7f]", text):
         raise RefusedError("control characters")
+    return text
+
+
+def lp(content: bytes) -> Matrix:
+    """The rows of an .lp file in the form of `formulations.programs.files.write_program`; columns as they appear."""
+    text = _program_text(content)
     text = re.sub(r"\\.*", "", text)
     parts = re.fullmatch(r"(?is)\s*minimize\s(.*?)\ssubject to\s(.*?)\sbounds\s(.*?)\sgeneral(\s.*?)?\send\s*", text)
     if parts is None:
@@ -286,12 +292,7 @@ def _terms(tokens: list[str], columns: dict[str, int], *, constant: bool) -> dic
 
 def mps(content: bytes) -> Matrix:
     """The rows of a free .mps file in the form of `formulations.programs.files.write_program`."""
-    try:
-        text = content.decode("ascii")
-    except UnicodeDecodeError:
-        raise RefusedError("text") from None
-    if re.search(r"[\x00-\x08\x0e-\x1f\x7f]", text):
-        raise RefusedError("control characters")
+    text = _program_text(content)
     section, rows, columns = "", {}, {}
     found: dict[tuple[int, int], Fraction] = {}
     free: set[str] = set()

@@ -25,6 +25,7 @@ from formulations.instance.integers import (
     GRID_BITS,
     MOST_PRICE_BITS,
     PRODUCT_BITS,
+    InUnits,
     room_for_gains,
     room_for_prices,
     whole_multiples,
@@ -35,7 +36,7 @@ NEAR = Fraction(1, 1000)
 
 
 @dataclass(frozen=True, eq=False)
-class ClosureIntegers:
+class ClosureIntegers(InUnits):
     """Gains and prices as int64, with their units and bounds on the rounding.
 
     Parameters
@@ -58,16 +59,6 @@ class ClosureIntegers:
     base_cost: Fraction
     error_rounding: float
     cost_rounding: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing was rounded."""
-        return self.error_rounding == 0.0 and self.cost_rounding == 0.0
-
-    @property
-    def lam_unit(self) -> Fraction:
-        """Lambda of one integer gain for one integer price, see (3)."""
-        return self.gain_unit / self.price_unit
 
 
 def closure_integers(

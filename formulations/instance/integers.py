@@ -37,8 +37,27 @@ MOST_PRICE_BITS = 30
 """Number of bits left to prices when gains and prices together do not fit."""
 
 
+class InUnits:
+    """What integer gains and prices with units and bounds on their rounding have in common."""
+
+    gain_unit: Fraction
+    price_unit: Fraction
+    error_rounding: float
+    cost_rounding: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was rounded."""
+        return self.error_rounding == 0.0 and self.cost_rounding == 0.0
+
+    @property
+    def lam_unit(self) -> Fraction:
+        """Lambda of one integer gain for one integer price, see (3)."""
+        return self.gain_unit / self.price_unit
+
+
 @dataclass(frozen=True, eq=False)
-class Integers:
+class Integers(InUnits):
     """Gains and prices as int64, with their units and bounds on the rounding.
 
     Parameters
@@ -65,16 +84,6 @@ class Integers:
     price_unit: Fraction
     error_rounding: float
     cost_rounding: float
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing was rounded."""
-        return self.error_rounding == 0.0 and self.cost_rounding == 0.0
-
-    @property
-    def lam_unit(self) -> Fraction:
-        """Lambda of one integer gain for one integer price, see (3)."""
-        return self.gain_unit / self.price_unit
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.budget_table import percent
+from prunemodels.command_line.command_summary import CommandSummary, last_lines
 from prunemodels.command_line.terminal import styled
 
 
@@ -53,16 +53,8 @@ def figures_table(rows: Sequence[tuple[str, ModelFigures]], measure: str, loss: 
     return "\n".join([*lines[:-1], styled(lines[-1], "bold")])
 
 
-def last_lines(seconds: float, ignored: Sequence[str], written: Sequence[str]) -> list[str]:
-    """The last lines of a summary: the time, the columns that were not used, and the files written."""
-    lines = [f"time           {seconds:.1f} s"]
-    if ignored:
-        lines.append(f"not used       columns {', '.join(ignored[:6])}{', ...' if len(ignored) > 6 else ''}")
-    return lines + [f"written        {file}" for file in written]
-
-
 @dataclass(frozen=True)
-class EvaluationSummary:
+class EvaluationSummary(CommandSummary):
     """Result of ``prunemodels evaluate``; `features` is the mean number of columns that a prediction needs."""
 
     forest: str
@@ -78,10 +70,6 @@ class EvaluationSummary:
     seconds: float
     ignored: tuple[str, ...] = ()
 
-    def json(self) -> str:
-        """As one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
-
     def text(self) -> str:
         """The summary in a few lines."""
         return "\n".join(
@@ -92,13 +80,14 @@ class EvaluationSummary:
                 "",
                 f"columns        {self.features:.3g} for a prediction",
                 f"measured on    {self.examples:,} examples of {self.data}",
-                *last_lines(self.seconds, self.ignored, ()),
+                f"time           {self.seconds:.1f} s",
+                *last_lines(self.ignored, ()),
             ]
         )
 
 
 @dataclass(frozen=True)
-class BoostedSummary:
+class BoostedSummary(CommandSummary):
     """Result of ``prunemodels prune`` for a model whose trees add up.
 
     Parameters
@@ -144,10 +133,6 @@ class BoostedSummary:
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
-    def json(self) -> str:
-        """As one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
-
     def text(self) -> str:
         """The summary on one screen."""
         goal = f"cost at most {self.budget:g}" if self.budget is not None else f"lambda = {self.lam:g}"
@@ -169,7 +154,8 @@ class BoostedSummary:
             lines.append(f"budget         {styled(kept, 'warning') if self.overrun else kept}")
         if self.saved_as == "ModelForest":
             lines.append("saved as       trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them")
-        return "\n".join([*lines, *last_lines(self.seconds, self.ignored, self.written)])
+        lines.append(f"time           {self.seconds:.1f} s")
+        return "\n".join(lines + last_lines(self.ignored, self.written))
 
 
 def or_none(number: float) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,6 +12,7 @@ import numpy as np
 
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.verdict import Verdict
+from prunemodels.command_line.command_summary import CommandSummary, last_lines
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
 
 WIDTH = 118
@@ -25,7 +25,7 @@ ANSWER = {True: "holds", False: "refuted", None: "undecided"}
 
 
 @dataclass(frozen=True, eq=False)
-class CheckSummary:
+class CheckSummary(CommandSummary):
     """Result of ``prunemodels check``.
 
     Parameters
@@ -55,13 +55,12 @@ class CheckSummary:
         answers = [verdict.holds for verdict in self.verdicts]
         return REFUTED if False in answers else UNDECIDED if None in answers else DONE
 
-    def json(self) -> str:
-        """The summary as one JSON object."""
+    def record(self) -> dict[str, Any]:
+        """All but the lines of text, with certificates as JSON holds them."""
         verdicts = [
             {"claim": v.claim, "holds": v.holds, "method": v.method, "certificate": plain(v.certificate)} for v in self.verdicts
         ]
-        record = {"subject": self.subject, "verdicts": verdicts, "seconds": self.seconds, "written": list(self.written)}
-        return json.dumps(record, indent=2, allow_nan=False)
+        return {"subject": self.subject, "verdicts": verdicts, "seconds": self.seconds, "written": list(self.written)}
 
     def text(self) -> str:
         """The summary on one screen."""
@@ -71,7 +70,7 @@ class CheckSummary:
             parts += ["", _line("claim", verdict.claim), _line("answer", ANSWER[verdict.holds]), _line("how", verdict.method)]
             parts += ["", evidence] if "\n" in evidence else [_line("evidence", evidence)] if evidence else []
         parts += ["", self.explanation] if self.explanation else []
-        parts += ["", f"time      {self.seconds:.1f} s", *(f"written   {file}" for file in self.written)]
+        parts += ["", f"time      {self.seconds:.1f} s", *last_lines((), self.written, 10)]
         return "\n".join(parts)
 
 

@@ -43,7 +43,7 @@ from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import evaluate
-from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
+from prunemodels.tree_models.tree_model import TreeModel, adds_up
 from prunemodels.tree_models.unused_columns import drop_unused
 from solvers import pruning_path
 
@@ -263,7 +263,7 @@ def prune_command(args: argparse.Namespace) -> Summary | BoostedSummary:
     if out.suffix == ".skops":
         package("skops.io")  # refused now rather than after the work
     forest = read_model_file(args)
-    if tree_model_of(forest, several_outputs=True).forest is not None:
+    if adds_up(forest):
         from prunemodels.command_line.boosted_commands import prune_boosted_command
 
         return prune_boosted_command(args, forest, out, start)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table, percent
+from prunemodels.command_line.command_summary import CommandSummary
 from prunemodels.judging.evaluate import Evaluation
 
 PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}
@@ -61,7 +62,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class DemoReport:
+class DemoReport(CommandSummary):
     """Result of ``prunemodels demo``: all measurements, and what was written.
 
     Parameters
@@ -101,10 +102,9 @@ class DemoReport:
         """Number of forests."""
         return len({m.seed for m in self.measured})
 
-    def json(self) -> str:
-        """The report as one JSON object; ``measured`` holds a record for each forest."""
-        data = asdict(self) | {"measured": [m.record() for m in self.measured]}
-        return json.dumps(data, indent=2, allow_nan=False)
+    def record(self) -> dict[str, Any]:
+        """The fields; ``measured`` holds a record for each forest."""
+        return asdict(self) | {"measured": [m.record() for m in self.measured]}
 
     def text(self) -> str:
         """The report on one screen."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.shown import align
+from prunemodels.command_line.command_summary import CommandSummary
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval
 from prunemodels.evaluation.wording import amount, error
@@ -126,7 +126,7 @@ def _budgets(cascade: Cascade, seen: ExitPathEvaluation) -> list[BudgetRow]:
 
 
 @dataclass(frozen=True)
-class ExitSummary:
+class ExitSummary(CommandSummary):
     """Result of ``prunemodels exits`` and ``prunemodels cascade``.
 
     Parameters
@@ -182,10 +182,6 @@ class ExitSummary:
             seconds,
             tuple(str(file) for file in written),
         )
-
-    def json(self) -> str:
-        """As one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
 
     def text(self) -> str:
         """On one screen."""

@@ -7,7 +7,7 @@ import math
 import shlex
 import textwrap
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pandas as pd
@@ -15,6 +15,7 @@ import pandas as pd
 from formulations.answers.solution import Status
 from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table
+from prunemodels.command_line.command_summary import CommandSummary, last_lines
 
 WIDTH = 80
 """Characters of a line."""
@@ -72,7 +73,7 @@ def _figures(row: dict[Any, Any]) -> ForestFigures:
 
 
 @dataclass(frozen=True, eq=False)
-class CompareSummary:
+class CompareSummary(CommandSummary):
     """Result of ``prunemodels compare``.
 
     Parameters
@@ -105,14 +106,14 @@ class CompareSummary:
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
-    def json(self) -> str:
-        """The summary as one JSON object; null for what an engine does not have."""
+    def record(self) -> dict[str, Any]:
+        """The fields, the table as ``solvers`` with None for what an engine does not have."""
         record: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "table"}
         record["unpruned"] = _sample_figures(self.unpruned)
         record["optimum"] = None if self.optimum is None else _sample_figures(self.optimum)
         record["within"] = [None if found is None else _sample_figures(found) for found in self.within]
         record["solvers"] = [{name: _plain(cell) for name, cell in row.items()} for row in self.table.to_dict("records")]
-        return json.dumps(record, indent=2, allow_nan=False)
+        return record
 
     def text(self) -> str:
         """The summary on one screen."""
@@ -121,7 +122,7 @@ class CompareSummary:
         lines += [comparison_text(self.table), ""]
         lines.append(f"cost sample    {self.examples:,} examples of {self.data}")
         lines.append(f"time           {self.seconds:.1f} s in all, {self._solving():.1f} s of them solving")
-        return "\n".join(lines + _last_lines(self.written, self.ignored))
+        return "\n".join(lines + last_lines(self.ignored, self.written))
 
     def _solving(self) -> float:
         return float(self.table["seconds"].sum())
@@ -145,7 +146,7 @@ class CompareSummary:
 
 
 @dataclass(frozen=True)
-class ExportSummary:
+class ExportSummary(CommandSummary):
     """Result of ``prunemodels export``.
 
     Parameters
@@ -176,10 +177,6 @@ class ExportSummary:
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
-    def json(self) -> str:
-        """The summary as one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
-
     def text(self) -> str:
         """The summary on one screen."""
         goal = f", lambda = {self.lam:g}" if self.lam is not None else ""
@@ -194,7 +191,7 @@ class ExportSummary:
             f"size              {self.bytes / 1e6:.3g} MB, {self.seconds:.1f} s in all",
             f"to solve it       {reading(self.written[0])}",
         ]
-        return "\n".join(lines + _last_lines(self.written, self.ignored, 18))
+        return "\n".join(lines + last_lines(self.ignored, self.written, 18))
 
 
 def reading(file: str) -> str:
@@ -236,11 +233,3 @@ def _plain(cell: Any) -> Any:
 
 def _sample_figures(figures: ForestFigures) -> dict[str, float]:
     return {"cost": figures.cost, "sample_error": figures.sample_error, "splits": figures.splits}
-
-
-def _last_lines(written: tuple[str, ...], ignored: tuple[str, ...], width: int = 15) -> list[str]:
-    """The last lines of a summary: the columns that were not used, and the files written."""
-    lines = []
-    if ignored:
-        lines.append(f"{'not used':{width}s}columns {', '.join(ignored[:6])}{', ...' if len(ignored) > 6 else ''}")
-    return lines + [f"{'written':{width}s}{file}" for file in written]

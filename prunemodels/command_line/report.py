@@ -5,16 +5,16 @@ Every figure comes from a `Pruning` or from `evaluate`; nothing is read back fro
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from formulations.shown import error_name, is_rate
 from prunemodels.command_line.budget_report import BudgetFigures, HeldOutFigures
 from prunemodels.command_line.budget_table import BudgetRow, ForestFigures, budget_table, percent
+from prunemodels.command_line.command_summary import CommandSummary, last_lines
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(CommandSummary):
     """Result of ``prunemodels path`` and ``prunemodels prune``.
 
     Parameters
@@ -73,10 +73,6 @@ class Summary:
     written: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
-    def json(self) -> str:
-        """The summary as one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
-
     def text(self) -> str:
         """The summary on one screen."""
         asked = (
@@ -104,10 +100,7 @@ class Summary:
         if self.pruned is None:
             lines.append("next           prunemodels prune --budget B saves a forest; it also searches between these prunings")
         lines.append(f"path           {_count(self.breakpoints, 'optimal pruning')}, {self.seconds:.1f} s in all")
-        if self.ignored:
-            lines.append(f"not used       columns {', '.join(self.ignored[:6])}{', ...' if len(self.ignored) > 6 else ''}")
-        lines += [f"written        {file}" for file in self.written]
-        return "\n".join(lines)
+        return "\n".join(lines + last_lines(self.ignored, self.written))
 
     def _chosen(self) -> str:
         """The rule by which the pruning was chosen, and its place on the path."""

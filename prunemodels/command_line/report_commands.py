@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import shlex
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.boosted_commands import REPORT_OPTIONS, check_boosted_options, read_boosted_inputs, search
+from prunemodels.command_line.command_summary import CommandSummary
 from prunemodels.command_line.commands import SolvedInstance, columns_in_order, read_and_solve, read_examples, read_model_file
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
@@ -35,7 +35,7 @@ from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, Labels, gather
 from prunemodels.report_page.page import render
-from prunemodels.tree_models.tree_model import tree_model_of
+from prunemodels.tree_models.tree_model import adds_up
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
@@ -60,7 +60,7 @@ NO_PROOF = "none: no search proves prunings of boosted models"
 
 
 @dataclass(frozen=True)
-class ReportSummary:
+class ReportSummary(CommandSummary):
     """Result of ``prunemodels report``.
 
     Parameters
@@ -123,10 +123,6 @@ class ReportSummary:
         """Whether all checks of the page hold, one is refuted, or else one is undecided; see `statuses`."""
         return DONE if self.verified or not self.checked else UNDECIDED if self.verified is None else REFUTED
 
-    def json(self) -> str:
-        """As one JSON object."""
-        return json.dumps(asdict(self), indent=2, allow_nan=False)
-
     def text(self) -> str:
         """The summary in a few lines."""
         answer = {
@@ -166,7 +162,7 @@ def report_command(args: argparse.Namespace) -> ReportSummary:
         return _cascade_report(args, place, start)
     _check_options(args)
     forest = read_model_file(args)
-    if tree_model_of(forest, several_outputs=True).forest is not None:
+    if adds_up(forest):
         return _boosted_report(args, forest, place, start)
     solved = read_and_solve(args, forest)
     held_out = read_examples(args.held_out, solved.model, "--held-out", args.label, args.weights)

@@ -162,7 +162,7 @@ def _walk_costs(  # type: ignore[no-untyped-def]
         while s < evaluated.shape[0] and end[evaluated[s]] > position:
             h = evaluated[s]
             for j in range(start[h], stop[h]):
-                i = order[tree_of[h], j]
+                i = np.int64(order[tree_of[h], j])  # as above, so that `_pay` is compiled once
                 _pay(i, split_price[h], weights[i], paid, sums[position])
             s += 1
 
@@ -248,7 +248,7 @@ def _walk_losses(  # type: ignore[no-untyped-def]
         _let_all_vote_if_none_does(votes, value, current, total)
         n_votes = votes.sum()
         for m in range(n_moved):
-            i = moved[m]
+            i = np.int64(moved[m])  # as in `_all_losses`: for int32 numba would compile all that is called once more
             new = _loss(i, value, current, votes, n_votes, truth, how, total)
             if new != loss[i]:
                 _move(i, loss[i], new, loss[i] - compared[i], new - compared[i], weights, sums[position])

@@ -35,7 +35,7 @@ from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, du
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.sklearn_versions import SAME_TREES, VERSION, version_of
 from prunemodels.other_libraries.dependencies import library_of
-from prunemodels.tree_models.tree_model import fitted_model, tree_model_of
+from prunemodels.tree_models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
 
 FOREST_ENDINGS = (".skops", ".joblib")
 
@@ -202,7 +202,7 @@ def save_forest(forest: Any, path: str | Path) -> None:
 def saved_model(model: Any) -> Any:
     """What is written for a model, and read: itself, or the pruned model that a result of ours holds."""
     model = fitted_model(model)
-    if type(model).__name__ != "BoostedPruning":
+    if not isinstance(model, PrunesTrees):
         return model
     source = model.forest.source
     return model._model_forest() if source is None or library_of(source) == "catboost" else model.to_model()
@@ -217,7 +217,7 @@ def check_ending(model: Any, path: Path) -> None:
         with the endings that the model has.
     """
     own = ENDINGS.get(library_of(model), ())
-    known = (".joblib",) if type(model).__name__ == "ModelForest" else (*FOREST_ENDINGS, *own)
+    known = (".joblib",) if isinstance(model, HoldsTrees) else (*FOREST_ENDINGS, *own)
     if path.suffix not in known:
         kind = "a forest" if len(known) == len(FOREST_ENDINGS) else f"a {type(model).__name__}"
         raise InvalidInputError(f"{path} has the ending {path.suffix!r}; give {kind} as {' or '.join(known)}")

@@ -78,6 +78,18 @@ class HoldsTrees(Protocol):
         """The trees that predict."""
 
 
+@runtime_checkable
+class PrunesTrees(HoldsTrees, Protocol):
+    """A pruning of a `ModelForest`, which can be written as a model of the forest's library."""
+
+    @property
+    def forest(self) -> ModelForest:
+        """The trees before."""
+
+    def to_model(self) -> Any:
+        """The pruned model, of the class of the given one."""
+
+
 def fitted_model(model: Any) -> Any:
     """What predicts: the model itself, or the one that it holds, such as the pruned forest of a `BudgetPrunedForestClassifier`.
 
@@ -291,6 +303,13 @@ def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     from prunemodels.other_libraries.reading import read_model
 
     return _of_sum(read_model(model))
+
+
+def adds_up(model: Any) -> bool:
+    """Whether `tree_model_of` reads the model as a `ModelForest`: told by its classes, without reading its trees."""
+    model = fitted_model(model)
+    inner = final_step(model) if isinstance(model, Pipeline) else unwrapped(model)[0]
+    return isinstance(model, HoldsTrees) or is_boosted(model) if inner is model else adds_up(inner)
 
 
 def _of_sum(forest: ModelForest) -> TreeModel:

@@ -13,7 +13,7 @@ from formulations.errors import UnsupportedModelError
 from prunemodels.columns import final_step
 from prunemodels.forests.unused_columns import used_columns, with_columns
 from prunemodels.other_libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of
-from prunemodels.tree_models.tree_model import HoldsModel, HoldsTrees, tree_model_of
+from prunemodels.tree_models.tree_model import HoldsModel, PrunesTrees, tree_model_of
 
 
 @checked
@@ -57,7 +57,7 @@ def drop_unused(model: Any) -> Any:
     """
     if isinstance(model, HoldsModel):
         return drop_unused(model._fitted_model())
-    if isinstance(model, HoldsTrees) and hasattr(model, "to_model"):
+    if isinstance(model, PrunesTrees):
         return drop_unused(model.to_model())
     if isinstance(model, Pipeline):
         return _without_unused(model)

@@ -17,9 +17,9 @@ from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.errors import InterruptedSolveError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from solvers.budgets.by_path import path_of
 from solvers.budgets.components import Components, components_of
 from solvers.budgets.hull import relaxed_optimum
@@ -64,12 +64,8 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
     BudgetRounding(1 component, 0 within the budget, error at most 0.124768 above LP1's 0.118232)
     """
     limit = exact(budget, "budget")
-    try:
+    with interruptible("while rounding LP1's optimum"):
         return _rounded(relaxed_optimum(path_of(problem, path), limit))
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted while rounding LP1's optimum; nothing was changed") from stop
 
 
 def _rounded(relaxation: Mixture) -> BudgetRounding:

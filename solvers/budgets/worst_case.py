@@ -22,9 +22,10 @@ from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from formulations.programs.budget_rows import BudgetRows, example_rows
 from solvers.budgets.by_class.cut import ClassCut
 from solvers.budgets.by_class.rounding import ClassRounding
@@ -117,20 +118,14 @@ def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: Seco
     WorstCaseSolution(optimal, dearest 8 of 8, error 0.231, bound 0.231)
     """
     started = time.perf_counter()
-    if not time_limit >= 0:
-        raise InvalidInputError(f"time_limit is {time_limit!r}; it must be 0 or more")
     if problem.n_usage_arcs > MOST_ARCS:
         raise InvalidInputError(
             f"a worst-case budget needs branch and bound with a row for each example: the instance has {problem.n_usage_arcs:,} "
             f"usage arcs, the limit is {MOST_ARCS:,}; give fewer cost rows or trees, or a budget for each class of examples"
         )
     rows = example_rows(problem, budget)
-    try:
+    with interruptible("during a search under a worst-case budget"):
         return _solve(rows, started, time_limit)
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during a search under a worst-case budget; nothing was changed") from stop
 
 
 def _solve(rows: BudgetRows, started: float, time_limit: float) -> WorstCaseSolution:

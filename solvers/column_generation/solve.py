@@ -16,9 +16,9 @@ import numpy as np
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solution
 from formulations.arguments import NotNegative, Seconds, checked
-from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.tree_pass import free_of_charge
@@ -94,16 +94,9 @@ def dantzig_wolfe(
     value 0.18343, gap at most 1e-9: True
     """
     rate = exact(lam, "lam")
-    for name, number in (("time_limit", time_limit), ("gap", gap), ("rounds", rounds)):
-        if not number >= 0:
-            raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
-    try:
+    with interruptible("during Dantzig-Wolfe decomposition"):
         run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme, pricing)
         return run.solve(lam, time_limit, gap, rounds, progress)
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during Dantzig-Wolfe decomposition; nothing was changed") from stop
 
 
 class _DantzigWolfe:

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from formulations.programs.matrix import MATRICES
 from formulations.programs.sizes import model_size
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
@@ -59,13 +59,9 @@ def stoppable(
             call = signature.bind(*args, **options)
             call.apply_defaults()
             given = dict(call.arguments)
-            try:
+            with interruptible(f"while {name} was solving"):
                 size = 0 if stays_here() else nonzeros(given)
                 return engine(*args, **options) if size <= most else _apart(engine, given, size, unsolved)
-            except InterruptedSolveError:
-                raise
-            except KeyboardInterrupt as stop:
-                raise InterruptedSolveError(f"interrupted while {name} was solving; nothing was changed") from stop
 
         return stopped_in_time
 

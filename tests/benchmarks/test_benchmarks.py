@@ -21,11 +21,12 @@ from tests.solvers.cases import instance
 
 @pytest.fixture(scope="module")
 def pairs() -> list[naive.Pair]:
-    """The quick run on random data and on what scikit-learn ships."""
+    """The quick run on random data and on what scikit-learn ships: a second, so every test of it is slow."""
     quick = [*instances.random_instances(quick=True), *instances.shipped_instances(quick=True)]
     return list(naive.pairs_of(quick, limit=60.0))
 
 
+@pytest.mark.slow
 def test_ip3_is_never_fractional_and_never_off(pairs: list[naive.Pair]) -> None:
     """A vertex of IP3's relaxation is integral and worth the optimum that the exact path knows."""
     assert len(pairs) >= 10
@@ -33,6 +34,7 @@ def test_ip3_is_never_fractional_and_never_off(pairs: list[naive.Pair]) -> None:
     assert max(abs(p.ip3_gap) for p in pairs) < 1e-9
 
 
+@pytest.mark.slow
 def test_ip1_is_a_bound_and_a_weak_one(pairs: list[naive.Pair]) -> None:
     """IP1's relaxation never exceeds the optimum, is below it nearly always, and is fractional wherever it is below."""
     assert min(p.ip1_gap for p in pairs) > -1e-9
@@ -40,6 +42,7 @@ def test_ip1_is_a_bound_and_a_weak_one(pairs: list[naive.Pair]) -> None:
     assert all(p.ip1_fractional for p in pairs if p.no_integral_optimum)
 
 
+@pytest.mark.slow
 def test_branch_and_bound_closes_ip1_at_the_middle_lambda(pairs: list[naive.Pair]) -> None:
     """Tiny instances are closed, one lambda each, with more simplex iterations than IP3's relaxation takes."""
     tried = [p for p in pairs if not math.isnan(p.mip_seconds)]
@@ -48,6 +51,7 @@ def test_branch_and_bound_closes_ip1_at_the_middle_lambda(pairs: list[naive.Pair
     assert sum(p.mip_iterations for p in tried) > sum(p.ip3_iterations for p in tried)
 
 
+@pytest.mark.slow
 def test_the_tables_have_a_cell_for_everything(pairs: list[naive.Pair]) -> None:
     """Each group is a column, each growing instance a line, and what was not closed is told with its gap."""
     told = naive.table(pairs, 60.0).splitlines()

@@ -158,7 +158,7 @@ def test_the_raw_cut_says_when_ortools_fails(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    """All quick studies, run once through the command, without a data folder."""
+    """All quick studies, run once through the command, without a data folder: seconds, so every test of it is slow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PRUNEMODELS_DATA", "/nowhere")
         patch.setattr("benchmarks.suite.running.QUICK", (1, 0.0))
@@ -167,6 +167,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     return read_folder(out)
 
 
+@pytest.mark.slow
 def test_a_quick_run_has_every_study_but_those_of_scale(quick: dict[str, Result]) -> None:
     """Each wrote a result with ratios that are seconds over seconds, on data that need no folder."""
     assert set(quick) == {name for name, study in STUDIES.items() if not study.scale}
@@ -183,6 +184,7 @@ def test_a_quick_run_has_every_study_but_those_of_scale(quick: dict[str, Result]
         assert not any(figure.design for figure in result.figures)
 
 
+@pytest.mark.slow
 def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> None:
     """The pairs of every study, in this order on every instance."""
     pairs = {name: [(row.a, row.b) for row in result.rows] for name, result in quick.items()}
@@ -199,6 +201,7 @@ def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> Non
     assert pairs["decomposition-dantzig-wolfe"] == [(ours, "dantzig_wolfe, textbook"), ("min_cut", ours)]
 
 
+@pytest.mark.slow
 def test_figures_say_what_was_proven(quick: dict[str, Result]) -> None:
     """Exact engines end with gap 0, first-order ones within what counts, and the path's breakpoints are those of the path."""
     found = {figure.key: figure.value for result in quick.values() for figure in result.figures}

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.arguments import checked
-from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from prunemodels.forests.removal_effects import RemovalEffects, Unit, units_of
 from solvers.progress import Progress
 
@@ -66,16 +66,13 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     kept = ensemble.is_split.copy()
     rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
     steps = 0
-    try:
-        with Progress(f"greedy, by {by}", ensemble.n_splits, shown=progress) as bar:
-            while kept.any():
-                remaining = effects.without(kept, _best(*effects.of(kept)))
-                bar.advance(int(kept.sum() - remaining.sum()))
-                kept = remaining
-                steps += 1
-                rows_kept[kept] = steps
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted while removing features; nothing was changed") from stop
+    with interruptible("while removing features"), Progress(f"greedy, by {by}", ensemble.n_splits, shown=progress) as bar:
+        while kept.any():
+            remaining = effects.without(kept, _best(*effects.of(kept)))
+            bar.advance(int(kept.sum() - remaining.sum()))
+            kept = remaining
+            steps += 1
+            rows_kept[kept] = steps
     rows_kept[ensemble.is_split] += 1  # row 0 keeps everything
     method = "greedy feature pruning" if by == "feature" else "greedy item pruning"
     return PruningSequence(problem, rows_kept, np.arange(steps + 1, dtype=np.float64), f"{by}s removed", method)

@@ -55,7 +55,7 @@ def _blocks(left, right, numerator, denominator, swallowed):  # type: ignore[no-
     for h in range(n - 1, -1, -1):
         if left[h] < 0:
             continue
-        heap = -1
+        heap = np.int32(-1)  # as the numbers of splits are, so that `_meld` is compiled once
         for child in (left[h], right[h]):
             if left[child] >= 0:
                 heap = _meld(heap, child, numerator, denominator, smaller, others)

@@ -20,8 +20,8 @@ from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
-from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from formulations.programs.budget_matrix import budget_rows_matrix
 from formulations.programs.budget_rows import BudgetRows, ClassBudgets, class_rows
 from solvers.budgets.by_class.cut import ClassCut
@@ -127,12 +127,8 @@ def solve_class_budgets(
         if Ctrl-C arrived meanwhile.
     """
     rows = class_rows(problem, budgets)
-    try:
+    with interruptible("during a search under budgets by class"):
         return _ClassBudgets(rows, time_limit).solve(engine, method)
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during a search under budgets by class; nothing was changed") from stop
 
 
 class _ClassBudgets:

@@ -79,15 +79,15 @@ class _Network:
     def __init__(self, problem: ClosureProblem, start: Flow | None) -> None:
         k, parent = problem.profit.size, problem.parent
         self.problem = problem
-        self.first_arc, _ = grouped(problem.tail, k)
-        self.first_child, self.child = grouped(parent, k)
-        self.first_user, self.arc = grouped(problem.head, problem.price.size)
+        first_arc, _ = grouped(problem.tail, k)
+        first_child, child = grouped(parent, k)
+        first_user, self.arc = grouped(problem.head, problem.price.size)
         if start is None:
             self.flow = Flow.nothing(problem)
         else:
             self.flow = Flow(start.usage_flow.copy(), start.parent_flow.copy())
-            fit(parent, self.first_arc, problem.profit.copy(), self.flow.usage_flow, self.flow.parent_flow)
-        self.place, self.user = np.empty_like(self.arc), np.empty_like(self.arc)
+            fit(parent, first_arc, problem.profit.copy(), self.flow.usage_flow, self.flow.parent_flow)
+        self.place, user = np.empty_like(self.arc), np.empty_like(self.arc)
         self.usage_flow_by_user = np.empty_like(self.flow.usage_flow)
         self.balance = np.concatenate([problem.profit, -problem.price])
         prepare(
@@ -99,9 +99,11 @@ class _Network:
             self.flow.parent_flow,
             self.balance,
             self.place,
-            self.user,
+            user,
             self.usage_flow_by_user,
         )
+        # the first arguments of the kernels that follow arcs
+        self.adjacency = (parent, first_child, child, first_arc, problem.head, first_user, user)
 
     def ship(self) -> NDArray[np.int32]:
         """Push excess to deficits until none reaches one; the exact labels of the vertices, above their number for never."""
@@ -109,29 +111,10 @@ class _Network:
         label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
         active, current_arc = np.empty(n, dtype=np.bool_), np.empty(problem.profit.size, dtype=np.int32)
         while True:
-            reached = label_all(
-                problem.parent,
-                self.first_child,
-                self.child,
-                self.first_arc,
-                problem.head,
-                self.first_user,
-                self.user,
-                flow.usage_flow,
-                flow.parent_flow,
-                self.balance,
-                label,
-                queue,
-            )
+            reached = label_all(*self.adjacency, flow.usage_flow, flow.parent_flow, self.balance, label, queue)
             pushed = discharge(
-                problem.parent,
-                self.first_child,
-                self.child,
-                self.first_arc,
-                problem.head,
+                *self.adjacency,
                 self.place,
-                self.first_user,
-                self.user,
                 self.arc,
                 flow.usage_flow,
                 self.usage_flow_by_user,
@@ -148,20 +131,7 @@ class _Network:
 
     def reached_by_excess(self) -> NDArray[np.bool_]:
         """The splits that excess reaches along residual arcs."""
-        problem, n = self.problem, self.balance.size
+        n = self.balance.size
         seen, queue = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int32)
-        reached_by_excess(
-            problem.parent,
-            self.first_child,
-            self.child,
-            self.first_arc,
-            problem.head,
-            self.first_user,
-            self.user,
-            self.usage_flow_by_user,
-            self.flow.parent_flow,
-            self.balance,
-            seen,
-            queue,
-        )
-        return seen[: problem.profit.size]
+        reached_by_excess(*self.adjacency, self.usage_flow_by_user, self.flow.parent_flow, self.balance, seen, queue)
+        return seen[: self.problem.profit.size]

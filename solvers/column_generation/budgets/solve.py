@@ -17,10 +17,11 @@ import numpy as np
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
-from formulations.arguments import checked
-from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.arguments import NotNegative, Seconds, checked
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruptible
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
@@ -86,9 +87,9 @@ def dantzig_wolfe_budget(
     problem: PruningProblem,
     budget: Price,
     *,
-    time_limit: float = math.inf,
-    tolerance: float = 1e-6,
-    rounds: float = math.inf,
+    time_limit: Seconds = math.inf,
+    tolerance: NotNegative = 1e-6,
+    rounds: NotNegative = math.inf,
     pricing: PricingMethod = "shortest paths",
     scheme: Scheme = BUNDLE,
     progress: Callable[[Round], None] | None = None,
@@ -121,18 +122,11 @@ def dantzig_wolfe_budget(
         if Ctrl-C arrived meanwhile.
     """
     limit = exact(budget, "budget")
-    for name, number in (("time_limit", time_limit), ("tolerance", tolerance), ("rounds", rounds)):
-        if not number >= 0:
-            raise InvalidInputError(f"{name} is {number!r}; it must be 0 or more")
     if scheme.start:
         raise InvalidInputError(f"the scheme begins with {scheme.start} rounds of price sharing; under a budget it has no start")
-    try:
+    with interruptible("during Dantzig-Wolfe decomposition"):
         run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
         return run.solve(time_limit, tolerance, rounds, progress)
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during Dantzig-Wolfe decomposition; nothing was changed") from stop
 
 
 class _BudgetDantzigWolfe:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lightgbm import LGBMClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 from xgboost import XGBClassifier, XGBRegressor
 
 import prunemodels as pm
 from prunemodels.example import X_test, X_train, X_valid, costs, forest, y_test, y_train, y_valid
-from prunemodels.tree_models.tree_model import tree_model_of
+from prunemodels.tree_models.tree_model import adds_up, tree_model_of
 
 
 def test_our_own_estimators_are_evaluated_as_their_forests() -> None:
@@ -42,6 +48,19 @@ def test_boosted_models_are_evaluated(kind: type) -> None:
     assert seen.error == pytest.approx(float(np.mean(wrong)), rel=1e-5)
     assert seen.splits == tree_model_of(model).ensemble.n_splits > 0
     assert 0 < seen.cost <= sum(costs.values())
+
+
+def test_the_class_tells_what_is_read_as_a_sum() -> None:
+    """Boosted models alone, after the steps of a pipeline, in a wrapper, or read; no forest, wherever it is."""
+    X, y = X_train.to_numpy(), y_train
+    boosted = HistGradientBoostingClassifier(max_iter=2, max_depth=2).fit(X, y)
+    averaged = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    for inner in (boosted, averaged):
+        models = [inner, Pipeline([("scale", StandardScaler().fit(X)), ("trees", inner)]), FrozenEstimator(inner)]
+        models += [FixedThresholdClassifier(FrozenEstimator(inner), threshold=0.3).fit(X, y)]
+        models += [pm.read_model(boosted)] if inner is boosted else []
+        assert [adds_up(model) for model in models] == [inner is boosted] * len(models)
+        assert [tree_model_of(model).forest is not None for model in models] == [inner is boosted] * len(models)
 
 
 def test_an_unfitted_estimator_is_refused_by_name() -> None:

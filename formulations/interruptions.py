@@ -1,0 +1,25 @@
+"""Ctrl-C during a long computation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from formulations.errors import InterruptedSolveError
+
+
+@contextmanager
+def interruptible(what: str) -> Iterator[None]:
+    """Turn Ctrl-C in the block into the error that says "interrupted", and `what` was going on.
+
+    Raises
+    ------
+    InterruptedSolveError
+        on Ctrl-C; one from inside of the block, which knows more, is passed on.
+    """
+    try:
+        yield
+    except InterruptedSolveError:
+        raise
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError(f"interrupted {what}; nothing was changed") from stop
