@@ -97,6 +97,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.engines
 	$(BIN)/python -m benchmarks.price_sharing
 	$(BIN)/python -m benchmarks.hard_lambdas
+	$(BIN)/python -m benchmarks.without_cut
 	$(BIN)/python -m benchmarks.start_up
 	$(BIN)/python -m benchmarks.dantzig_wolfe
 	$(BIN)/python -m benchmarks.primal_dual

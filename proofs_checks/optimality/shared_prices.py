@@ -171,7 +171,7 @@ def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) ->
 
 
 def _weights(splits: list[int], nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, float]:
-    """exp(s_u), the largest 1: only ratios count."""
+    """exp(s_u) times a factor, because only ratios count: so many scores as possible are in the range of a float."""
     ids = _node_ids(nodes, "the splits with scores")
     if not isinstance(score, np.ndarray) or score.shape != (len(ids),) or score.dtype.kind != "f":
         raise Refuted(f"{np.size(score)} scores for {len(ids)} splits; there must be a real number for each")
@@ -182,7 +182,9 @@ def _weights(splits: list[int], nodes: NDArray[Any], score: NDArray[Any]) -> dic
         h = ids[int(np.argmin(np.isfinite(score)))]
         raise Refuted(f"split {h} has no finite score")
     s = score.astype(np.float64)
-    return dict(zip(ids, np.exp(s - s.max(initial=-math.inf)).tolist(), strict=True))
+    if s.size:
+        s -= max((s.max() + s.min()) / 2, s.max() - 460.0)  # exp(460) is 1e200, so sums and quotients stay in that range
+    return dict(zip(ids, np.exp(s).tolist(), strict=True))
 
 
 def _node_ids(ids: Any, what: str) -> list[int]:

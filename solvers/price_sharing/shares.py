@@ -11,6 +11,7 @@ as one number a row, or a class of rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -34,7 +35,7 @@ ROWS_PER_ARC = 4
 """If an item has less than one arc for this many rows of a block, only the rows of its arcs are zeroed and divided."""
 
 SMALLEST_WEIGHT = 1e-200
-"""Smaller weights count as 0, because prices divided by them would leave the range of a float."""
+"""Smaller weights count as 0, and none is larger than 1e200: prices would leave the range of a float."""
 
 
 class Sharing:
@@ -64,10 +65,7 @@ class Sharing:
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
-        weight = score.astype(np.float64)
-        weight -= weight.max(initial=0.0)
-        np.exp(weight, out=weight)
-        weight[weight < SMALLEST_WEIGHT] = 0.0
+        weight = weights_of(score)
         parts: list[Callable[[NDArray[np.float64]], None]]
         if self.merged is None:
             parts = [partial(self._part, *half, weight) for half in self._halves()]
@@ -130,6 +128,21 @@ class Sharing:
         _share(
             *remaining.blocked_usage, self.paid, *remaining.objective.price_arrays, weight, charge, block, last_block, first, last
         )
+
+
+def weights_of(score: NDArray[np.float32]) -> NDArray[np.float64]:
+    """exp(s_u) times a factor that puts them into the range of a float, because only ratios count; shape (k,).
+
+    Scores drift apart with the rounds, 600 and more. Those that are more than 920 below the highest count as 0: what only they
+    need is then charged to nobody.
+    """
+    weight = score.astype(np.float64)
+    if weight.size:
+        highest, lowest = weight.max(), weight.min()
+        weight -= max((highest + lowest) / 2, highest + math.log(SMALLEST_WEIGHT))
+    np.exp(weight, out=weight)
+    weight[weight < SMALLEST_WEIGHT] = 0.0
+    return weight
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -14,8 +14,9 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process, survival
+from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process, survival, without_cut
 from prunemodels.data_files import FOLDER_VARIABLE
+from solvers.price_sharing import stopping
 from tests.solvers.cases import instance
 
 
@@ -165,6 +166,19 @@ def test_hard_lambdas_lie_beside_the_longest_edges() -> None:
     for _, lam in lams:
         row = hard_lambdas.measured(problem, lam, list(hard_lambdas.ENGINES), check=True)
         assert set(row) == {"raw cut", "rounds", "core", *hard_lambdas.ENGINES}
+
+
+def test_rounds_without_a_cut_end_where_a_run_without_memory_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The benchmark's last round is that at which the engine gives up, with as many open usage arcs."""
+    problem = instance("digits")
+    lam = pm.pruning_path(problem).breakpoints[-2]
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    with pytest.warns(RuntimeWarning, match="memory limit"):
+        found = pm.engines.price_sharing(problem, lam, small_core=0)
+    row = without_cut.gaps(problem, lam)
+    assert str(row["ends"]).startswith(f"{found.stats['iterations']:.0f}: ")
+    assert str(row["ends"]).endswith(f", {found.stats['core_usage_arcs']:,.0f}")
+    assert str(row["20"]).endswith(" 85")
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.merged_usage import MOST_ARCS
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.shares import SMALLEST_WEIGHT, Sharing
 from solvers.price_sharing.trees import forced
 from tests.instances import random_problem
 from tests.loops import looped
@@ -153,10 +153,9 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
         for spread in (0.0, 1.0, 30.0, 800.0):
             score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
             charged = Sharing(left, pool, most_arcs=MOST_ARCS * (spread > 1.0)).integer_charges(score)
-            weight = {
-                int(h): Fraction(math.exp(float(s) - max(0.0, float(score.max()))))
-                for h, s in zip(left.nodes, score, strict=True)
-            }
+            highest, lowest = (float(x) for x in (score.max(initial=-math.inf), score.min(initial=math.inf)))
+            high = max((highest + lowest) / 2, highest + math.log(SMALLEST_WEIGHT))
+            weight = {int(h): Fraction(math.exp(float(s) - high)) for h, s in zip(left.nodes, score, strict=True)}
             total = np.zeros(problem.n_purchases, dtype=object)
             for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
                 total[j] += weight[h]
@@ -165,6 +164,26 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
                 share = sum((int(price[j]) * weight[h] / total[j] for j in mine if total[j]), Fraction(0))
                 assert 0 <= charged[k] <= share
                 assert spread > 100 or charged[k] >= share * (1 - Fraction(1, 2**40)) - 1
+
+
+@pytest.mark.parametrize("apart", [0.0, 600.0, 900.0])
+def test_scores_far_apart_share_all_prices(apart: float) -> None:
+    """Scores drift apart, by 600 and more. What only low ones need is charged to them all the same, and the checker agrees."""
+    problem, lam = instance("iris"), Fraction(1, 50)
+    left = all_open(integer_objective(problem, lam).refined(), problem.ensemble.is_split)
+    item = problem.ensemble.feature[left.nodes]
+    score = np.where(item % 2 == 0, 1000.0, 1000.0 - apart).astype(np.float32)
+    used = np.unique(problem.usage_arcs(left.nodes).head)
+    with ThreadPoolExecutor(1) as pool:
+        charged = Sharing(left, pool).charges(score)
+    assert charged.sum() == pytest.approx(float(left.objective.prices(used).sum()), rel=1e-12)
+    # scores of different items meet nowhere, so what is added to all of one item's changes no share
+    everywhere = final_scores(price_sharing(problem, lam, rounds=10, small_core=0)).score  # type: ignore[arg-type]
+    everywhere[left.nodes] += score
+    found = price_sharing(problem, lam, start=Scores(everywhere, 5), rounds=20, small_core=0)  # type: ignore[arg-type]
+    assert found.relative_gap < 0.1
+    assert any(np.ptp(stage.score) > apart - 50 for stage in found.certificate.stages)  # type: ignore[union-attr]
+    assert check_solution(problem, found).holds
 
 
 @looped("seed", range(16))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -32,7 +31,7 @@ from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_obje
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Known, Run
-from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.shares import Sharing, weights_of
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
@@ -161,8 +160,7 @@ def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
             charged = Sharing(left, pool).integer_charges(score) + sum(sharded.workers.ask("integer_charges", score))
-        top = max(0.0, float(score.max(initial=0.0)))
-        weight = {int(h): Fraction(math.exp(float(s) - top)) for h, s in zip(left.nodes, score, strict=True)}
+        weight = {int(h): Fraction(float(w)) for h, w in zip(left.nodes, weights_of(score), strict=True)}
         total = np.zeros(problem.n_purchases, dtype=object)
         for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
             total[j] += weight[h]
