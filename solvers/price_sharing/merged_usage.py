@@ -1,8 +1,9 @@
 """Usage with one purchase in the place of all that the same splits need, as lists that rounds read again and again.
 
 Rows of one block for which the same open splits need an item are a *class*. They share their prices alike, so that a class is one
-purchase, at the sum of those of its prices that are not paid yet; where that is 0, it is left out. On real forests this leaves 40
-to 60 % of the usage arcs, and it costs as much as a few rounds. Rows are compared by the sums
+purchase, at the sum of those of its prices that are not paid yet; where that is 0, it is left out. This leaves 40 to 60 % of the
+usage arcs where each tree chooses among all features, and it costs as much as four to six rounds. Where trees choose among a few
+features at random, hardly a row has the users of another. A sample tells beforehand: `share_left`. Rows are compared by the sums
 
     code_i  =  sum over the slices k that hold row i of key_k  (mod 2^64),       key_k = 48 bits of a hash of k, then 1        (1)
 
@@ -24,6 +25,12 @@ from formulations.compiled import njit
 
 MOST_ARCS = 32_000_000
 """With more usage arcs slices are read as they are: lists of so many take up to 64 MB."""
+
+MOST_LEFT = 0.75
+"""Purchases are not merged where more than this share of the usage arcs would be left."""
+
+SAMPLE = 8
+"""Arcs whose items are looked at to find that out."""
 
 MOST_TREES = 2**16 - 1
 """A split of each tree can need the same purchase, and the last 16 bits of (1) count its users."""
@@ -96,18 +103,82 @@ def merged_usage(usage: tuple[Any, ...], paid: NDArray[np.bool_], prices: tuple[
         np.zeros(n_segments + 1, dtype=np.int64),
         np.empty(n_arcs, dtype=np.int64),
     )
-    table = np.empty(2 << min(size, order.shape[1]).bit_length(), dtype=np.int32)
-    s, e, a, c = _merge(item, split, *usage[2:], paid, *prices, keys_of(item.size), table, *found.arrays)
+    keys, table = keys_of(item.size), table_for(min(size, order.shape[1]))
+    s, e, a, c = _merge(item, split, *usage[2:], paid, *prices, keys, table, *found.arrays)
     sizes = e, e + 1, a, s + 1, s + 1, c
     for array, size in zip(found.arrays, sizes, strict=True):
         array.resize(size, refcheck=False)  # in place: no copy beside it
     return found
 
 
+def share_left(usage: tuple[Any, ...]) -> float:
+    """The share of the usage arcs that merging would leave, from a sample: the items of `SAMPLE` arcs in equal distances.
+
+    Parameters
+    ----------
+    usage
+        `Remaining.blocked_usage`; the first block stands for all.
+    """
+    item, split, nodes, tree_of, start, stop, order, _, size, once = usage
+    at = nodes[split]
+    arcs = np.cumsum(np.where(once[item], 0, stop[0, at] - start[0, at]), dtype=np.int64)
+    if not arcs.size or arcs[-1] == 0:
+        return 0.0
+    places = np.searchsorted(arcs, arcs[-1] * np.arange(1, 2 * SAMPLE, 2) // (2 * SAMPLE), side="right")
+    keys, table = keys_of(item.size), table_for(min(size, order.shape[1]))
+    share = 0.0
+    for m, times in zip(*np.unique(item[places], return_counts=True), strict=True):
+        begin, end = (int(np.searchsorted(item, m, side=side)) for side in ("left", "right"))
+        left = _left(split, begin, end, nodes, tree_of, start, stop, order, size, keys, table)
+        share += times / SAMPLE * left / int(arcs[end - 1] - (arcs[begin - 1] if begin else 0))
+    return float(share)
+
+
+def table_for(n_rows: int) -> NDArray[np.int32]:
+    """A hash table for the codes of so many rows, not filled."""
+    return np.empty(2 << n_rows.bit_length(), dtype=np.int32)
+
+
 def keys_of(n: int) -> NDArray[np.uint64]:
     """The keys (1) of n slices."""
     random = np.random.default_rng(0).integers(1 << 48, size=n, dtype=np.uint64)
     return (random << np.uint64(16)) | np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def _left(split, begin, end, nodes, tree_of, start, stop, order, size, keys, table):  # type: ignore[no-untyped-def]
+    """The arcs of one item in the first block that merging would leave."""
+    n_rows = order.shape[1]
+    n = min(size, n_rows)
+    code, first_row = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int32)
+    places = order.reshape(order.size)
+    return _classes(split, begin, end, 0, nodes, tree_of, start[0], stop[0], places, n_rows, keys, table, code, first_row)
+
+
+@njit(cache=True, nogil=True)
+def _classes(  # type: ignore[no-untyped-def]
+    split, begin, end, block, nodes, tree_of, start, stop, places, n_rows, keys, table, code, first_row
+):
+    """(1) of each row of a segment, the first row with the same code, and how many arcs these first rows have together."""
+    mask = table.shape[0] - 1
+    code[:] = 0
+    for k in range(begin, end):
+        h = nodes[split[k]]
+        first = tree_of[h] * n_rows + block
+        for p in range(first + start[h], first + stop[h]):
+            code[places[p]] += keys[k]
+    table[:] = -1
+    left = np.int64(0)
+    for i in range(code.shape[0]):
+        if code[i] > 0:
+            t = np.int64(code[i] >> np.uint64(20)) & mask
+            while table[t] >= 0 and code[table[t]] != code[i]:
+                t = (t + 1) & mask
+            if table[t] < 0:
+                table[t] = i
+                left += np.int64(code[i] & np.uint64(0xFFFF))
+            first_row[i] = table[t]
+    return left
 
 
 @njit(cache=True, nogil=True)
@@ -143,7 +214,6 @@ def _merge(  # type: ignore[no-untyped-def]
     code, total = np.empty(width, dtype=np.uint64), np.empty(width, dtype=np.int64)
     first_row, listed = np.empty(width, dtype=np.int32), np.empty(width, dtype=np.int32)
     slice_of = np.zeros(width, dtype=np.int64)
-    mask = table.shape[0] - 1
     s = e = a = c = 0
     number = 0  # of the last slice whose rows are marked in slice_of; 0: none
     for b in range(start.shape[0]):
@@ -167,21 +237,10 @@ def _merge(  # type: ignore[no-untyped-def]
                     price[c] = once_price[m]
                     c += 1
             else:
-                code[:n] = 0
-                for k in range(begin, end):
-                    h = nodes[split[k]]
-                    first = tree_of[h] * n_rows + b * size
-                    for p in range(first + start[b, h], first + stop[b, h]):
-                        code[places[p]] += keys[k]
-                table[:] = -1
-                for i in range(n):
-                    if code[i] > 0:
-                        t = np.int64(code[i] >> np.uint64(20)) & mask
-                        while table[t] >= 0 and code[table[t]] != code[i]:
-                            t = (t + 1) & mask
-                        if table[t] < 0:
-                            table[t] = i
-                        first_row[i] = table[t]
+                at = b * size
+                _classes(
+                    split, begin, end, at, nodes, tree_of, start[b], stop[b], places, n_rows, keys, table, code[:n], first_row
+                )
                 before = e, a, c
                 for _attempt in range(2):
                     e, a, c = before

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from solvers.price_sharing.levels import paid_at
-from solvers.price_sharing.merged_usage import MOST_ARCS, MOST_TREES, MergedUsage, merged_usage
+from solvers.price_sharing.merged_usage import MOST_ARCS, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
 from solvers.price_sharing.remaining import Remaining
 
 T = TypeVar("T")
@@ -59,7 +59,11 @@ class Sharing:
         remaining, slices = self.remaining, self.remaining.slices
         if slices.n_arcs > self.most_arcs or remaining.objective.usage.ensemble.n_trees > MOST_TREES:
             return None
-        borders = (0, slices.parts[-1]) if slices.n_arcs < ONE_THREAD_ARCS else slices.parts
+        borders: tuple[int, ...] = 0, slices.parts[-1]
+        if slices.n_arcs >= ONE_THREAD_ARCS:
+            if share_left(remaining.blocked_usage) > MOST_LEFT:
+                return None
+            borders = slices.parts
         arguments = remaining.blocked_usage, self.paid, remaining.objective.price_arrays
         return tuple(self._in_threads([partial(merged_usage, *arguments, *between) for between in pairwise(borders)]))
 

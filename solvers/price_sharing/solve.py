@@ -10,6 +10,8 @@ a share of it are on the same level, the highest one among its users, the shares
 prove it for every lambda, because at x times the prices all levels are divided by x. So a lambda beside a long edge of the hull
 is hardly harder than others. The prunings that are tried are the splits above some level, in one round or on average over rounds.
 
+Purchases with the same open users share alike, so the passes read them as one: `solvers.price_sharing.merged_usage`.
+
 A check follows every `ROUNDS_PER_CHECK` rounds. It computes the bound again in integers, rounded so that it is true whatever
 floating point did. A split is fixed out (or in) where forcing it in (or out) brings the bound strictly below the best value
 found. The open splits become fewer by orders of magnitude, and an exact cut of them, the core, ends the proof. The dual state is

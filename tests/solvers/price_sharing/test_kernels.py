@@ -137,6 +137,7 @@ def test_merged_purchases_pay_what_all_of_them_do(
         monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
     if kind == "two threads":
         monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
+        monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
     rng = np.random.default_rng(4)
     everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
     with ThreadPoolExecutor(1) as pool:
@@ -155,6 +156,24 @@ def test_merged_purchases_pay_what_all_of_them_do(
             assert least <= n_arcs <= priced.sum()
             # users of several items could be merged across items there
             assert n_arcs == least or kind == "codes that collide" or size is not None or name == "wine, groups"
+
+
+def test_a_sample_says_what_merging_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one item the sample is everything; where it says that too much is left, slices are read as they are."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(5, random_state=0).fit(X[:900, [20]], y[:900])
+    problem = pm.problem_from_forest(forest, X[900:, [20]], costs=1.0)
+    left = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
+    with ThreadPoolExecutor(1) as pool:
+        merged = Sharing(left, pool).merged
+        assert merged is not None
+        share = merged[0].place.size / left.slices.n_arcs
+        assert 0 < share < 1
+        assert merged_usage.share_left(left.blocked_usage) == share
+        monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
+        for most, merges in ((share, True), (share - 1e-9, False)):
+            monkeypatch.setattr(shares, "MOST_LEFT", most)
+            assert (Sharing(left, pool).merged is not None) is merges
 
 
 @pytest.mark.parametrize("size", [None, 3, 50])
