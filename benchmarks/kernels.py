@@ -83,30 +83,29 @@ def alone(problem: pm.PruningProblem, repeats: int = 5) -> tuple[float, float]:
     return scattered / places.size, gathered / places.size
 
 
-def rounds(problem: pm.PruningProblem, most_arcs: int, repeats: int = 3) -> dict[int, float]:
-    """Seconds of the charges of one round, with one thread and with two; purchases are merged up to so many usage arcs."""
+def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
+    """Seconds of the charges of one round, with one thread and with two; no prices are paid, no purchases merged."""
     remaining = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
     score = np.zeros(remaining.nodes.size, dtype=np.float32)
     found = {}
     with ThreadPoolExecutor(1) as pool:
         for threads, threshold in ((1, remaining.slices.n_arcs + 1), (2, 0)):
-            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool, most_arcs), score, threshold))
+            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool, most_arcs=0), score, threshold))
     return found
 
 
-def merging(problem: pm.PruningProblem) -> tuple[int, float]:
-    """The arcs that are left where purchases are merged, and the seconds that it takes one thread."""
+def merging(problem: pm.PruningProblem) -> tuple[int, float, float]:
+    """The arcs that are left where purchases are merged, the seconds that it takes one thread, and those of its charges then."""
     remaining = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
     usage, slices = remaining.blocked_usage, remaining.slices.split.size
-    seconds, merged = best_of(
-        3, lambda: merged_usage(usage, np.zeros(0, dtype=bool), remaining.objective.price_arrays, 0, slices)
-    )
-    return merged.place.size, seconds
+    once, merged = best_of(3, lambda: merged_usage(usage, np.zeros(0, dtype=bool), remaining.objective.price_arrays, 0, slices))
+    weight, charge = np.ones(remaining.nodes.size), np.zeros(remaining.nodes.size)
+    seconds, _ = best_of(3, lambda: merged.add_charges(weight, charge))
+    return merged.place.size, once, seconds
 
 
 def _charged(sharing: Sharing, score: np.ndarray, threshold: int) -> Callable[[], object]:
     """A round's charges by one thread or two."""
-    sharing.charges(score)  # merges, where it does
 
     def work() -> object:
         before, shares.ONE_THREAD_ARCS = shares.ONE_THREAD_ARCS, threshold
@@ -123,7 +122,7 @@ def table(problem: pm.PruningProblem) -> str:
     open_arcs = all_open(
         integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest")
     ).slices.n_arcs
-    seconds, speed = rounds(problem, 0), {n: triad(n) for n in (1, 2)}
+    seconds, speed = rounds(problem), {n: triad(n) for n in (1, 2)}
     scatter, gather = alone(problem)
     lines = [f"{problem}", machine(), "", "| | one thread | two threads |", "| --- | ---: | ---: |"]
     lines += ["| triad, GB/s | " + " | ".join(f"{speed[n] / 1e9:.1f}" for n in (1, 2)) + " |"]
@@ -137,9 +136,9 @@ def table(problem: pm.PruningProblem) -> str:
     lines += [f"| a gather alone, ns an element | {gather * 1e9:.2f} | |"]
     lines += [f"| - both, of the round's seconds | {(scatter + gather) * open_arcs / seconds[1]:.0%} | |"]
     if open_arcs <= MOST_ARCS:
-        (left, once), merged = merging(problem), rounds(problem, MOST_ARCS)
+        left, once, merged = merging(problem)
         lines += [f"| merged: arcs that are left | {left / open_arcs:.0%} | |"]
-        lines += ["| - ns an arc of all and round | " + " | ".join(f"{merged[n] / open_arcs * 1e9:.2f}" for n in (1, 2)) + " |"]
+        lines += [f"| - ns an arc of all and round | {merged / open_arcs * 1e9:.2f} | |"]
         lines += [f"| - merging, in rounds without it | {once / seconds[1]:.1f} | |"]
     return "\n".join(lines)
 
