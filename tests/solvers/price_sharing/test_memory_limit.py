@@ -88,6 +88,16 @@ def test_rounds_in_vain_end_after_the_cut_would_have_been_made(monkeypatch: pyte
     np.testing.assert_array_equal(found.pruning.kept, expected.pruning.kept)  # type: ignore[union-attr]
 
 
+def test_a_core_that_fits_is_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a large core takes more than 400 rounds of patience, and fits, the run goes on until it is cut."""
+    problem = instance("digits")
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    monkeypatch.setattr(stopping, "cut_in_rounds", lambda rows: 500.0)
+    found = price_sharing(problem, tie(problem), small_core=0)  # type: ignore[arg-type]
+    assert found.stopped is StopReason.CONVERGED
+    assert found.stats["iterations"] >= 500
+
+
 def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """After 400 rounds in vain a run to a gap cuts a large core too; without memory it ends there, and says so."""
     problem = instance("digits")
