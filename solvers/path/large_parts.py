@@ -4,6 +4,16 @@ Between two optima of the path, an outer and an inner one, lies a part. At the l
 `solvers.path.parts`, either some optimum lies between them, which cuts the part in two, or nothing does, and the whole part goes
 at that lambda. Price sharing finds the optimum there: what the inner optimum keeps and the outer one prunes is decided before it
 begins. It holds no usage arcs but those of its last core, so memory is that of the routing and of one small part at a time.
+
+Near a lambda at which very many splits go, rounds prove that no pruning of the part is worth more than the best one that they
+found by over some d, but they do not get d down to 0, and the last core may be too large for a cut. Where a gap is allowed, the
+best pruning found, M, then counts as the optimum. With v(S) the worth of S at that lambda, and v' at another one, no S of the
+part has v(S) > v(M) + d. Worth is supermodular, and what costs less loses less as lambda rises. So at a smaller lambda
+
+    v'(S + M)  >=  v'(S) + v'(M) - v'(S * M)  >=  v'(S) + v(M) - v(S * M)  >=  v'(S) - d                                   (1)
+
+and likewise for a larger lambda and S * M, what both keep. So the parts outside and inside of M have an optimum each time, up to
+d, and the d of nested parts add up. Where M is an end, the part is one edge. Exact division is the case d = 0.
 """
 
 from __future__ import annotations
@@ -11,13 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
+from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import CapacityOverflowError
 from formulations.instance.problem import PruningProblem
@@ -31,7 +41,7 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
-from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory
+from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory, negligible_gain
 
 LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
@@ -39,6 +49,9 @@ LARGEST_NETWORK = 8_000_000
 
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
+
+IN_VAIN = 100
+"""Rounds without progress after which a part is given up where the gap is small enough and the cut does not fit into memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,20 +66,63 @@ class _Optimum:
     @staticmethod
     def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> _Optimum:
         """From the splits alone, by a pass over all that they use."""
-        pruning = Pruning(problem, kept)
-        return _Optimum(kept, pruning.integer_gain, pruning.integer_cost, np.packbits(problem.usage.paid_by(kept)))
+        paid = problem.usage.paid_by(kept)
+        cost = integer_cost(problem.usage, problem.integers, kept, paid)
+        return _Optimum(kept, int(problem.integers.gain[kept].sum()), cost, np.packbits(paid))
 
     def unpacked(self, n_purchases: int) -> NDArray[np.bool_]:
         """What it pays; bool, shape (M (N + 1),), a new array."""
         return np.unpackbits(self.paid, count=n_purchases).view(np.bool_)
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """For `least` <= lambda < `most`, in integer gains for one integer price, the path may miss the optimum by up to `gap`.
+
+    Parameters
+    ----------
+    gap
+        in the units of (OBJ).
+    """
+
+    least: Fraction
+    most: Fraction | float
+    gap: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class SmallPart:
+    """A part with its usage arcs, and what the optimum inside it pays, bool of shape (M (N + 1),)."""
+
+    part: PathPart
+    paid: NDArray[np.bool_]
+    doubt: Doubt
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A part that goes at one lambda, `ratio`: its splits, and how much better a pruning inside it could be."""
+
+    ratio: Fraction
+    nodes: NDArray[np.int32]
+    doubt: Doubt
+
+
 @dataclass(frozen=True, eq=False)
 class LargePart:
-    """What lies between two optima, the inner one within the outer one, and the scores to start from."""
+    """What lies between two optima, the inner one within the outer one.
+
+    Parameters
+    ----------
+    doubt
+        the lambdas at which some optimum lies between the two, up to the gap; both are optimal up to the gap there.
+    start
+        the scores to start from.
+    """
 
     outer: _Optimum
     inner: _Optimum
+    doubt: Doubt
     start: Scores | None = None
 
     @property
@@ -74,43 +130,90 @@ class LargePart:
         """The splits, ascending."""
         return np.flatnonzero(self.outer.kept & ~self.inner.kept).astype(np.int32)
 
-    def cut(self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor) -> tuple[LargePart, LargePart] | None:
-        """The outer and the inner part beside the optimum where both ends are worth the same; None if an end is that optimum.
+    @property
+    def ratio(self) -> Fraction:
+        """Where both are worth the same, in integer gains for one integer price."""
+        return Fraction(self.outer.gain - self.inner.gain, self.outer.cost - self.inner.cost)
+
+    def cut(
+        self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor, gap: float
+    ) -> tuple[LargePart, LargePart] | Edge | None:
+        """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
+
+        None if an end is the optimum of another lambda, so near to that one that the difference does not fit 61 bits.
+
+        Parameters
+        ----------
+        gap
+            relative gap that is small enough where a cut does not fit into memory; 0: none is.
 
         Raises
         ------
         CapacityOverflowError
-            where so many splits go at one lambda that the cut of them does not fit into memory.
+            where so many splits go at one lambda that the cut of them does not fit into memory, and no gap is allowed.
         """
-        outer, inner = self.outer, self.inner
-        lam = Fraction(outer.gain - inner.gain, outer.cost - inner.cost) * problem.integers.lam_unit
-        objective = at_fitting_ratio(problem, lam).refined()
+        outer, inner, unit = self.outer, self.inner, problem.integers.lam_unit
+        objective = at_fitting_ratio(problem, self.ratio * unit).refined()
         rows = LocalRows(objective, pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
         run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~outer.kept, paid=paid))
-        stopped, _ = drive(run, Goal(math.inf, 0.0, MOST_ROUNDS, SMALL_CORE), None, progress=False)
-        if stopped is StopReason.ITERATION_LIMIT:
-            if not cut_fits_memory(rows):
-                raise CapacityOverflowError(
-                    f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them "
-                    f"apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; "
-                    "give fewer cost rows, or ask for some lambdas alone: pm.engines.price_sharing_path"
-                )
-            run.finish()
+        _drive(run, gap)
         kept, scores = run.best_kept, Scores(run.scores().score, WARM_START_ITERATION)
-        if kept.sum() in (inner.kept.sum(), outer.kept.sum()):
-            return None
-        keep = kept[run.remaining.nodes]
+        doubt = replace(self.doubt, gap=self.doubt.gap + (run.bound - run.best_value) * objective.unit)
+        is_end = kept.sum() in (inner.kept.sum(), outer.kept.sum())
+        middle = inner if is_end else self._middle(rows, kept)
+        # Where an end is not optimal, it may be worse than what was found at any lambda.
+        if is_end or (doubt.gap and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
+            at_ends = objective.value(inner.gain, inner.cost)
+            doubt = replace(self.doubt, gap=self.doubt.gap + (run.bound - at_ends) * objective.unit)
+            return Edge(self.ratio, self.nodes, doubt) if objective.lam == self.ratio * unit else None
+        lam = objective.lam / unit
+        return (
+            LargePart(outer, middle, replace(doubt, most=min(lam, doubt.most)), scores),
+            LargePart(middle, inner, replace(doubt, least=max(lam, doubt.least)), scores),
+        )
+
+    def _middle(self, rows: LocalRows, kept: NDArray[np.bool_]) -> _Optimum:
+        """The best pruning found, from what the run still has open."""
+        keep = kept[rows.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
-        gain = int(problem.integers.gain[kept].sum())
-        middle = _Optimum(kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
-        return LargePart(outer, middle, scores), LargePart(middle, inner, scores)
+        gain = int(rows.objective.problem.integers.gain[kept].sum())
+        return _Optimum(kept, gain, rows.objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
+
+
+def _drive(run: Run, gap: float) -> None:
+    """Rounds until the optimum, or until the gap is small enough and the cut that would close it does not fit into memory."""
+    negligible = negligible_gain(run.objective)
+    while True:
+        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + IN_VAIN // 2, SMALL_CORE), None, progress=False)
+        if stopped is not StopReason.ITERATION_LIMIT:
+            return
+        over = run.iteration >= MOST_ROUNDS
+        if over and cut_fits_memory(run.rows):
+            run.finish()
+            return
+        if over and not gap:
+            raise CapacityOverflowError(
+                f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(run.objective.lam):.6g}; to "
+                f"tell them apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(run.rows.cut_bytes)}, more than "
+                "is free; give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
+            )
+        enough = run.bound - run.best_value <= gap * max(run.bound, negligible)
+        if over or (enough and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows)):
+            return
 
 
 def small_parts(
-    problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_], ties: Ties, largest: int
-) -> Iterator[tuple[PathPart, NDArray[np.bool_]]]:
+    problem: PruningProblem,
+    outer: NDArray[np.bool_],
+    inner: NDArray[np.bool_],
+    ties: Ties,
+    largest: int,
+    *,
+    gap: float = 0.0,
+    networks: bool = True,
+) -> Iterator[SmallPart | Edge]:
     """What lies between two optima, outermost first, in parts of at most so many usage arcs; one that goes at once may have more.
 
     Parameters
@@ -119,27 +222,30 @@ def small_parts(
         bool, shape (n,): the inner one is free of charge, and within the outer one.
     largest
         usage arcs of a part, those that are paid already left out.
-
-    Yields
-    ------
-    PathPart, NDArray
-        a part, and what the optimum inside it pays, bool of shape (M (N + 1),).
+    gap
+        relative gap of a part that a cut would have to decide which does not fit into memory; 0: no such part is allowed.
+    networks
+        whether a part that goes at once comes with its usage arcs too, which its proof takes.
     """
+    everywhere = Doubt(Fraction(0), math.inf, Fraction(0))
     whole = small_subproblem(problem, np.flatnonzero(outer & ~inner).astype(np.int32), None, largest)
     if whole is not None:
-        yield PathPart(whole), np.zeros(problem.n_purchases, dtype=bool)
+        yield SmallPart(PathPart(whole), np.zeros(problem.n_purchases, dtype=bool), everywhere)
         return
-    todo = [LargePart(_Optimum.of(problem, outer), _Optimum.of(problem, inner))]
+    todo = [LargePart(_Optimum.of(problem, outer), _Optimum.of(problem, inner), everywhere)]
     with ThreadPoolExecutor(1) as pool:
         while todo:
             part = todo.pop()
             nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
             found = small_subproblem(problem, nodes, paid, largest)
             if found is None:
-                halves = part.cut(problem, ties, pool)
-                if halves is not None:
-                    todo += reversed(halves)
+                divided = part.cut(problem, ties, pool, gap)
+                if isinstance(divided, tuple):
+                    todo += reversed(divided)
+                    continue
+                if divided is not None and (divided.doubt.gap or not networks):
+                    yield divided
                     continue
                 found = parametric_subproblem(problem, nodes, paid)
-            yield PathPart(found), paid
+            yield SmallPart(PathPart(found), paid, part.doubt)
             del found  # before the next one is made

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import NEVER, PruningPath
-from formulations.arguments import checked
+from formulations.arguments import NotNegative, checked
 from formulations.errors import InterruptedSolveError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.timed_steps import timed_step
@@ -35,9 +35,9 @@ from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.evidence import path_certificate
-from solvers.path.large_parts import LARGEST_NETWORK, small_parts
+from solvers.path.large_parts import LARGEST_NETWORK, Doubt, Edge, small_parts
 from solvers.path.parts import Parts
-from solvers.path.windows import contradictions
+from solvers.path.windows import contradictions, in_order
 from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +45,12 @@ LOG = logging.getLogger(__name__)
 
 @checked
 def pruning_path(
-    problem: PruningProblem, *, ties: Ties = "smallest", certificate: bool = True, progress: bool = False
+    problem: PruningProblem,
+    *,
+    ties: Ties = "smallest",
+    certificate: bool = True,
+    gap: NotNegative = 0.0,
+    progress: bool = False,
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
 
@@ -54,7 +59,11 @@ def pruning_path(
     ties
         which optimum to hold where there are several: the smallest (fewest splits) or the largest.
     certificate
-        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time.
+        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time. Only an exact path has one.
+    gap
+        relative gap that is small enough where so many splits go at nearly one lambda that a cut of them does not fit into
+        memory: on hundreds of millions of usage arcs. They then go at one lambda, or in a few parts. 0 (default): exact, or an
+        error. Whatever fits into memory is exact in any case.
     progress
         show a progress bar on stderr.
 
@@ -62,15 +71,15 @@ def pruning_path(
     -------
     PruningPath
         exact for the integer instance ``problem.integers``; where ``problem.integers.exact`` is False its rounding bounds say how
-        far the real instance can differ.
+        far the real instance can differ. With a `gap`, ``gaps`` and ``relative_gap`` of the path say what was proven: 0.0 where
+        it is exact after all, and more than the gap asked for where a part's rounds, 400 at most, did not get there.
 
     Raises
     ------
     InterruptedSolveError
         on Ctrl-C; nothing was changed.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits; on hundreds of millions of usage arcs also where so many splits go
-        at one lambda that a cut of them does not fit into memory.
+        if products of gains and prices do not fit 62 bits; without a `gap` also where a cut does not fit into memory.
 
     Examples
     --------
@@ -81,7 +90,7 @@ def pruning_path(
     14 optimal prunings, costs from 0.0 to 16.43
     """
     with timed_step(LOG, "path of %s", problem):
-        return divide_and_conquer(problem, ties=ties, certificate=certificate, progress=progress)
+        return divide_and_conquer(problem, ties=ties, certificate=certificate, gap=gap, progress=progress)
 
 
 def divide_and_conquer(
@@ -89,6 +98,7 @@ def divide_and_conquer(
     *,
     ties: Ties = "smallest",
     certificate: bool = True,
+    gap: float = 0.0,
     progress: bool = False,
     merge: bool = True,
     guess: bool = True,
@@ -112,28 +122,36 @@ def divide_and_conquer(
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []
-    leaving: list[tuple[Fraction | None, NDArray[np.int32]]] = []
+    leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
+    doubts: list[Doubt] = []
     try:
         with Progress("path", int((outer & ~inner).sum()), shown=progress) as bar:
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            for part, paid in small_parts(problem, outer, inner, ties, largest):
-                found = work.solve(part, paid)
-                leaving += [(piece.ratio, piece.nodes) for piece in found]
+            for part in small_parts(problem, outer, inner, ties, largest, gap=gap, networks=certificate):
+                doubts += [part.doubt] if part.doubt.gap else []
+                if isinstance(part, Edge):
+                    leaving.append((part.ratio, part.nodes))
+                    bar.advance(part.nodes.size)
+                    continue
+                found = work.solve(part.part, part.paid)
+                leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
                 pieces += found if certificate else []
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
+    if doubts:
+        leaving = in_order(leaving, problem.integers.gain)
     if contradictions([ratio for ratio, _ in leaving]):
         raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
-    ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving if ratio is not None)})
+    ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
     index = {r: k for k, r in enumerate(ratios)}
     level = np.full(problem.ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
     for ratio, nodes in leaving:
-        if ratio is not None:
-            level[nodes] = index[ratio]
+        level[nodes] = index[ratio]
     level[inner] = len(ratios)
-    proof = path_certificate(parts, pieces, ratios) if certificate else None
+    proof = path_certificate(parts, pieces, ratios) if certificate and not doubts else None
+    gaps = tuple(max((d.gap for d in doubts if d.least <= r < d.most), default=Fraction(0)) for r in ratios) if doubts else ()
     unit = problem.integers.lam_unit
     stats = {"seconds": time.perf_counter() - started, **work.stats}
-    return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats)
+    return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)

@@ -1,18 +1,22 @@
-"""Parts that price sharing divides: the same path, the same proof, and nothing left that is too large."""
+"""Parts that price sharing divides: the same path, the same proof, or a proven gap, and nothing left that is too large."""
 
 from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from formulations.answers.pruning_path import PruningPath
 from formulations.errors import CapacityOverflowError
 from proofs_checks import check_path
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path import large_parts
-from solvers.path.large_parts import small_parts
+from solvers.path.large_parts import SmallPart, small_parts
 from solvers.path.pruning_path import divide_and_conquer
-from solvers.price_sharing import stopping
+from solvers.price_sharing import loop, stopping
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -50,18 +54,94 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
     outer, inner = without_prices(problem, "smallest"), free_of_charge(problem, "smallest")
     parts = list(small_parts(problem, outer, inner, "smallest", 300))
     assert len(parts) >= 3
-    for part, paid in parts:
+    nodes = []
+    for found in parts:
+        assert isinstance(found, SmallPart)
+        part = found.part
         rows = np.unique(whole.rows_kept[part.nodes])
         assert part.n_arcs <= 300 or rows.size == 1
-        assert not paid[part.subproblem.purchases].any()
-    together = np.concatenate([part.nodes for part, _ in parts])
+        assert not found.paid[part.subproblem.purchases].any()
+        nodes.append(part.nodes)
+    together = np.concatenate(nodes)
     np.testing.assert_array_equal(np.sort(together), np.flatnonzero(outer & ~inner))
+
+
+def give_up(monkeypatch: pytest.MonkeyPatch, rounds: int, rounds_per_check: int = 10) -> None:
+    """Let no cut fit into memory, and give parts up after so many rounds."""
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
+    monkeypatch.setattr(large_parts, "MOST_ROUNDS", rounds)
+    monkeypatch.setattr(large_parts, "IN_VAIN", 2 * rounds_per_check)
+    monkeypatch.setattr(loop, "ROUNDS_PER_CHECK", rounds_per_check)
 
 
 def test_an_edge_that_fits_no_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rounds do not decide a part and a cut of it does not fit: how many splits go together, where, and what to do."""
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
-    monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
-    monkeypatch.setattr(large_parts, "MOST_ROUNDS", 40)
+    give_up(monkeypatch, 40)
     with pytest.raises(CapacityOverflowError, match=r"path: \d+ splits go at nearly the same lambda, 0\.\d+; .*fewer cost rows"):
         divide_and_conquer(instance("iris"), largest=0)
+
+
+def value(path: PruningPath, lam: Fraction) -> Fraction:
+    """(OBJ) of the path's pruning at lambda."""
+    row = path.row_at_lam(lam)
+    return path.exact_error[row] + lam * path.exact_cost[row]
+
+
+def stated(path: PruningPath, lam: Fraction) -> Fraction:
+    """The gap that the path states: the line between its neighbouring breakpoints."""
+    k = sum(b <= lam for b in path.breakpoints) - 1
+    if k + 1 == len(path.breakpoints):
+        return path.gaps[k]
+    share = (lam - path.breakpoints[k]) / (path.breakpoints[k + 1] - path.breakpoints[k])
+    return (1 - share) * path.gaps[k] + share * path.gaps[k + 1]
+
+
+def gap_seen(whole: PruningPath, path: PruningPath) -> float:
+    """The largest relative gap of a path to the exact one, at and between the breakpoints of both; never more than it states."""
+    roots, largest = whole.problem.errors.of_all_roots(whole.problem.ensemble), Fraction(0)
+    lams = sorted({*whole.breakpoints, *path.breakpoints, whole.breakpoints[-1] + path.breakpoints[-1]})
+    for lam in [*lams, *((a + b) / 2 for a, b in pairwise(lams))]:
+        best = value(whole, lam)
+        gap = value(path, lam) - best
+        assert 0 <= gap <= (stated(path, lam) if path.gaps else 0)
+        largest = max(largest, gap and gap / max(roots - best, roots / 100))
+    assert largest <= path.relative_gap
+    return float(largest)
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@looped("rounds", [(1, 1), (12, 2)])
+def test_prunings_of_too_few_rounds_are_within_the_gap_that_is_stated(
+    ties: Ties, rounds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every lambda, whether parts are taken as edges or divided beside a pruning that is not optimal."""
+    give_up(monkeypatch, *rounds)
+    seen = []
+    for name in ("iris", "breast cancer, licence"):
+        problem = instance(name)
+        path = divide_and_conquer(problem, ties=ties, largest=0, gap=1e-6)
+        assert path.certificate is None
+        seen.append(gap_seen(divide_and_conquer(problem, ties=ties, certificate=False), path))
+    assert max(seen) > 0.1
+
+
+@looped("seed", range(8))
+def test_after_some_rounds_the_stated_gap_is_small(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty rounds find the very path, and prove it to a hundredth of a per cent or so."""
+    give_up(monkeypatch, 20)
+    problem = random_problem(seed) if seed > 1 else instance(("wine, groups", "iris, weights")[seed])
+    path = divide_and_conquer(problem, largest=0, gap=1e-9)
+    assert gap_seen(divide_and_conquer(problem, certificate=False), path) == 0
+    assert path.relative_gap < 1e-4
+    assert ("relative gap" in repr(path)) == bool(path.relative_gap)
+
+
+def test_a_gap_is_no_licence_where_memory_suffices() -> None:
+    """With memory for the cuts, a path that may have a gap has none."""
+    problem = instance("breast cancer, licence")
+    path = divide_and_conquer(problem, largest=0, gap=0.1)
+    assert path.breakpoints == divide_and_conquer(problem).breakpoints
+    assert path.gaps == ()
+    assert path.relative_gap == 0.0
+    assert check_path(path).holds
