@@ -99,8 +99,12 @@ class PruningPath(NestedPrunings):
     gaps: tuple[Fraction, ...] = ()
 
     parameter_name: str = field(init=False, default="lambda")
-    method: str = field(init=False, default="optimal")
     single_leaves_vote: bool = field(init=False, default=True)
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """How the prunings were found: optimal, or only up to a gap."""
+        return "near-optimal" if any(self.gaps) else "optimal"
 
     @cached_property
     def rows_kept(self) -> NDArray[np.int32]:

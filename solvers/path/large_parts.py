@@ -19,7 +19,7 @@ d, and the d of nested parts add up. Where M is an end, the part is one edge. Ex
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,11 +30,13 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import CapacityOverflowError
+from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import at_fitting_ratio
 from solvers.closures.subproblem import parametric_subproblem, small_subproblem
+from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
@@ -55,7 +57,7 @@ IN_VAIN = 100
 
 
 @dataclass(frozen=True, eq=False)
-class _Optimum:
+class Optimum:
     """An optimum of the path: its splits, gain and cost in the integers of the instance, and a bit for each purchase it pays."""
 
     kept: NDArray[np.bool_]
@@ -64,11 +66,15 @@ class _Optimum:
     paid: NDArray[np.uint8]
 
     @staticmethod
-    def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> _Optimum:
+    def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> Optimum:
         """From the splits alone, by a pass over all that they use."""
         paid = problem.usage.paid_by(kept)
         cost = integer_cost(problem.usage, problem.integers, kept, paid)
-        return _Optimum(kept, int(problem.integers.gain[kept].sum()), cost, np.packbits(paid))
+        return Optimum(kept, int(problem.integers.gain[kept].sum()), cost, np.packbits(paid))
+
+    def worth(self, ratio: Fraction) -> Fraction:
+        """In integer gains, at so many of them for one integer price."""
+        return self.gain - ratio * self.cost
 
     def unpacked(self, n_purchases: int) -> NDArray[np.bool_]:
         """What it pays; bool, shape (M (N + 1),), a new array."""
@@ -120,8 +126,8 @@ class LargePart:
         the scores to start from.
     """
 
-    outer: _Optimum
-    inner: _Optimum
+    outer: Optimum
+    inner: Optimum
     doubt: Doubt
     start: Scores | None = None
 
@@ -136,7 +142,7 @@ class LargePart:
         return Fraction(self.outer.gain - self.inner.gain, self.outer.cost - self.inner.cost)
 
     def cut(
-        self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor, gap: float
+        self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor, gap: float, files: PartFiles | None
     ) -> tuple[LargePart, LargePart] | Edge | None:
         """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
 
@@ -146,47 +152,72 @@ class LargePart:
         ----------
         gap
             relative gap that is small enough where a cut does not fit into memory; 0: none is.
+        files
+            where to keep what was found, and to read what an earlier run found; None: nowhere.
 
         Raises
         ------
         CapacityOverflowError
             where so many splits go at one lambda that the cut of them does not fit into memory, and no gap is allowed.
         """
-        outer, inner, unit = self.outer, self.inner, problem.integers.lam_unit
-        objective = at_fitting_ratio(problem, self.ratio * unit).refined()
-        rows = LocalRows(objective, pool)
-        paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
-        run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~outer.kept, paid=paid))
-        _drive(run, gap)
-        kept, scores = run.best_kept, Scores(run.scores().score, WARM_START_ITERATION)
-        doubt = replace(self.doubt, gap=self.doubt.gap + (run.bound - run.best_value) * objective.unit)
-        is_end = kept.sum() in (inner.kept.sum(), outer.kept.sum())
-        middle = inner if is_end else self._middle(rows, kept)
+        outer, inner = self.outer, self.inner
+        key = "" if files is None else fingerprint(outer.kept, inner.kept)
+        found = None if files is None else files.load_part(key, inner.kept.size)
+        if found is None:
+            found, middle = self._find(problem, ties, pool, gap, files, key)
+            if files is not None:
+                files.save_part(key, found)
+        else:
+            middle = Optimum.of(problem, found.kept)
+        ratio, scores = found.ratio, Scores(found.score, WARM_START_ITERATION)
+        is_end = middle.cost in (inner.cost, outer.cost)
+        doubt = self._doubt(problem, found.bound - middle.worth(ratio))
         # Where an end is not optimal, it may be worse than what was found at any lambda.
         if is_end or (doubt.gap and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
-            at_ends = objective.value(inner.gain, inner.cost)
-            doubt = replace(self.doubt, gap=self.doubt.gap + (run.bound - at_ends) * objective.unit)
-            return Edge(self.ratio, self.nodes, doubt) if objective.lam == self.ratio * unit else None
-        lam = objective.lam / unit
+            exact = ratio == self.ratio
+            return Edge(ratio, self.nodes, self._doubt(problem, found.bound - inner.worth(ratio))) if exact else None
         return (
-            LargePart(outer, middle, replace(doubt, most=min(lam, doubt.most)), scores),
-            LargePart(middle, inner, replace(doubt, least=max(lam, doubt.least)), scores),
+            LargePart(outer, middle, replace(doubt, most=min(ratio, doubt.most)), scores),
+            LargePart(middle, inner, replace(doubt, least=max(ratio, doubt.least)), scores),
         )
 
-    def _middle(self, rows: LocalRows, kept: NDArray[np.bool_]) -> _Optimum:
-        """The best pruning found, from what the run still has open."""
-        keep = kept[rows.remaining.nodes]
+    def _find(
+        self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor, gap: float, files: PartFiles | None, key: str
+    ) -> tuple[FoundInPart, Optimum]:
+        """What rounds find in the part, from the state in the files if it is this part's."""
+        inner = self.inner
+        objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
+        rows = LocalRows(objective, pool)
+        paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
+        run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
+        save = None
+        if files is not None:
+            state = files.load_state(key)
+            if state is not None:
+                run.go_on(state)
+
+            def save() -> None:
+                files.save_state(run.state(), key)
+
+        _drive(run, gap, save)
+        bound = run.bound * objective.unit / problem.integers.gain_unit
+        found = FoundInPart(run.best_kept, bound, objective.lam / problem.integers.lam_unit, run.scores().score)
+        keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
-        gain = int(rows.objective.problem.integers.gain[kept].sum())
-        return _Optimum(kept, gain, rows.objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
+        gain = int(problem.integers.gain[run.best_kept].sum())
+        return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
+
+    def _doubt(self, problem: PruningProblem, missed: Fraction) -> Doubt:
+        """The doubt after a division that may have missed so many integer gains, by (1)."""
+        return replace(self.doubt, gap=self.doubt.gap + missed * problem.integers.gain_unit)
 
 
-def _drive(run: Run, gap: float) -> None:
+def _drive(run: Run, gap: float, save: Callable[[], None] | None) -> None:
     """Rounds until the optimum, or until the gap is small enough and the cut that would close it does not fit into memory."""
     negligible = negligible_gain(run.objective)
     while True:
-        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + IN_VAIN // 2, SMALL_CORE), None, progress=False)
+        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + IN_VAIN // 2, SMALL_CORE), save, progress=False)
         if stopped is not StopReason.ITERATION_LIMIT:
             return
         over = run.iteration >= MOST_ROUNDS
@@ -213,6 +244,7 @@ def small_parts(
     *,
     gap: float = 0.0,
     networks: bool = True,
+    files: PartFiles | None = None,
 ) -> Iterator[SmallPart | Edge]:
     """What lies between two optima, outermost first, in parts of at most so many usage arcs; one that goes at once may have more.
 
@@ -226,20 +258,22 @@ def small_parts(
         relative gap of a part that a cut would have to decide which does not fit into memory; 0: no such part is allowed.
     networks
         whether a part that goes at once comes with its usage arcs too, which its proof takes.
+    files
+        where to keep what is found in large parts; None: nowhere.
     """
     everywhere = Doubt(Fraction(0), math.inf, Fraction(0))
     whole = small_subproblem(problem, np.flatnonzero(outer & ~inner).astype(np.int32), None, largest)
     if whole is not None:
         yield SmallPart(PathPart(whole), np.zeros(problem.n_purchases, dtype=bool), everywhere)
         return
-    todo = [LargePart(_Optimum.of(problem, outer), _Optimum.of(problem, inner), everywhere)]
+    todo = [LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner), everywhere)]
     with ThreadPoolExecutor(1) as pool:
         while todo:
             part = todo.pop()
             nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
             found = small_subproblem(problem, nodes, paid, largest)
             if found is None:
-                divided = part.cut(problem, ties, pool, gap)
+                divided = part.cut(problem, ties, pool, gap, files)
                 if isinstance(divided, tuple):
                     todo += reversed(divided)
                     continue

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import nullcontext
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +38,10 @@ from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.evidence import path_certificate
 from solvers.path.large_parts import LARGEST_NETWORK, Doubt, Edge, small_parts
+from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
 from solvers.path.windows import contradictions, in_order
+from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
@@ -50,6 +54,7 @@ def pruning_path(
     ties: Ties = "smallest",
     certificate: bool = True,
     gap: NotNegative = 0.0,
+    checkpoint: str | Path | None = None,
     progress: bool = False,
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
@@ -64,6 +69,9 @@ def pruning_path(
         relative gap that is small enough where so many splits go at nearly one lambda that a cut of them does not fit into
         memory: on hundreds of millions of usage arcs. They then go at one lambda, or in a few parts. 0 (default): exact, or an
         error. Whatever fits into memory is exact in any case.
+    checkpoint
+        a folder, made if it does not exist, for what price sharing finds in parts that are too large for a network. After an
+        interruption the same call goes on from there. Smaller parts are cut again: that takes seconds for each.
     progress
         show a progress bar on stderr.
 
@@ -76,8 +84,12 @@ def pruning_path(
 
     Raises
     ------
+    InvalidInputError
+        for a negative gap, and a checkpoint of another instance or of other options.
+    BrokenFileError
+        for a checkpoint that cannot be read or written, or that another run is writing.
     InterruptedSolveError
-        on Ctrl-C; nothing was changed.
+        on Ctrl-C; what was found in large parts is in the checkpoint.
     CapacityOverflowError
         if products of gains and prices do not fit 62 bits; without a `gap` also where a cut does not fit into memory.
 
@@ -90,7 +102,7 @@ def pruning_path(
     14 optimal prunings, costs from 0.0 to 16.43
     """
     with timed_step(LOG, "path of %s", problem):
-        return divide_and_conquer(problem, ties=ties, certificate=certificate, gap=gap, progress=progress)
+        return divide_and_conquer(problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress)
 
 
 def divide_and_conquer(
@@ -99,6 +111,7 @@ def divide_and_conquer(
     ties: Ties = "smallest",
     certificate: bool = True,
     gap: float = 0.0,
+    checkpoint: str | Path | None = None,
     progress: bool = False,
     merge: bool = True,
     guess: bool = True,
@@ -124,10 +137,14 @@ def divide_and_conquer(
     pieces: list[Piece] = []
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
     doubts: list[Doubt] = []
+    files = None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties))
     try:
-        with Progress("path", int((outer & ~inner).sum()), shown=progress) as bar:
+        with (
+            nullcontext() if files is None else files.opened(),
+            Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
+        ):
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            for part in small_parts(problem, outer, inner, ties, largest, gap=gap, networks=certificate):
+            for part in small_parts(problem, outer, inner, ties, largest, gap=gap, networks=certificate, files=files):
                 doubts += [part.doubt] if part.doubt.gap else []
                 if isinstance(part, Edge):
                     leaving.append((part.ratio, part.nodes))
@@ -139,7 +156,8 @@ def divide_and_conquer(
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
+        kept = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
+        raise InterruptedSolveError(f"interrupted while computing the path; {kept}") from stop
     if doubts:
         leaving = in_order(leaving, problem.integers.gain)
     if contradictions([ratio for ratio, _ in leaving]):

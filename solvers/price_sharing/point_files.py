@@ -118,7 +118,7 @@ class PointFiles:
         if not os.path.exists(self.state_file):
             return None
         arrays, figures = self._read(self.state_file)
-        with _errors_naming(self.state_file):
+        with errors_naming(self.state_file):
             return _state(arrays, figures) if figures["point_key"] == point_key else None
 
     def save_state(self, state: RunState, point_key: str) -> None:
@@ -170,7 +170,7 @@ class PointFiles:
         if not os.path.exists(file):
             return None
         arrays, figures = self._read(file)
-        with _errors_naming(file):
+        with errors_naming(file):
             point = _point(problem, rate, arrays, figures)
             final = limits.allow_no_more(
                 point.solution.stopped, Limits(*(_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
@@ -180,7 +180,7 @@ class PointFiles:
 
     def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
         """The arrays in a file of this instance, and its figures."""
-        with _errors_naming(file):
+        with errors_naming(file):
             arrays = read_arrays(file, ("instance", "figures"))
             instance, figures = str(arrays["instance"]), stored_json(str(arrays["figures"]), "figures")
             if not isinstance(figures, dict):
@@ -196,7 +196,7 @@ class PointFiles:
 
 
 @contextmanager
-def _errors_naming(file: Path) -> Iterator[None]:
+def errors_naming(file: Path) -> Iterator[None]:
     """Have errors name the file that holds no point, and the remedy."""
     try:
         yield
