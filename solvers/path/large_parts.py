@@ -19,9 +19,10 @@ d, and the d of nested parts add up. Where M is an end, the part is one edge. Ex
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -115,6 +116,36 @@ class Edge:
 
 
 @dataclass(frozen=True, eq=False)
+class Division:
+    """How parts are divided, and what that took.
+
+    Parameters
+    ----------
+    gap
+        relative gap that is small enough where a cut does not fit into memory; 0: none is.
+    files
+        where to keep what is found, and to read what an earlier run found; None: nowhere.
+    pool
+        of one thread.
+    stats
+        large parts, their rounds, and the seconds of both, those of earlier runs included.
+    """
+
+    problem: PruningProblem
+    ties: Ties
+    gap: float
+    files: PartFiles | None
+    pool: ThreadPoolExecutor
+    stats: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("large_parts", "rounds", "seconds_of_rounds"), 0.0))
+
+    def count(self, found: FoundInPart) -> None:
+        """Count a part."""
+        self.stats["large_parts"] += 1
+        self.stats["rounds"] += found.rounds
+        self.stats["seconds_of_rounds"] += found.seconds
+
+
+@dataclass(frozen=True, eq=False)
 class LargePart:
     """What lies between two optima, the inner one within the outer one.
 
@@ -141,34 +172,26 @@ class LargePart:
         """Where both are worth the same, in integer gains for one integer price."""
         return Fraction(self.outer.gain - self.inner.gain, self.outer.cost - self.inner.cost)
 
-    def cut(
-        self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor, gap: float, files: PartFiles | None
-    ) -> tuple[LargePart, LargePart] | Edge | None:
+    def cut(self, how: Division) -> tuple[LargePart, LargePart] | Edge | None:
         """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
 
         None if an end is the optimum of another lambda, so near to that one that the difference does not fit 61 bits.
-
-        Parameters
-        ----------
-        gap
-            relative gap that is small enough where a cut does not fit into memory; 0: none is.
-        files
-            where to keep what was found, and to read what an earlier run found; None: nowhere.
 
         Raises
         ------
         CapacityOverflowError
             where so many splits go at one lambda that the cut of them does not fit into memory, and no gap is allowed.
         """
-        outer, inner = self.outer, self.inner
+        outer, inner, problem, files = self.outer, self.inner, how.problem, how.files
         key = "" if files is None else fingerprint(outer.kept, inner.kept)
         found = None if files is None else files.load_part(key, inner.kept.size)
         if found is None:
-            found, middle = self._find(problem, ties, pool, gap, files, key)
+            found, middle = self._find(how, key)
             if files is not None:
                 files.save_part(key, found)
         else:
             middle = Optimum.of(problem, found.kept)
+        how.count(found)
         ratio, scores = found.ratio, Scores(found.score, WARM_START_ITERATION)
         is_end = middle.cost in (inner.cost, outer.cost)
         doubt = self._doubt(problem, found.bound - middle.worth(ratio))
@@ -181,15 +204,13 @@ class LargePart:
             LargePart(middle, inner, replace(doubt, least=max(ratio, doubt.least)), scores),
         )
 
-    def _find(
-        self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor, gap: float, files: PartFiles | None, key: str
-    ) -> tuple[FoundInPart, Optimum]:
+    def _find(self, how: Division, key: str) -> tuple[FoundInPart, Optimum]:
         """What rounds find in the part, from the state in the files if it is this part's."""
-        inner = self.inner
+        inner, problem, files, started = self.inner, how.problem, how.files, time.perf_counter()
         objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
-        rows = LocalRows(objective, pool)
+        rows = LocalRows(objective, how.pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
-        run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
+        run = Run(rows, how.ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
         save = None
         if files is not None:
             state = files.load_state(key)
@@ -199,9 +220,15 @@ class LargePart:
             def save() -> None:
                 files.save_state(run.state(), key)
 
-        _drive(run, gap, save)
-        bound = run.bound * objective.unit / problem.integers.gain_unit
-        found = FoundInPart(run.best_kept, bound, objective.lam / problem.integers.lam_unit, run.scores().score)
+        _drive(run, how.gap, save)
+        found = FoundInPart(
+            kept=run.best_kept,
+            bound=run.bound * objective.unit / problem.integers.gain_unit,
+            ratio=objective.lam / problem.integers.lam_unit,
+            score=run.scores().score,
+            rounds=run.rounds_made,
+            seconds=time.perf_counter() - started,
+        )
         keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
@@ -236,15 +263,7 @@ def _drive(run: Run, gap: float, save: Callable[[], None] | None) -> None:
 
 
 def small_parts(
-    problem: PruningProblem,
-    outer: NDArray[np.bool_],
-    inner: NDArray[np.bool_],
-    ties: Ties,
-    largest: int,
-    *,
-    gap: float = 0.0,
-    networks: bool = True,
-    files: PartFiles | None = None,
+    how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int, *, networks: bool
 ) -> Iterator[SmallPart | Edge]:
     """What lies between two optima, outermost first, in parts of at most so many usage arcs; one that goes at once may have more.
 
@@ -254,32 +273,30 @@ def small_parts(
         bool, shape (n,): the inner one is free of charge, and within the outer one.
     largest
         usage arcs of a part, those that are paid already left out.
-    gap
-        relative gap of a part that a cut would have to decide which does not fit into memory; 0: no such part is allowed.
     networks
         whether a part that goes at once comes with its usage arcs too, which its proof takes.
-    files
-        where to keep what is found in large parts; None: nowhere.
     """
-    everywhere = Doubt(Fraction(0), math.inf, Fraction(0))
-    whole = small_subproblem(problem, np.flatnonzero(outer & ~inner).astype(np.int32), None, largest)
+    problem = how.problem
+    nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
+    doubt = Doubt(Fraction(0), math.inf, Fraction(0))
+    whole = small_subproblem(problem, nodes, None, largest)
     if whole is not None:
-        yield SmallPart(PathPart(whole), np.zeros(problem.n_purchases, dtype=bool), everywhere)
+        yield SmallPart(PathPart(whole), paid, doubt)
         return
-    todo = [LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner), everywhere)]
-    with ThreadPoolExecutor(1) as pool:
-        while todo:
-            part = todo.pop()
-            nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
-            found = small_subproblem(problem, nodes, paid, largest)
-            if found is None:
-                divided = part.cut(problem, ties, pool, gap, files)
-                if isinstance(divided, tuple):
-                    todo += reversed(divided)
-                    continue
-                if divided is not None and (divided.doubt.gap or not networks):
-                    yield divided
-                    continue
-                found = parametric_subproblem(problem, nodes, paid)
-            yield SmallPart(PathPart(found), paid, part.doubt)
-            del found  # before the next one is made
+    first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner), doubt)
+    todo: list[tuple[LargePart, bool]] = [(first, True)]
+    while todo:
+        part, is_large = todo.pop()
+        nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
+        found = None if is_large else small_subproblem(problem, nodes, paid, largest)
+        if found is None:
+            divided = part.cut(how)
+            if isinstance(divided, tuple):
+                todo += [(half, False) for half in reversed(divided)]
+                continue
+            if divided is not None and (divided.doubt.gap or not networks):
+                yield divided
+                continue
+            found = parametric_subproblem(problem, nodes, paid)
+        yield SmallPart(PathPart(found), paid, part.doubt)
+        del found  # before the next one is made

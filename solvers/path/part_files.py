@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.stored_arrays import stored_array, stored_fraction
-from solvers.price_sharing.checkpoint import write_atomically
-from solvers.price_sharing.point_files import PointFiles, errors_naming
+from formulations.stored_arrays import stored_array, stored_fraction, whole_number
+from solvers.price_sharing.checkpoint import MOST_ROUNDS, write_atomically
+from solvers.price_sharing.point_files import PointFiles, errors_naming, stored_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,16 @@ class FoundInPart:
         lambda in integer gains for one integer price, or the nearest below it that fits 61 bits.
     score
         float64, shape (n,): the last score of every node.
+    rounds, seconds
+        what it took, earlier runs included.
     """
 
     kept: NDArray[np.bool_]
     bound: Fraction
     ratio: Fraction
     score: NDArray[np.float64]
+    rounds: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,8 @@ class PartFiles(PointFiles):
         with errors_naming(file):
             kept, score = (stored_array(arrays[name], name, kind, n_nodes) for name, kind in (("kept", "b"), ("score", "f")))
             bound, ratio = (stored_fraction(figures[name], name) for name in ("bound", "ratio"))
-            return FoundInPart(kept, bound, ratio, score)
+            rounds = whole_number(figures["rounds"], "rounds", MOST_ROUNDS)
+            return FoundInPart(kept, bound, ratio, score, rounds, stored_number(figures, "seconds"))
 
     def save_part(self, part_key: str, found: FoundInPart) -> None:
         """Write what was found in a part, and delete the state on the way to it.
@@ -73,7 +78,7 @@ class PartFiles(PointFiles):
         BrokenFileError
             where it cannot be written.
         """
-        figures = {"bound": str(found.bound), "ratio": str(found.ratio)}
+        figures = {"bound": str(found.bound), "ratio": str(found.ratio), "rounds": found.rounds, "seconds": found.seconds}
         arrays = {"instance": self.instance, "figures": json.dumps(figures), "kept": found.kept, "score": found.score}
         write_atomically(self._part_file(part_key), arrays)
         self.state_file.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
@@ -37,7 +38,7 @@ from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.evidence import path_certificate
-from solvers.path.large_parts import LARGEST_NETWORK, Doubt, Edge, small_parts
+from solvers.path.large_parts import LARGEST_NETWORK, Division, Doubt, Edge, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
 from solvers.path.windows import contradictions, in_order
@@ -141,10 +142,12 @@ def divide_and_conquer(
     try:
         with (
             nullcontext() if files is None else files.opened(),
+            ThreadPoolExecutor(1) as pool,
             Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
         ):
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            for part in small_parts(problem, outer, inner, ties, largest, gap=gap, networks=certificate, files=files):
+            how = Division(problem, ties, gap, files, pool)
+            for part in small_parts(how, outer, inner, largest, networks=certificate):
                 doubts += [part.doubt] if part.doubt.gap else []
                 if isinstance(part, Edge):
                     leaving.append((part.ratio, part.nodes))
@@ -171,5 +174,5 @@ def divide_and_conquer(
     proof = path_certificate(parts, pieces, ratios) if certificate and not doubts else None
     gaps = tuple(max((d.gap for d in doubts if d.least <= r < d.most), default=Fraction(0)) for r in ratios) if doubts else ()
     unit = problem.integers.lam_unit
-    stats = {"seconds": time.perf_counter() - started, **work.stats}
+    stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats, "parts_with_gap": float(len(doubts))}
     return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)

@@ -173,7 +173,7 @@ class PointFiles:
         with errors_naming(file):
             point = _point(problem, rate, arrays, figures)
             final = limits.allow_no_more(
-                point.solution.stopped, Limits(*(_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
+                point.solution.stopped, Limits(*(stored_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
             )
         rests_on = [lam for lam in (point.smaller, point.larger) if lam is not None]
         return point if final and all(lam in done for lam in rests_on) else None
@@ -256,7 +256,7 @@ def _stages(arrays: Arrays, iterations: Any, n: int) -> tuple[FixingStage, ...]:
     return tuple(stages)
 
 
-def _number(figures: Mapping[str, Any], name: str, *, finite: bool = True) -> Any:
+def stored_number(figures: Mapping[str, Any], name: str, *, finite: bool = True) -> Any:
     """A figure that is a number."""
     value = figures[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (finite and not abs(value) <= sys.float_info.max):
@@ -277,7 +277,7 @@ def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
         stages=_stages(arrays, figures["stages"], n),
         **of_splits,
         best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
-        lowest_bound=_number(figures, "lowest_bound", finite=False),
+        lowest_bound=stored_number(figures, "lowest_bound", finite=False),
         bound=figures["bound"],
         best_value=figures["best_value"],
         **rounds,
@@ -306,7 +306,7 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
     pruning = Pruning(problem, of_solution)
     # One array for both where they are equal, as they are once the core was cut.
     kept = pruning.kept if np.array_equal(pruning.kept, kept) else kept
-    value, bound = pruning.value(float(rate)), _number(figures, "bound")
+    value, bound = pruning.value(float(rate)), stored_number(figures, "bound")
     if not bound <= value * (1 + 1e-9) + 1e-300:
         raise BrokenFileError(f"its bound {bound:g} is above its pruning's value {value:g}")
     stats, stopped = figures["stats"], figures["stopped"]
@@ -321,7 +321,7 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
         value,
         bound,
         StopReason(stopped),
-        _number(figures, "tolerance"),
+        stored_number(figures, "tolerance"),
         proof if figures["alone"] else None,
         stats,
         "price_sharing",

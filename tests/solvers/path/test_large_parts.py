@@ -18,7 +18,7 @@ from solvers.budgets.by_path import path_of
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path import large_parts
-from solvers.path.large_parts import Doubt, LargePart, Optimum, SmallPart, small_parts
+from solvers.path.large_parts import Division, Doubt, LargePart, Optimum, SmallPart, small_parts
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import loop, stopping
 from solvers.price_sharing.run import Run
@@ -57,7 +57,8 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
     problem = instance("breast cancer, licence")
     whole = divide_and_conquer(problem)
     outer, inner = without_prices(problem, "smallest"), free_of_charge(problem, "smallest")
-    parts = list(small_parts(problem, outer, inner, "smallest", 300))
+    with ThreadPoolExecutor(1) as pool:
+        parts = list(small_parts(Division(problem, "smallest", 0.0, None, pool), outer, inner, 300, networks=True))
     assert len(parts) >= 3
     nodes = []
     for found in parts:
@@ -164,7 +165,7 @@ def test_the_gaps_of_nested_parts_add_up(name: str) -> None:
     outer, inner = (Optimum.of(problem, kept(problem, "smallest")) for kept in (without_prices, free_of_charge))
     part = LargePart(outer, inner, Doubt(Fraction(0), math.inf, some))
     with ThreadPoolExecutor(1) as pool:
-        divided = part.cut(problem, "smallest", pool, 0.0, None)
+        divided = part.cut(Division(problem, "smallest", 0.0, None, pool))
     assert isinstance(divided, tuple)
     assert [half.doubt for half in divided] == [Doubt(Fraction(0), part.ratio, some), Doubt(part.ratio, math.inf, some)]
     assert divided[0].inner.kept.sum() == divided[1].outer.kept.sum()
@@ -210,6 +211,8 @@ def test_an_interrupted_path_goes_on_from_its_folder(monkeypatch: pytest.MonkeyP
         assert other.breakpoints == whole.breakpoints
         assert other.gaps == whole.gaps
         np.testing.assert_array_equal(other.level, whole.level)
+        assert other.stats["rounds"] == whole.stats["rounds"] == all_rounds[0]
+        assert other.stats["large_parts"] == len(list(folder.glob("*.part")))
     with pytest.raises(InvalidInputError, match="another instance, or was made with other options"):
         divide_and_conquer(problem, largest=0, gap=1e-5, checkpoint=folder)
 
