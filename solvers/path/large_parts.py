@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
-from formulations.errors import CapacityOverflowError
+from formulations.errors import BrokenFileError, CapacityOverflowError
 from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
@@ -191,6 +191,8 @@ class LargePart:
                 files.save_part(key, found)
         else:
             middle = Optimum.of(problem, found.kept)
+            if (inner.kept & ~found.kept).any() or (found.kept & ~outer.kept).any() or found.bound < middle.worth(found.ratio):
+                raise BrokenFileError("checkpoint: what it holds of a part contradicts the part's ends; delete the folder")
         how.count(found)
         ratio, scores = found.ratio, Scores(found.score, WARM_START_ITERATION)
         is_end = middle.cost in (inner.cost, outer.cost)

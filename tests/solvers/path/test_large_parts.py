@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -218,13 +219,19 @@ def test_an_interrupted_path_goes_on_from_its_folder(monkeypatch: pytest.MonkeyP
 
 
 def test_a_damaged_part_is_named(tmp_path: Path) -> None:
-    """A file that holds no part: which one, and to delete it."""
+    """A file that holds no part is named, and what contradicts the ends of its part is refused, with the remedy."""
     problem = instance("wine, groups")
     divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
     file = next(iter(tmp_path.glob("*.part")))
     with np.load(file) as stored:
         arrays = dict(stored)
-    np.savez(tmp_path / "other.npz", **arrays | {"kept": arrays["kept"][:-1]})
-    (tmp_path / "other.npz").replace(file)
-    with pytest.raises(BrokenFileError, match=rf"{file.name} holds no point .*kept has the shape.*delete it"):
-        divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
+    too_small = json.dumps(json.loads(str(arrays["figures"])) | {"bound": "-1"})
+    for change, message in (
+        ({"kept": arrays["kept"][:-1]}, rf"{file.name} holds no point .*kept has the shape.*delete it"),
+        ({"kept": problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
+        ({"figures": too_small}, r"contradicts the part's ends; delete the folder"),
+    ):
+        np.savez(tmp_path / "other.npz", **arrays | change)
+        (tmp_path / "other.npz").replace(file)
+        with pytest.raises(BrokenFileError, match=message):
+            divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
