@@ -231,6 +231,9 @@ class LargePart:
             rounds=run.rounds_made,
             seconds=time.perf_counter() - started,
         )
+        for end in (inner, self.outer):
+            if np.array_equal(run.best_kept, end.kept):
+                return found, end
         keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
