@@ -175,7 +175,7 @@ class LargePart:
     def cut(self, how: Division) -> tuple[LargePart, LargePart] | Edge | None:
         """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
 
-        None if an end is the optimum of another lambda, so near to that one that the difference does not fit 61 bits.
+        None if an end is the optimum at another lambda, so near below that one that the difference does not fit 61 bits.
 
         Raises
         ------
@@ -190,17 +190,19 @@ class LargePart:
             if files is not None:
                 files.save_part(key, found)
         else:
-            middle = Optimum.of(problem, found.kept)
+            middle = self._end(found.kept) or Optimum.of(problem, found.kept)
             if (inner.kept & ~found.kept).any() or (found.kept & ~outer.kept).any() or found.bound < middle.worth(found.ratio):
                 raise BrokenFileError("checkpoint: what it holds of a part contradicts the part's ends; delete the folder")
         how.count(found)
         ratio, scores = found.ratio, Scores(found.score, WARM_START_ITERATION)
-        is_end = middle.cost in (inner.cost, outer.cost)
+        is_end = middle is inner or middle is outer
         doubt = self._doubt(problem, found.bound - middle.worth(ratio))
         # Where an end is not optimal, it may be worse than what was found at any lambda.
         if is_end or (doubt.gap and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
-            exact = ratio == self.ratio
-            return Edge(ratio, self.nodes, self._doubt(problem, found.bound - inner.worth(ratio))) if exact else None
+            if is_end and ratio != self.ratio and found.bound == middle.worth(ratio):
+                return None
+            # The bound holds at larger lambdas too.
+            return Edge(self.ratio, self.nodes, self._doubt(problem, found.bound - inner.worth(self.ratio)))
         return (
             LargePart(outer, middle, replace(doubt, most=min(ratio, doubt.most)), scores),
             LargePart(middle, inner, replace(doubt, least=max(ratio, doubt.least)), scores),
@@ -231,14 +233,18 @@ class LargePart:
             rounds=run.rounds_made,
             seconds=time.perf_counter() - started,
         )
-        for end in (inner, self.outer):
-            if np.array_equal(run.best_kept, end.kept):
-                return found, end
+        end = self._end(run.best_kept)
+        if end is not None:
+            return found, end
         keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
         gain = int(problem.integers.gain[run.best_kept].sum())
         return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
+
+    def _end(self, kept: NDArray[np.bool_]) -> Optimum | None:
+        """The end that keeps these splits."""
+        return next((end for end in (self.inner, self.outer) if np.array_equal(end.kept, kept)), None)
 
     def _doubt(self, problem: PruningProblem, missed: Fraction) -> Doubt:
         """The doubt after a division that may have missed so many integer gains, by (1)."""
