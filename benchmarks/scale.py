@@ -3,9 +3,10 @@
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
     python -m benchmarks.scale --data hepmass --path 20     also a path of 20 lambdas
-    python -m benchmarks.scale --data hepmass --edges 1     also the whole exact path, and lambdas beside its longest edge
+    python -m benchmarks.scale --data hepmass --edges 1     also the whole path, and lambdas beside its longest edge
     python -m benchmarks.scale --train 3500000              forest grown on as many rows as CEGB17's on HEPMASS; not measured
-    ... --out FOLDER                                        saves the forest and the path's points; a stopped run continues
+    ... --out FOLDER                                        saves the forest, points and parts of paths; a stopped run continues
+    (ulimit -v 3500000; python -m benchmarks.scale ...)     in so many kB of address space: larger cuts are not tried
 
 Data are generated (`benchmarks.hepmass_like`, `benchmarks.yahoo_like`), forests have entropy and as many features at a split as
 the root of their number. The forest is grown in one process, all else happens in another; compiled code is warmed up on the first
@@ -39,6 +40,9 @@ from solvers.price_sharing import PathPoint, final_scores, price_sharing, price_
 from solvers.price_sharing.memory import memory_needed
 
 GAP = 1e-4
+
+PATH_GAP = 1e-6
+"""Relative gap of the whole path where a cut does not fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ def measure(name: str, shape: Shape, out: Path, n_path: int, n_edges: int = 0) -
         lams = [_short(float(lam) * unit) for lam in np.geomspace(*shape.ends, n_path)]
         _path(problem, lams, unit, out / f"path-{stem}-{shape.n_cost}-{n_path}", report)
     if n_edges:
-        _whole(problem, n_edges, report)
+        _whole(problem, n_edges, out / f"parts-{stem}-{shape.n_cost}", report)
     report.add(peak_memory_mb=round((high_water() or 0) / 1e6))
     return report.figures
 
@@ -167,23 +171,28 @@ def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Pa
     )
 
 
-def _whole(problem: pm.PruningProblem, n_edges: int, report: Report) -> None:
-    """The exact path; then the optimum beside each of its longest edges, each from nothing."""
-    started = time.perf_counter()
-    path = pm.pruning_path(problem, certificate=False, progress=True)
+def _whole(problem: pm.PruningProblem, n_edges: int, folder: Path, report: Report) -> None:
+    """The path, with a gap where a cut does not fit into memory; then the optimum beside its longest edges, each from nothing."""
+    cpu, started = time.process_time(), time.perf_counter()
+    path = pm.pruning_path(problem, certificate=False, gap=PATH_GAP, checkpoint=folder, progress=True)
     report.add(
-        seconds_of_the_whole_path=round(time.perf_counter() - started, 1),
-        prunings_of_the_whole_path=len(path),
-        figures_of_the_whole_path={name: figure for name, figure in path.stats.items() if name != "seconds"},
+        seconds_of_this_run_for_the_whole_path=round(time.perf_counter() - started, 1),
+        cpu_seconds_of_this_run_for_the_whole_path=round(time.process_time() - cpu, 1),
         peak_memory_with_the_whole_path_mb=round((high_water() or 0) / 1e6),
+        figures_of_the_whole_path={name: round(figure, 1) for name, figure in path.stats.items() if name != "seconds"},
+        prunings_of_the_whole_path=len(path),
+        breakpoints_with_a_gap=[float(b) for b, gap in zip(path.breakpoints, path.gaps, strict=False) if gap],
+        relative_gap_of_the_whole_path=path.relative_gap,
     )
     rows = []
     for name, lam in hard_lambdas(path, n_edges, 0):
+        cpu = time.process_time()
         best = price_sharing(problem, float(f"{float(lam):.8g}"), progress=True)
         rows.append(
             {
                 "lambda": name,
                 "seconds": round(best.stats["seconds"], 1),
+                "cpu seconds": round(time.process_time() - cpu, 1),
                 "rounds": int(best.stats["iterations"]),
                 "core": int(best.stats["core_usage_arcs"]),
                 "gap": best.relative_gap,

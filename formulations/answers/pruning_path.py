@@ -7,6 +7,14 @@ Optimal prunings shrink as lambda grows, so one number describes each split (DES
 
 Levels are indices into the table of breakpoints, ratios of two integers, so nothing is rounded. Levels never rise
 from parent to child.
+
+A path may also be optimal only up to a proven gap. With f the least value of any pruning and g that of the path's, both at one
+lambda, g is linear between two breakpoints and -f is convex, so the gap g - f is nowhere above the line between its bounds at
+these breakpoints:
+
+    s_k  >=  g - f  at breakpoint k                                                                         (3)
+
+The relative gap is s / (value of the all-roots forest - g + s), as of a `Solution`. Along such a line it is greatest at an end.
 """
 
 from __future__ import annotations
@@ -16,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -62,6 +71,8 @@ class PruningPath(NestedPrunings):
         which optimum a row holds where there are several.
     certificate
         proof of optimality for all lambda.
+    gaps
+        s_k of (3) for each breakpoint, in the units of (OBJ), proven; empty where the path is exact.
 
     Examples
     --------
@@ -85,10 +96,15 @@ class PruningPath(NestedPrunings):
     ties: Literal["smallest", "largest"] = "smallest"
     certificate: PathCertificate | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
+    gaps: tuple[Fraction, ...] = ()
 
     parameter_name: str = field(init=False, default="lambda")
-    method: str = field(init=False, default="optimal")
     single_leaves_vote: bool = field(init=False, default=True)
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """How the prunings were found: optimal, or only up to a gap."""
+        return "near-optimal" if any(self.gaps) else "optimal"
 
     @cached_property
     def rows_kept(self) -> NDArray[np.int32]:
@@ -112,6 +128,23 @@ class PruningPath(NestedPrunings):
         """The breakpoint at which both the rows k and k + 1 are optimal."""
         return self.breakpoints[k + 1 if self.ties == "smallest" else k]
 
+    @cached_property
+    def relative_gap(self) -> float:
+        """The largest relative gap that any pruning of the path can have at any lambda; 0.0 where the path is exact.
+
+        As `Solution.relative_gap` it refers to the value of the all-roots forest less the bound. Where that is less than a
+        hundredth of the all-roots forest's value, it refers to that hundredth, as `Solution.status` does.
+        """
+        if not any(self.gaps):
+            return 0.0
+        p = self.problem
+        roots = p.errors.of_all_roots(p.ensemble)
+        values = (e + b * c for e, b, c in zip(self.exact_error, self.breakpoints, self.exact_cost, strict=False))
+        of_attainable = [s and s / (roots - value + s) for s, value in zip(self.gaps, values, strict=True)]
+        of_roots = [100 * s / roots for s in self.gaps]
+        ends = zip(pairwise([*of_attainable, Fraction(0)]), pairwise([*of_roots, Fraction(0)]), strict=True)
+        return float(max(min(max(a), max(b)) for a, b in ends))
+
     def _least_error_from(self, first: int) -> int:
         """Errors never fall along the path."""
         return first
@@ -131,7 +164,8 @@ class PruningPath(NestedPrunings):
         return self[self.row_at_lam(lam)]
 
     def __repr__(self) -> str:
+        gap = f", relative gap {self.relative_gap:.2g}" if any(self.gaps) else ""
         return (
             f"PruningPath({len(self.breakpoints)} breakpoints, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
-            f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
+            f"error {self.error[0]:.4g} to {self.error[-1]:.4g}{gap})"
         )

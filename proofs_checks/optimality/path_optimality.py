@@ -103,7 +103,8 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     claim = f"all {len(path)} prunings of the path are optimal, each the {path.ties} optimum, and nested"
     certificate: object = path.certificate  # whatever it is
     if certificate is None:
-        return Verdict(claim, None, METHOD, "the path carries no certificate")
+        why = f": it is optimal only up to a relative gap of {path.relative_gap:.2g}" if any(path.gaps) else ""
+        return Verdict(claim, None, METHOD, f"the path carries no certificate{why}")
     if not isinstance(certificate, PathCertificate):
         return Verdict(claim, False, METHOD, f"the certificate is {type(certificate).__name__}, no duals of a path")
     try:

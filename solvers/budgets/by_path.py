@@ -53,12 +53,16 @@ def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
     Raises
     ------
     InvalidInputError
-        for the path of another problem.
+        for the path of another problem, and for one with a gap, which proves no bound.
     """
     if path is None:
         return pruning_path(problem, certificate=False)
     if path.problem is not problem:
         raise InvalidInputError("path belongs to another problem; give pruning_path(problem), or None")
+    if any(path.gaps):
+        raise InvalidInputError(
+            f"path has a relative gap of {path.relative_gap:.2g}, budgets take an exact one; give pruning_path(problem), or None"
+        )
     return path
 
 

@@ -4,34 +4,47 @@ Between two optima of the path, an outer and an inner one, lies a part. At the l
 `solvers.path.parts`, either some optimum lies between them, which cuts the part in two, or nothing does, and the whole part goes
 at that lambda. Price sharing finds the optimum there: what the inner optimum keeps and the outer one prunes is decided before it
 begins. It holds no usage arcs but those of its last core, so memory is that of the routing and of one small part at a time.
+
+Near a lambda at which very many splits go, rounds prove that no pruning of the part is worth more than the best one that they
+found by over some d, but they do not get d down to 0, and the last core may be too large for a cut. Where a gap is allowed, the
+best pruning found, M, then counts as the optimum. With v(S) the worth of S at that lambda, and v' at another one, no S of the
+part has v(S) > v(M) + d. Worth is supermodular, and what costs less loses less as lambda rises. So at a smaller lambda
+
+    v'(S + M)  >=  v'(S) + v'(M) - v'(S * M)  >=  v'(S) + v(M) - v(S * M)  >=  v'(S) - d                                   (1)
+
+and likewise for a larger lambda and S * M, what both keep. So the parts outside and inside of M have an optimum each time, up to
+d, and the d of nested parts add up. Where M is an end, the part is one edge. Exact division is the case d = 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
+from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
-from formulations.errors import CapacityOverflowError
+from formulations.errors import BrokenFileError, CapacityOverflowError
+from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import at_fitting_ratio
 from solvers.closures.subproblem import parametric_subproblem, small_subproblem
+from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
-from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory
+from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory, negligible_gain
 
 LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
@@ -40,9 +53,12 @@ LARGEST_NETWORK = 8_000_000
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
 
+IN_VAIN = 100
+"""Rounds without progress after which a part is given up where the gap is small enough and the cut does not fit into memory."""
+
 
 @dataclass(frozen=True, eq=False)
-class _Optimum:
+class Optimum:
     """An optimum of the path: its splits, gain and cost in the integers of the instance, and a bit for each purchase it pays."""
 
     kept: NDArray[np.bool_]
@@ -51,22 +67,99 @@ class _Optimum:
     paid: NDArray[np.uint8]
 
     @staticmethod
-    def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> _Optimum:
+    def of(problem: PruningProblem, kept: NDArray[np.bool_]) -> Optimum:
         """From the splits alone, by a pass over all that they use."""
-        pruning = Pruning(problem, kept)
-        return _Optimum(kept, pruning.integer_gain, pruning.integer_cost, np.packbits(problem.usage.paid_by(kept)))
+        paid = problem.usage.paid_by(kept)
+        cost = integer_cost(problem.usage, problem.integers, kept, paid)
+        return Optimum(kept, int(problem.integers.gain[kept].sum()), cost, np.packbits(paid))
+
+    def worth(self, ratio: Fraction) -> Fraction:
+        """In integer gains, at so many of them for one integer price."""
+        return self.gain - ratio * self.cost
 
     def unpacked(self, n_purchases: int) -> NDArray[np.bool_]:
         """What it pays; bool, shape (M (N + 1),), a new array."""
         return np.unpackbits(self.paid, count=n_purchases).view(np.bool_)
 
 
+@dataclass(frozen=True)
+class Doubt:
+    """For `least` <= lambda < `most`, in integer gains for one integer price, the path may miss the optimum by up to `gap`.
+
+    Parameters
+    ----------
+    gap
+        in the units of (OBJ).
+    """
+
+    least: Fraction
+    most: Fraction | float
+    gap: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class SmallPart:
+    """A part with its usage arcs, and what the optimum inside it pays, bool of shape (M (N + 1),)."""
+
+    part: PathPart
+    paid: NDArray[np.bool_]
+    doubt: Doubt
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A part that goes at one lambda, `ratio`: its splits, and how much better a pruning inside it could be."""
+
+    ratio: Fraction
+    nodes: NDArray[np.int32]
+    doubt: Doubt
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """How parts are divided, and what that took.
+
+    Parameters
+    ----------
+    gap
+        relative gap that is small enough where a cut does not fit into memory; 0: none is.
+    files
+        where to keep what is found, and to read what an earlier run found; None: nowhere.
+    pool
+        of one thread.
+    stats
+        large parts, their rounds, and the seconds of both, those of earlier runs included.
+    """
+
+    problem: PruningProblem
+    ties: Ties
+    gap: float
+    files: PartFiles | None
+    pool: ThreadPoolExecutor
+    stats: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("large_parts", "rounds", "seconds_of_rounds"), 0.0))
+
+    def count(self, found: FoundInPart) -> None:
+        """Count a part."""
+        self.stats["large_parts"] += 1
+        self.stats["rounds"] += found.rounds
+        self.stats["seconds_of_rounds"] += found.seconds
+
+
 @dataclass(frozen=True, eq=False)
 class LargePart:
-    """What lies between two optima, the inner one within the outer one, and the scores to start from."""
+    """What lies between two optima, the inner one within the outer one.
 
-    outer: _Optimum
-    inner: _Optimum
+    Parameters
+    ----------
+    doubt
+        the lambdas at which some optimum lies between the two, up to the gap; both are optimal up to the gap there.
+    start
+        the scores to start from.
+    """
+
+    outer: Optimum
+    inner: Optimum
+    doubt: Doubt
     start: Scores | None = None
 
     @property
@@ -74,43 +167,115 @@ class LargePart:
         """The splits, ascending."""
         return np.flatnonzero(self.outer.kept & ~self.inner.kept).astype(np.int32)
 
-    def cut(self, problem: PruningProblem, ties: Ties, pool: ThreadPoolExecutor) -> tuple[LargePart, LargePart] | None:
-        """The outer and the inner part beside the optimum where both ends are worth the same; None if an end is that optimum.
+    @property
+    def ratio(self) -> Fraction:
+        """Where both are worth the same, in integer gains for one integer price."""
+        return Fraction(self.outer.gain - self.inner.gain, self.outer.cost - self.inner.cost)
+
+    def cut(self, how: Division) -> tuple[LargePart, LargePart] | Edge | None:
+        """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
+
+        None if an end is the optimum at another lambda, so near below that one that the difference does not fit 61 bits.
 
         Raises
         ------
         CapacityOverflowError
-            where so many splits go at one lambda that the cut of them does not fit into memory.
+            where so many splits go at one lambda that the cut of them does not fit into memory, and no gap is allowed.
         """
-        outer, inner = self.outer, self.inner
-        lam = Fraction(outer.gain - inner.gain, outer.cost - inner.cost) * problem.integers.lam_unit
-        objective = at_fitting_ratio(problem, lam).refined()
-        rows = LocalRows(objective, pool)
+        outer, inner, problem, files = self.outer, self.inner, how.problem, how.files
+        key = "" if files is None else fingerprint(outer.kept, inner.kept)
+        found = None if files is None else files.load_part(key, inner.kept.size)
+        if found is None:
+            found, middle = self._find(how, key)
+            if files is not None:
+                files.save_part(key, found)
+        else:
+            middle = self._end(found.kept) or Optimum.of(problem, found.kept)
+            if (inner.kept & ~found.kept).any() or (found.kept & ~outer.kept).any() or found.bound < middle.worth(found.ratio):
+                raise BrokenFileError("checkpoint: what it holds of a part contradicts the part's ends; delete the folder")
+        how.count(found)
+        ratio, scores = found.ratio, Scores(found.score, WARM_START_ITERATION)
+        is_end = middle is inner or middle is outer
+        doubt = self._doubt(problem, found.bound - middle.worth(ratio))
+        # Where an end is not optimal, it may be worse than what was found at any lambda.
+        if is_end or (doubt.gap and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
+            if is_end and ratio != self.ratio and found.bound == middle.worth(ratio):
+                return None
+            # The bound holds at larger lambdas too.
+            return Edge(self.ratio, self.nodes, self._doubt(problem, found.bound - inner.worth(self.ratio)))
+        return (
+            LargePart(outer, middle, replace(doubt, most=min(ratio, doubt.most)), scores),
+            LargePart(middle, inner, replace(doubt, least=max(ratio, doubt.least)), scores),
+        )
+
+    def _find(self, how: Division, key: str) -> tuple[FoundInPart, Optimum]:
+        """What rounds find in the part, from the state in the files if it is this part's."""
+        inner, problem, files, started = self.inner, how.problem, how.files, time.perf_counter()
+        objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
+        rows = LocalRows(objective, how.pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
-        run = Run(rows, ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~outer.kept, paid=paid))
-        stopped, _ = drive(run, Goal(math.inf, 0.0, MOST_ROUNDS, SMALL_CORE), None, progress=False)
-        if stopped is not StopReason.CONVERGED:
-            if not cut_fits_memory(rows):
-                raise CapacityOverflowError(
-                    f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(lam):.6g}; to tell them "
-                    f"apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(rows.cut_bytes)}, more than is free; "
-                    "give fewer cost rows, or ask for some lambdas alone: pm.engines.price_sharing_path"
-                )
-            run.finish()
-        kept, scores = run.best_kept, Scores(run.scores().score, WARM_START_ITERATION)
-        if kept.sum() in (inner.kept.sum(), outer.kept.sum()):
-            return None
-        keep = kept[run.remaining.nodes]
+        run = Run(rows, how.ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
+        save = None
+        if files is not None:
+            state = files.load_state(key)
+            if state is not None:
+                run.go_on(state)
+
+            def save() -> None:
+                files.save_state(run.state(), key)
+
+        _drive(run, how.gap, save)
+        found = FoundInPart(
+            kept=run.best_kept,
+            bound=run.bound * objective.unit / problem.integers.gain_unit,
+            ratio=objective.lam / problem.integers.lam_unit,
+            score=run.scores().score,
+            rounds=run.rounds_made,
+            seconds=time.perf_counter() - started,
+        )
+        end = self._end(run.best_kept)
+        if end is not None:
+            return found, end
+        keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
-        gain = int(problem.integers.gain[kept].sum())
-        middle = _Optimum(kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
-        return LargePart(outer, middle, scores), LargePart(middle, inner, scores)
+        gain = int(problem.integers.gain[run.best_kept].sum())
+        return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
+
+    def _end(self, kept: NDArray[np.bool_]) -> Optimum | None:
+        """The end that keeps these splits."""
+        return next((end for end in (self.inner, self.outer) if np.array_equal(end.kept, kept)), None)
+
+    def _doubt(self, problem: PruningProblem, missed: Fraction) -> Doubt:
+        """The doubt after a division that may have missed so many integer gains, by (1)."""
+        return replace(self.doubt, gap=self.doubt.gap + missed * problem.integers.gain_unit)
+
+
+def _drive(run: Run, gap: float, save: Callable[[], None] | None) -> None:
+    """Rounds until the optimum, or until the gap is small enough and the cut that would close it does not fit into memory."""
+    negligible = negligible_gain(run.objective)
+    while True:
+        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + IN_VAIN // 2, SMALL_CORE), save, progress=False)
+        if stopped is StopReason.CONVERGED:
+            return
+        over = stopped is StopReason.MEMORY_LIMIT or run.iteration >= MOST_ROUNDS
+        if over and cut_fits_memory(run.rows):
+            run.finish()
+            return
+        if over and not gap:
+            raise CapacityOverflowError(
+                f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(run.objective.lam):.6g}; to "
+                f"tell them apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(run.rows.cut_bytes)}, more than "
+                "is free; give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
+            )
+        enough = run.bound - run.best_value <= gap * max(run.bound, negligible)
+        if over or (enough and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows)):
+            return
 
 
 def small_parts(
-    problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_], ties: Ties, largest: int
-) -> Iterator[tuple[PathPart, NDArray[np.bool_]]]:
+    how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int, *, networks: bool
+) -> Iterator[SmallPart | Edge]:
     """What lies between two optima, outermost first, in parts of at most so many usage arcs; one that goes at once may have more.
 
     Parameters
@@ -119,27 +284,30 @@ def small_parts(
         bool, shape (n,): the inner one is free of charge, and within the outer one.
     largest
         usage arcs of a part, those that are paid already left out.
-
-    Yields
-    ------
-    PathPart, NDArray
-        a part, and what the optimum inside it pays, bool of shape (M (N + 1),).
+    networks
+        whether a part that goes at once comes with its usage arcs too, which its proof takes.
     """
-    whole = small_subproblem(problem, np.flatnonzero(outer & ~inner).astype(np.int32), None, largest)
+    problem = how.problem
+    nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
+    doubt = Doubt(Fraction(0), math.inf, Fraction(0))
+    whole = small_subproblem(problem, nodes, None, largest)
     if whole is not None:
-        yield PathPart(whole), np.zeros(problem.n_purchases, dtype=bool)
+        yield SmallPart(PathPart(whole), paid, doubt)
         return
-    todo = [LargePart(_Optimum.of(problem, outer), _Optimum.of(problem, inner))]
-    with ThreadPoolExecutor(1) as pool:
-        while todo:
-            part = todo.pop()
-            nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
-            found = small_subproblem(problem, nodes, paid, largest)
-            if found is None:
-                halves = part.cut(problem, ties, pool)
-                if halves is not None:
-                    todo += reversed(halves)
-                    continue
-                found = parametric_subproblem(problem, nodes, paid)
-            yield PathPart(found), paid
-            del found  # before the next one is made
+    first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner), doubt)
+    todo: list[tuple[LargePart, bool]] = [(first, True)]
+    while todo:
+        part, is_large = todo.pop()
+        nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
+        found = None if is_large else small_subproblem(problem, nodes, paid, largest)
+        if found is None:
+            divided = part.cut(how)
+            if isinstance(divided, tuple):
+                todo += [(half, False) for half in reversed(divided)]
+                continue
+            if divided is not None and (divided.doubt.gap or not networks):
+                yield divided
+                continue
+            found = parametric_subproblem(problem, nodes, paid)
+        yield SmallPart(PathPart(found), paid, part.doubt)
+        del found  # before the next one is made

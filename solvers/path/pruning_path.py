@@ -21,13 +21,16 @@ from __future__ import annotations
 
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import NEVER, PruningPath
-from formulations.arguments import checked
+from formulations.arguments import NotNegative, checked
 from formulations.errors import InterruptedSolveError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.timed_steps import timed_step
@@ -35,9 +38,11 @@ from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.evidence import path_certificate
-from solvers.path.large_parts import LARGEST_NETWORK, small_parts
+from solvers.path.large_parts import LARGEST_NETWORK, Division, Doubt, Edge, small_parts
+from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
-from solvers.path.windows import contradictions
+from solvers.path.windows import contradictions, in_order
+from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +50,13 @@ LOG = logging.getLogger(__name__)
 
 @checked
 def pruning_path(
-    problem: PruningProblem, *, ties: Ties = "smallest", certificate: bool = True, progress: bool = False
+    problem: PruningProblem,
+    *,
+    ties: Ties = "smallest",
+    certificate: bool = True,
+    gap: NotNegative = 0.0,
+    checkpoint: str | Path | None = None,
+    progress: bool = False,
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
 
@@ -54,7 +65,14 @@ def pruning_path(
     ties
         which optimum to hold where there are several: the smallest (fewest splits) or the largest.
     certificate
-        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time.
+        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time. Only an exact path has one.
+    gap
+        relative gap that is small enough where so many splits go at nearly one lambda that a cut of them does not fit into
+        memory: on hundreds of millions of usage arcs. They then go at one lambda, or in a few parts. 0 (default): exact, or an
+        error. Whatever fits into memory is exact in any case.
+    checkpoint
+        a folder, made if it does not exist, for what price sharing finds in parts that are too large for a network. After an
+        interruption the same call goes on from there. Smaller parts are cut again: that takes seconds for each.
     progress
         show a progress bar on stderr.
 
@@ -62,15 +80,19 @@ def pruning_path(
     -------
     PruningPath
         exact for the integer instance ``problem.integers``; where ``problem.integers.exact`` is False its rounding bounds say how
-        far the real instance can differ.
+        far the real instance can differ. With a `gap`, ``gaps`` and ``relative_gap`` of the path say what was proven: 0.0 where
+        it is exact after all, and more than the gap asked for where a part's rounds, 400 at most, did not get there.
 
     Raises
     ------
+    InvalidInputError
+        for a negative gap, and a checkpoint of another instance or of other options.
+    BrokenFileError
+        for a checkpoint that cannot be read or written, or that another run is writing.
     InterruptedSolveError
-        on Ctrl-C; nothing was changed.
+        on Ctrl-C; what was found in large parts is in the checkpoint.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits; on hundreds of millions of usage arcs also where so many splits go
-        at one lambda that a cut of them does not fit into memory.
+        if products of gains and prices do not fit 62 bits; without a `gap` also where a cut does not fit into memory.
 
     Examples
     --------
@@ -81,7 +103,7 @@ def pruning_path(
     14 optimal prunings, costs from 0.0 to 16.43
     """
     with timed_step(LOG, "path of %s", problem):
-        return divide_and_conquer(problem, ties=ties, certificate=certificate, progress=progress)
+        return divide_and_conquer(problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress)
 
 
 def divide_and_conquer(
@@ -89,6 +111,8 @@ def divide_and_conquer(
     *,
     ties: Ties = "smallest",
     certificate: bool = True,
+    gap: float = 0.0,
+    checkpoint: str | Path | None = None,
     progress: bool = False,
     merge: bool = True,
     guess: bool = True,
@@ -112,28 +136,43 @@ def divide_and_conquer(
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []
-    leaving: list[tuple[Fraction | None, NDArray[np.int32]]] = []
+    leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
+    doubts: list[Doubt] = []
+    files = None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties))
     try:
-        with Progress("path", int((outer & ~inner).sum()), shown=progress) as bar:
+        with (
+            nullcontext() if files is None else files.opened(),
+            ThreadPoolExecutor(1) as pool,
+            Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
+        ):
             work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            for part, paid in small_parts(problem, outer, inner, ties, largest):
-                found = work.solve(part, paid)
-                leaving += [(piece.ratio, piece.nodes) for piece in found]
+            how = Division(problem, ties, gap, files, pool)
+            for part in small_parts(how, outer, inner, largest, networks=certificate):
+                doubts += [part.doubt] if part.doubt.gap else []
+                if isinstance(part, Edge):
+                    leaving.append((part.ratio, part.nodes))
+                    bar.advance(part.nodes.size)
+                    continue
+                found = work.solve(part.part, part.paid)
+                leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
                 pieces += found if certificate else []
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
+        kept = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
+        raise InterruptedSolveError(f"interrupted while computing the path; {kept}") from stop
+    if doubts:
+        leaving = in_order(leaving, problem.integers.gain)
     if contradictions([ratio for ratio, _ in leaving]):
         raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
-    ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving if ratio is not None)})
+    ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
     index = {r: k for k, r in enumerate(ratios)}
     level = np.full(problem.ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
     for ratio, nodes in leaving:
-        if ratio is not None:
-            level[nodes] = index[ratio]
+        level[nodes] = index[ratio]
     level[inner] = len(ratios)
-    proof = path_certificate(parts, pieces, ratios) if certificate else None
+    proof = path_certificate(parts, pieces, ratios) if certificate and not doubts else None
+    gaps = tuple(max((d.gap for d in doubts if d.least <= r < d.most), default=Fraction(0)) for r in ratios) if doubts else ()
     unit = problem.integers.lam_unit
-    stats = {"seconds": time.perf_counter() - started, **work.stats}
-    return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats)
+    stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats, "parts_with_gap": float(len(doubts))}
+    return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)

@@ -121,7 +121,7 @@ class PointFiles:
         if not os.path.exists(self.state_file):
             return None
         arrays, figures = self._read(self.state_file)
-        with _errors_naming(self.state_file):
+        with errors_naming(self.state_file):
             return _state(arrays, figures) if figures["point_key"] == point_key else None
 
     def save_state(self, state: RunState, point_key: str) -> None:
@@ -173,16 +173,16 @@ class PointFiles:
         if not os.path.exists(file):
             return None
         arrays, figures = self._read(file)
-        with _errors_naming(file):
+        with errors_naming(file):
             point = _point(problem, rate, arrays, figures)
-            earlier = Limits(*(_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
+            earlier = Limits(*(stored_number(figures, name, finite=False) for name in ("time_limit", "rounds")))
             final = limits.allow_no_more(point.solution, earlier)
         rests_on = [lam for lam in (point.smaller, point.larger) if lam is not None]
         return point if final and all(lam in done for lam in rests_on) else None
 
     def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
         """The arrays in a file of this instance, and its figures."""
-        with _errors_naming(file):
+        with errors_naming(file):
             arrays = read_arrays(file, ("instance", "figures"))
             instance, figures = str(arrays["instance"]), stored_json(str(arrays["figures"]), "figures")
             if not isinstance(figures, dict):
@@ -198,7 +198,7 @@ class PointFiles:
 
 
 @contextmanager
-def _errors_naming(file: Path) -> Iterator[None]:
+def errors_naming(file: Path) -> Iterator[None]:
     """Have errors name the file that holds no point, and the remedy."""
     try:
         yield
@@ -258,7 +258,7 @@ def _stages(arrays: Arrays, iterations: Any, n: int) -> tuple[FixingStage, ...]:
     return tuple(stages)
 
 
-def _number(figures: Mapping[str, Any], name: str, *, finite: bool = True) -> Any:
+def stored_number(figures: Mapping[str, Any], name: str, *, finite: bool = True) -> Any:
     """A figure that is a number."""
     value = figures[name]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (finite and not abs(value) <= sys.float_info.max):
@@ -279,7 +279,7 @@ def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
         stages=_stages(arrays, figures["stages"], n),
         **of_splits,
         best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
-        lowest_bound=_number(figures, "lowest_bound", finite=False),
+        lowest_bound=stored_number(figures, "lowest_bound", finite=False),
         bound=figures["bound"],
         best_value=figures["best_value"],
         **rounds,
@@ -308,7 +308,7 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
     pruning = Pruning(problem, of_solution)
     # One array for both where they are equal, as they are once the core was cut.
     kept = pruning.kept if np.array_equal(pruning.kept, kept) else kept
-    value, bound = pruning.value(float(rate)), _number(figures, "bound")
+    value, bound = pruning.value(float(rate)), stored_number(figures, "bound")
     if not bound <= value * (1 + 1e-9) + 1e-300:
         raise BrokenFileError(f"its bound {bound:g} is above its pruning's value {value:g}")
     stats, stopped = figures["stats"], figures["stopped"]
@@ -318,7 +318,7 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
         raise BrokenFileError(f"stopped is {str(stopped)[:40]!r}, alone is {str(figures['alone'])[:40]}")
     if stopped == StopReason.MEMORY_LIMIT.value:
         for name in ("core_splits", "core_usage_arcs", "core_cut_bytes"):
-            _number(stats, name)
+            stored_number(stats, name)
     solution = Solution(
         problem,
         rate,
@@ -326,7 +326,7 @@ def _point(problem: PruningProblem, rate: Fraction, arrays: Arrays, figures: Map
         value,
         bound,
         StopReason(stopped),
-        _number(figures, "tolerance"),
+        stored_number(figures, "tolerance"),
         proof if figures["alone"] else None,
         stats,
         "price_sharing",

@@ -1,18 +1,28 @@
-"""Parts that price sharing divides: the same path, the same proof, and nothing left that is too large."""
+"""Parts that price sharing divides: the same path, the same proof, or a proven gap, and nothing left that is too large."""
 
 from __future__ import annotations
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from formulations.errors import CapacityOverflowError
+from formulations.answers.pruning_path import PruningPath
+from formulations.errors import BrokenFileError, CapacityOverflowError, InterruptedSolveError, InvalidInputError
 from proofs_checks import check_path
+from solvers.budgets.by_path import path_of
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path import large_parts
-from solvers.path.large_parts import small_parts
+from solvers.path.large_parts import Division, Doubt, LargePart, Optimum, SmallPart, small_parts
 from solvers.path.pruning_path import divide_and_conquer
-from solvers.price_sharing import stopping
+from solvers.price_sharing import loop, stopping
+from solvers.price_sharing.run import Run
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -35,9 +45,10 @@ def test_the_path_does_not_depend_on_the_size_of_a_network(name: str, ties: Ties
 
 @looped("seed", range(40))
 def test_random_forests_come_in_the_same_pieces(seed: int) -> None:
-    """Splits that lose, prices of 0 and trees of one leaf included."""
-    problem = random_problem(seed)
-    whole, path = divide_and_conquer(problem), divide_and_conquer(problem, largest=0, certificate=False)
+    """Splits that lose, prices of 0 and trees of one leaf included; without a proof, edges come without their usage arcs."""
+    problem, ties = random_problem(seed), ("smallest", "largest")[seed % 2]
+    whole = divide_and_conquer(problem, ties=ties)
+    path = divide_and_conquer(problem, ties=ties, largest=0, certificate=False)
     assert path.breakpoints == whole.breakpoints
     np.testing.assert_array_equal(path.rows_kept, whole.rows_kept)
     assert path.certificate is None
@@ -48,20 +59,180 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
     problem = instance("breast cancer, licence")
     whole = divide_and_conquer(problem)
     outer, inner = without_prices(problem, "smallest"), free_of_charge(problem, "smallest")
-    parts = list(small_parts(problem, outer, inner, "smallest", 300))
+    with ThreadPoolExecutor(1) as pool:
+        parts = list(small_parts(Division(problem, "smallest", 0.0, None, pool), outer, inner, 300, networks=True))
     assert len(parts) >= 3
-    for part, paid in parts:
+    nodes = []
+    for found in parts:
+        assert isinstance(found, SmallPart)
+        part = found.part
         rows = np.unique(whole.rows_kept[part.nodes])
         assert part.n_arcs <= 300 or rows.size == 1
-        assert not paid[part.subproblem.purchases].any()
-    together = np.concatenate([part.nodes for part, _ in parts])
+        assert not found.paid[part.subproblem.purchases].any()
+        nodes.append(part.nodes)
+    together = np.concatenate(nodes)
     np.testing.assert_array_equal(np.sort(together), np.flatnonzero(outer & ~inner))
+
+
+def give_up(monkeypatch: pytest.MonkeyPatch, rounds: int, rounds_per_check: int = 10) -> None:
+    """Let no cut fit into memory, and give parts up after so many rounds."""
+    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
+    monkeypatch.setattr(large_parts, "MOST_ROUNDS", rounds)
+    monkeypatch.setattr(large_parts, "IN_VAIN", 2 * rounds_per_check)
+    monkeypatch.setattr(loop, "ROUNDS_PER_CHECK", rounds_per_check)
 
 
 def test_an_edge_that_fits_no_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rounds do not decide a part and a cut of it does not fit: how many splits go together, where, and what to do."""
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
-    monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
-    monkeypatch.setattr(large_parts, "MOST_ROUNDS", 40)
+    give_up(monkeypatch, 40)
     with pytest.raises(CapacityOverflowError, match=r"path: \d+ splits go at nearly the same lambda, 0\.\d+; .*fewer cost rows"):
         divide_and_conquer(instance("iris"), largest=0)
+
+
+def value(path: PruningPath, lam: Fraction) -> Fraction:
+    """(OBJ) of the path's pruning at lambda."""
+    row = path.row_at_lam(lam)
+    return path.exact_error[row] + lam * path.exact_cost[row]
+
+
+def stated(path: PruningPath, lam: Fraction) -> Fraction:
+    """The gap that the path states: the line between its neighbouring breakpoints."""
+    k = sum(b <= lam for b in path.breakpoints) - 1
+    if k + 1 == len(path.breakpoints):
+        return path.gaps[k]
+    share = (lam - path.breakpoints[k]) / (path.breakpoints[k + 1] - path.breakpoints[k])
+    return (1 - share) * path.gaps[k] + share * path.gaps[k + 1]
+
+
+def gap_seen(whole: PruningPath, path: PruningPath) -> float:
+    """The largest relative gap of a path to the exact one, at and between the breakpoints of both; never more than it states."""
+    roots, largest = whole.problem.errors.of_all_roots(whole.problem.ensemble), Fraction(0)
+    lams = sorted({*whole.breakpoints, *path.breakpoints, whole.breakpoints[-1] + path.breakpoints[-1]})
+    for lam in [*lams, *((a + b) / 2 for a, b in pairwise(lams))]:
+        best = value(whole, lam)
+        gap = value(path, lam) - best
+        assert 0 <= gap <= (stated(path, lam) if path.gaps else 0)
+        largest = max(largest, gap and gap / max(roots - best, roots / 100))
+    assert largest <= path.relative_gap
+    return float(largest)
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@looped("rounds", [(1, 1), (12, 2)])
+def test_prunings_of_too_few_rounds_are_within_the_gap_that_is_stated(
+    ties: Ties, rounds: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every lambda, whether parts are taken as edges or divided beside a pruning that is not optimal."""
+    give_up(monkeypatch, *rounds)
+    seen = []
+    for name in ("iris", "breast cancer, licence"):
+        problem = instance(name)
+        path = divide_and_conquer(problem, ties=ties, largest=0, gap=1e-6)
+        assert path.certificate is None
+        seen.append(gap_seen(divide_and_conquer(problem, ties=ties, certificate=False), path))
+    assert max(seen) > 0.1
+
+
+@looped("seed", [0, 1, 2, 3, 11, 13])
+def test_after_some_rounds_the_stated_gap_is_small(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty rounds find the very path, and prove it to a hundredth of a per cent or so."""
+    give_up(monkeypatch, 20)
+    problem = random_problem(seed) if seed > 3 else instance(NAMES[seed])
+    path = divide_and_conquer(problem, largest=0, gap=1e-9)
+    assert gap_seen(divide_and_conquer(problem, certificate=False), path) == 0
+    assert path.relative_gap < 1e-4
+    told = (repr(path), check_path(path).certificate, path.method)
+    assert [("gap" in str(text), "near" in str(text)) for text in told] == [(True, False), (True, False), (False, True)]
+    with pytest.raises(InvalidInputError, match=r"path has a relative gap of \d.*exact"):
+        path_of(problem, path)
+
+
+def test_a_gap_is_no_licence_where_memory_suffices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With memory for the cuts, a path that may have a gap has none, however few rounds it makes."""
+    give_up(monkeypatch, 10)
+    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    problem = instance("breast cancer, licence")
+    path = divide_and_conquer(problem, largest=0, gap=0.1)
+    assert path.breakpoints == divide_and_conquer(problem).breakpoints
+    assert path.gaps == ()
+    assert path.relative_gap == 0.0
+    assert check_path(path).holds
+
+
+@pytest.mark.parametrize("name", ["breast cancer, licence", "iris"])
+def test_the_gaps_of_nested_parts_add_up(name: str) -> None:
+    """What an exact division leaves is in doubt as much as the part was, on its own side of the lambda."""
+    problem, some = instance(name), Fraction(1, 7)
+    outer, inner = (Optimum.of(problem, kept(problem, "smallest")) for kept in (without_prices, free_of_charge))
+    part = LargePart(outer, inner, Doubt(Fraction(0), math.inf, some))
+    with ThreadPoolExecutor(1) as pool:
+        divided = part.cut(Division(problem, "smallest", 0.0, None, pool))
+    assert isinstance(divided, tuple)
+    assert [half.doubt for half in divided] == [Doubt(Fraction(0), part.ratio, some), Doubt(part.ratio, math.inf, some)]
+    assert divided[0].inner.kept.sum() == divided[1].outer.kept.sum()
+
+
+def rounds_made(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> list[int]:
+    """Counts rounds from now on; after so many, someone presses Ctrl-C."""
+    made, make = [0], Run.round
+
+    def counted(run: Run) -> None:
+        if made[0] == stop_after:
+            raise KeyboardInterrupt
+        made[0] += 1
+        make(run)
+
+    monkeypatch.setattr(Run, "round", counted)
+    return made
+
+
+def test_an_interrupted_path_goes_on_from_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Twice interrupted, within a part and beside one: the same path, each part divided once, by the rounds of one run."""
+    give_up(monkeypatch, 12, 2)
+    monkeypatch.setattr(loop, "SECONDS_BETWEEN_WRITES", 0.0)
+    problem = instance("breast cancer, licence")
+    folder = tmp_path / "parts"
+    with monkeypatch.context() as patched:
+        all_rounds = rounds_made(patched)
+        whole = divide_and_conquer(problem, largest=0, gap=1e-6)
+    made = 0
+    for stop_after in (9, 40):
+        with monkeypatch.context() as patched:
+            rounds = rounds_made(patched, stop_after)
+            with pytest.raises(InterruptedSolveError, match=r"the same call goes on from .*parts"):
+                divide_and_conquer(problem, largest=0, gap=1e-6, checkpoint=folder)
+            made += rounds[0]
+    with monkeypatch.context() as patched:
+        rounds = rounds_made(patched)
+        path = divide_and_conquer(problem, largest=0, gap=1e-6, checkpoint=folder)
+        assert all_rounds[0] <= made + rounds[0] <= all_rounds[0] + 2  # less than one check is lost each time
+        again = divide_and_conquer(problem, largest=0, gap=1e-6, checkpoint=folder)
+        assert made + rounds[0] <= all_rounds[0] + 2
+    for other in (path, again):
+        assert other.breakpoints == whole.breakpoints
+        assert other.gaps == whole.gaps
+        np.testing.assert_array_equal(other.level, whole.level)
+        assert other.stats["rounds"] == whole.stats["rounds"] == all_rounds[0]
+        assert other.stats["large_parts"] == len(list(folder.glob("*.part")))
+    with pytest.raises(InvalidInputError, match="another instance, or was made with other options"):
+        divide_and_conquer(problem, largest=0, gap=1e-5, checkpoint=folder)
+
+
+def test_a_damaged_part_is_named(tmp_path: Path) -> None:
+    """A file that holds no part is named, and what contradicts the ends of its part is refused, with the remedy."""
+    problem = instance("wine, groups")
+    divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
+    file = next(iter(tmp_path.glob("*.part")))
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    too_small = json.dumps(json.loads(str(arrays["figures"])) | {"bound": "-1"})
+    for change, message in (
+        ({"kept": arrays["kept"][:-1]}, rf"{file.name} holds no point .*kept has the shape.*delete it"),
+        ({"kept": problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
+        ({"figures": too_small}, r"contradicts the part's ends; delete the folder"),
+    ):
+        np.savez(tmp_path / "other.npz", **arrays | change)
+        (tmp_path / "other.npz").replace(file)
+        with pytest.raises(BrokenFileError, match=message):
+            divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
