@@ -7,7 +7,8 @@ The smallest optimum shrinks as lambda grows, and so does the largest one:
 So a split that is proven to be kept at a larger lambda is kept here, with all its purchases, and one that is proven to be pruned
 at a smaller lambda is pruned here. `proofs_checks.optimality.shared_path` checks what all points prove together. The two ends are
 solved first, then always the middle between two lambdas that are done, so that few splits are left to decide. Besides, each point
-starts from the scores of the nearest lambda that is done, and tries its pruning first.
+tries the pruning of the nearest lambda that is done first. It starts from equal shares: the neighbours' scores have drifted far
+apart, and undoing that takes more rounds than beginning anew.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def price_sharing_path(
         which optimum, where there are several: see `price_sharing`.
     nested
         whether to use (1). Then the points together are the proof, see `proofs_checks.check_shared_path`. Without it every point
-        has a certificate of its own; scores and prunings are handed on all the same. An instance that was rounded to fit integers
+        has a certificate of its own; prunings are handed on all the same. An instance that was rounded to fit integers
         is rounded at each lambda separately, so (1) is never used for it.
     time_limit, rounds, small_core
         for each point, as in `price_sharing`.
@@ -209,7 +210,7 @@ def _solve(
     smaller_rate, larger_rate = (None if point is None else exact(point.solution.lam, "lam") for point in (smaller, larger))
     with ThreadPoolExecutor(1) as pool:
         known = _known(problem, smaller, larger, nearest_first)
-        run = Run(LocalRows(objective, pool), ties, nearest_first[0].scores if nearest_first else None, known)
+        run = Run(LocalRows(objective, pool), ties, None, known)
         save = None
         if files is not None:
             point_key = fingerprint(rate, smaller_rate, larger_rate, known.kept, known.pruned)

@@ -316,7 +316,7 @@ def test_a_point_that_happens_to_be_best_binds_nobody() -> None:
     Among points that were cut it is accepted all the same: its own pruning need not fit theirs.
     """
     problem = random_problem(45)
-    points = price_sharing_path(problem, (*HIGH, *BEYOND), ties="largest", rounds=20, small_core=0)
+    points = price_sharing_path(problem, (*HIGH, *BEYOND), ties="largest", rounds=10, small_core=0)
     best = points[1]
     assert best.solution.gap == 0
     assert not (best.kept | best.pruned)[problem.splits].all()
