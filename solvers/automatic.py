@@ -6,8 +6,8 @@
 These formulas are fitted to BP16's MiniBooNE and Covertype forests with 50 to 15,000 cost rows (`benchmarks.crossover` repeats
 the measurement). (1) is right within a factor of 2, (2) within 3, because the number of rounds is not known in advance. They
 cross at 1.1 usage arcs for each split. Both engines prove the same optimum; only the time differs. Price sharing cuts a core of
-at most 50,000 usage arcs at once, and a larger one when its rounds have cost as much in vain as a cut. So a wrong choice costs
-little.
+at most 50,000 usage arcs at once, so such instances are left to `min_cut`. A larger core it cuts when its rounds have cost as
+much in vain as a cut. So a wrong choice costs little.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.min_cut import min_cut
 from solvers.price_sharing import price_sharing
-from solvers.price_sharing.stopping import cut_seconds, round_seconds
+from solvers.price_sharing.stopping import SMALL_CORE, cut_seconds, round_seconds
 
 FULL_ROUNDS = 55
 """A run of price sharing takes as long as this many rounds with all splits open; ten of them merge purchases."""
@@ -63,7 +63,8 @@ def optimal_pruning(problem: PruningProblem, lam: float, *, time_limit: Seconds 
         on Ctrl-C.
     """
     cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)
-    engine = price_sharing if cut > sharing or CUT_TIME_MARGIN * cut > time_limit else min_cut
+    faster = cut > sharing and problem.n_usage_arcs > SMALL_CORE
+    engine = price_sharing if faster or CUT_TIME_MARGIN * cut > time_limit else min_cut
     solution = engine(problem, lam, time_limit=time_limit, ties=ties)
     predicted = {"min_cut_seconds_predicted": cut, "price_sharing_seconds_predicted": sharing}
     return replace(solution, stats={**solution.stats, **predicted})

@@ -29,7 +29,7 @@ from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import UNLIMITED
 from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import choose
-from solvers.price_sharing.shares import SMALLEST_WEIGHT
+from solvers.price_sharing.shares import SMALLEST_WEIGHT, weights_of
 from solvers.price_sharing.step import momentum, step_limit
 
 GUESS_ARCS = 60_000
@@ -65,7 +65,7 @@ class Guess:
 
     def flow(self, problem: ClosureProblem) -> Flow:
         """A flow for a cut to start from: each split pays its share (1) and hands the rest up; it may exceed what a split has."""
-        weight = np.exp(self.score - self.score.max())
+        weight = weights_of(self.score)
         paid = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
         return Flow(paid, np.full(problem.profit.size, UNLIMITED))
 
@@ -113,8 +113,7 @@ def _shared(problem: ClosureProblem, score: NDArray[np.float64], stepped: NDArra
     trees: LevelTrees | None = None
     with ThreadPoolExecutor(1) as pool:
         for k in range(made + 1, made + ROUNDS_PER_SHRINKING + 1):
-            weight = np.exp(score - score.max())
-            weight[weight < SMALLEST_WEIGHT] = 0.0
+            weight = weights_of(score)
             first_half = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
             _share(start, users, price, weight, charge[1], half, price.size)
             first_half.result()

@@ -25,7 +25,7 @@ from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.levels import THRESHOLDS, best_level
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
-from solvers.price_sharing.step import momentum, step_limit
+from solvers.price_sharing.step import MOST_CARRIED, momentum, step_limit
 from solvers.price_sharing.trees import forced
 
 LOG = logging.getLogger(__name__)
@@ -218,6 +218,7 @@ class Run:
         before, self.stepped = self.stepped, np.clip(log_level, -limit, limit)
         self.stepped += self.score
         np.subtract(self.stepped, before, out=self.score)
+        np.clip(self.score, -MOST_CARRIED * limit, MOST_CARRIED * limit, out=self.score)
         self.score *= np.float32(momentum(self.rounds_made))
         self.score += self.stepped
 

@@ -134,10 +134,10 @@ class Sharing:
         )
 
 
-def weights_of(score: NDArray[np.float32]) -> NDArray[np.float64]:
+def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
     """exp(s_u) times a factor that puts them into the range of a float, because only ratios count; shape (k,).
 
-    Scores drift apart with the rounds, 600 and more. Those that are more than 920 below the highest count as 0: what only they
+    Scores drift apart with the rounds, by hundreds. Those that are more than 920 below the highest count as 0: what only they
     need is then charged to nobody.
     """
     weight = score.astype(np.float64)

@@ -10,13 +10,14 @@ a share of it are on the same level, the highest one among its users, the shares
 prove it for every lambda, because at x times the prices all levels are divided by x. So a lambda beside a long edge of the hull
 is hardly harder than others. The prunings that are tried are the splits above some level, in one round or on average over rounds.
 
-Purchases with the same open users share alike, so the passes read them as one: `solvers.price_sharing.merged_usage`.
+In (3) the difference is cut to three times the limit of (2), since otherwise scores drift apart by hundreds. Purchases with the
+same open users share alike, so the passes read them as one, see
+`solvers.price_sharing.merged_usage`.
 
 A check follows every `ROUNDS_PER_CHECK` rounds. It computes the bound again in integers, rounded so that it is true whatever
 floating point did. A split is fixed out (or in) where forcing it in (or out) brings the bound strictly below the best value
 found. The open splits become fewer by orders of magnitude, and an exact cut of them, the core, ends the proof. The dual state is
-one number for each split, however many rows there are. The scores of one lambda start the next, and they are all that a
-checkpoint needs.
+one number for each split, however many rows there are; it is all that a checkpoint needs.
 
 (2) without its limit is the proportional response of Wu and Zhang (2007). It is mirror descent with steps of 1 (Birnbaum, Devanur
 and Xiao, 2011) on sum_j load_j log(load_j / price_j), where split u loads level_u times its share on j. Every strictly convex

@@ -5,6 +5,9 @@ from __future__ import annotations
 MOST_MOMENTUM = 0.95
 """The largest factor (3); nearer to 1 the scores swing."""
 
+MOST_CARRIED = 3.0
+"""The most that (3) carries on, in limits of the round: without it scores drift apart three times as far, in no fewer rounds."""
+
 
 def step_limit(k: int) -> float:
     """5 / (k + 5), the most that a score changes by (2) of `solvers.price_sharing.solve` in round k = 1, 2, ..."""

@@ -22,7 +22,8 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkey
     """Whichever engine is taken, the pruning is the one that min_cut proves."""
     problem = random_problem(seed)
     expected = min_cut(problem, 0.125, ties=ties)  # type: ignore[arg-type]
-    for rounds in (90, -1):
+    monkeypatch.setattr(solvers.automatic, "SMALL_CORE", -1)
+    for rounds in (1000, -1):
         monkeypatch.setattr(solvers.automatic, "FULL_ROUNDS", rounds)
         found = optimal_pruning(problem, 0.125, ties=ties)  # type: ignore[arg-type]
         assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
