@@ -93,7 +93,8 @@ def merged_usage(usage: tuple[Any, ...], paid: NDArray[np.bool_], prices: tuple[
     arcs = [np.where(is_once, 0, ends[at] - begins[at]) for begins, ends in zip(start, stop, strict=True)]
     n_once = np.count_nonzero(is_once)
     n_arcs, n_entries = sum(int(a.sum()) for a in arcs) + n_once, sum(np.count_nonzero(a) for a in arcs) + n_once
-    n_segments = len(arcs) * (np.count_nonzero(np.diff(item)) + 1)
+    n_items = np.count_nonzero(np.diff(item)) + 1
+    n_segments = len(arcs) * n_items
     # Pages that nothing is written to take no memory.
     found = MergedUsage(
         np.empty(n_entries, dtype=np.int32),
@@ -101,7 +102,7 @@ def merged_usage(usage: tuple[Any, ...], paid: NDArray[np.bool_], prices: tuple[
         np.empty(n_arcs + 1, dtype=np.uint16),
         np.zeros(n_segments + 1, dtype=np.int64),
         np.zeros(n_segments + 1, dtype=np.int64),
-        np.empty(n_arcs, dtype=np.int64),
+        np.empty(min(n_arcs, n_items * order.shape[1]), dtype=np.int64),
     )
     keys, table = keys_of(item.size), table_for(min(size, order.shape[1]))
     s, e, a, c = _merge(item, split, *usage[2:], paid, *prices, keys, table, *found.arrays)
