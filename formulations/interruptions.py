@@ -9,8 +9,8 @@ from formulations.errors import InterruptedSolveError
 
 
 @contextmanager
-def interruptible(what: str) -> Iterator[None]:
-    """Turn Ctrl-C in the block into the error that says "interrupted", and `what` was going on.
+def interruption_as_error(what: str, then: str = "nothing was changed") -> Iterator[None]:
+    """Turn Ctrl-C in the block into the error that says "interrupted", `what` was going on, and what is the case `then`.
 
     Raises
     ------
@@ -22,4 +22,4 @@ def interruptible(what: str) -> Iterator[None]:
     except InterruptedSolveError:
         raise
     except KeyboardInterrupt as stop:
-        raise InterruptedSolveError(f"interrupted {what}; nothing was changed") from stop
+        raise InterruptedSolveError(f"interrupted {what}; {then}") from stop

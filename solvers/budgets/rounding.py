@@ -19,7 +19,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from solvers.budgets.by_path import path_of
 from solvers.budgets.components import Components, components_of
 from solvers.budgets.hull import relaxed_optimum
@@ -64,7 +64,7 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
     BudgetRounding(1 component, 0 within the budget, error at most 0.124768 above LP1's 0.118232)
     """
     limit = exact(budget, "budget")
-    with interruptible("while rounding LP1's optimum"):
+    with interruption_as_error("while rounding LP1's optimum"):
         return _rounded(relaxed_optimum(path_of(problem, path), limit))
 
 

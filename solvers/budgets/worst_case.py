@@ -25,7 +25,7 @@ from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from formulations.programs.budget_rows import BudgetRows, example_rows
 from solvers.budgets.by_class.cut import ClassCut
 from solvers.budgets.by_class.rounding import ClassRounding
@@ -124,7 +124,7 @@ def solve_worst_case(problem: PruningProblem, budget: Price, *, time_limit: Seco
             f"usage arcs, the limit is {MOST_ARCS:,}; give fewer cost rows or trees, or a budget for each class of examples"
         )
     rows = example_rows(problem, budget)
-    with interruptible("during a search under a worst-case budget"):
+    with interruption_as_error("during a search under a worst-case budget"):
         return _solve(rows, started, time_limit)
 
 

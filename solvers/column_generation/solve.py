@@ -18,7 +18,7 @@ from formulations.answers.solution import Solution
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.tree_pass import free_of_charge
@@ -94,7 +94,7 @@ def dantzig_wolfe(
     value 0.18343, gap at most 1e-9: True
     """
     rate = exact(lam, "lam")
-    with interruptible("during Dantzig-Wolfe decomposition"):
+    with interruption_as_error("during Dantzig-Wolfe decomposition"):
         run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme, pricing)
         return run.solve(lam, time_limit, gap, rounds, progress)
 

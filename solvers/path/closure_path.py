@@ -29,8 +29,9 @@ from numpy.typing import NDArray
 from ortools.graph.python import max_flow
 
 from formulations.arguments import checked
-from formulations.errors import CapacityOverflowError, InterruptedSolveError
+from formulations.errors import CapacityOverflowError
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
+from formulations.interruptions import interruption_as_error
 from solvers.closures.cut import MAX_TOTAL, maximum_flow
 
 
@@ -57,13 +58,9 @@ def closure_path(problem: ParametricClosure, *, certificate: bool = True) -> Clo
         on Ctrl-C; nothing was changed.
     """
     started = time.perf_counter()
-    try:
+    with interruption_as_error("while computing the path"):
         work = _ClosureDecomposition(problem)
         work.solve()
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted while computing the path; nothing was changed") from stop
     return work.path(started, certificate=certificate)
 
 

@@ -49,7 +49,6 @@ from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory, ne
 LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
 
-
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
 

@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import NotNegative, checked
-from formulations.errors import InterruptedSolveError, SolverFailedError
+from formulations.errors import SolverFailedError
 from formulations.instance.problem import PruningProblem
+from formulations.interruptions import interruption_as_error
 from formulations.timed_steps import timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
@@ -139,28 +140,24 @@ def divide_and_conquer(
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
     doubts: list[Doubt] = []
     files = None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties))
-    try:
-        with (
-            nullcontext() if files is None else files.opened(),
-            ThreadPoolExecutor(1) as pool,
-            Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
-        ):
-            work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-            how = Division(problem, ties, gap, files, pool)
-            for part in small_parts(how, outer, inner, largest, networks=certificate):
-                doubts += [part.doubt] if part.doubt.gap else []
-                if isinstance(part, Edge):
-                    leaving.append((part.ratio, part.nodes))
-                    bar.advance(part.nodes.size)
-                    continue
-                found = work.solve(part.part, part.paid)
-                leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
-                pieces += found if certificate else []
-    except InterruptedSolveError:
-        raise
-    except KeyboardInterrupt as stop:
-        kept = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
-        raise InterruptedSolveError(f"interrupted while computing the path; {kept}") from stop
+    then = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
+    with (
+        interruption_as_error("while computing the path", then),
+        nullcontext() if files is None else files.opened(),
+        ThreadPoolExecutor(1) as pool,
+        Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
+    ):
+        work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
+        how = Division(problem, ties, gap, files, pool)
+        for part in small_parts(how, outer, inner, largest, networks=certificate):
+            doubts += [part.doubt] if part.doubt.gap else []
+            if isinstance(part, Edge):
+                leaving.append((part.ratio, part.nodes))
+                bar.advance(part.nodes.size)
+                continue
+            found = work.solve(part.part, part.paid)
+            leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
+            pieces += found if certificate else []
     if doubts:
         leaving = in_order(leaving, problem.integers.gain)
     if contradictions([ratio for ratio, _ in leaving]):

@@ -11,8 +11,7 @@ prove it for every lambda, because at x times the prices all levels are divided 
 is hardly harder than others. The prunings that are tried are the splits above some level, in one round or on average over rounds.
 
 In (3) the difference is cut to three times the limit of (2), since otherwise scores drift apart by hundreds. Purchases with the
-same open users share alike, so the passes read them as one, see
-`solvers.price_sharing.merged_usage`.
+same open users share alike, so the passes read them as one: `solvers.price_sharing.merged_usage`.
 
 A check follows every `ROUNDS_PER_CHECK` rounds. It computes the bound again in integers, rounded so that it is true whatever
 floating point did. A split is fixed out (or in) where forcing it in (or out) brings the bound strictly below the best value

@@ -15,7 +15,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from formulations.programs.matrix import MATRICES
 from formulations.programs.sizes import model_size
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
@@ -59,7 +59,7 @@ def stoppable(
             call = signature.bind(*args, **options)
             call.apply_defaults()
             given = dict(call.arguments)
-            with interruptible(f"while {name} was solving"):
+            with interruption_as_error(f"while {name} was solving"):
                 size = 0 if stays_here() else nonzeros(given)
                 return engine(*args, **options) if size <= most else _apart(engine, given, size, unsolved)
 

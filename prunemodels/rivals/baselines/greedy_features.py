@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from prunemodels.forests.removal_effects import RemovalEffects, Unit, units_of
 from solvers.progress import Progress
 
@@ -66,7 +66,7 @@ def greedy_feature_path(problem: PruningProblem, *, by: Unit = "feature", progre
     kept = ensemble.is_split.copy()
     rows_kept = np.zeros(ensemble.n_nodes, dtype=np.int32)
     steps = 0
-    with interruptible("while removing features"), Progress(f"greedy, by {by}", ensemble.n_splits, shown=progress) as bar:
+    with interruption_as_error("while removing features"), Progress(f"greedy, by {by}", ensemble.n_splits, shown=progress) as bar:
         while kept.any():
             remaining = effects.without(kept, _best(*effects.of(kept)))
             bar.advance(int(kept.sum() - remaining.sum()))

@@ -21,7 +21,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from formulations.programs.budget_matrix import budget_rows_matrix
 from formulations.programs.budget_rows import BudgetRows, ClassBudgets, class_rows
 from solvers.budgets.by_class.cut import ClassCut
@@ -127,7 +127,7 @@ def solve_class_budgets(
         if Ctrl-C arrived meanwhile.
     """
     rows = class_rows(problem, budgets)
-    with interruptible("during a search under budgets by class"):
+    with interruption_as_error("during a search under budgets by class"):
         return _ClassBudgets(rows, time_limit).solve(engine, method)
 
 

@@ -21,7 +21,7 @@ from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruptible
+from formulations.interruptions import interruption_as_error
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
@@ -124,7 +124,7 @@ def dantzig_wolfe_budget(
     limit = exact(budget, "budget")
     if scheme.start:
         raise InvalidInputError(f"the scheme begins with {scheme.start} rounds of price sharing; under a budget it has no start")
-    with interruptible("during Dantzig-Wolfe decomposition"):
+    with interruption_as_error("during Dantzig-Wolfe decomposition"):
         run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
         return run.solve(time_limit, tolerance, rounds, progress)
 
