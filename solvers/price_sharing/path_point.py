@@ -9,9 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices, Solution
-from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.run import scores_after
-from solvers.price_sharing.solve import WARM_START_ITERATION
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +47,3 @@ class PathPoint:
     larger: Fraction | None
     kept: NDArray[np.bool_]
     pruned: NDArray[np.bool_]
-
-    @property
-    def scores(self) -> Scores:
-        """Where a neighbour may start; computed from the proof at each call, so that no second copy is held."""
-        p = self.proof
-        return Scores(scores_after(p.stages, p.nodes, p.score, self.kept.size), WARM_START_ITERATION)
