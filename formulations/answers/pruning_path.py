@@ -55,6 +55,37 @@ class PathCertificate:
 
 
 @dataclass(frozen=True, eq=False)
+class PathShares:
+    """One number for each split, by which the users of a purchase share its price: proves a path for every lambda >= 0 at once.
+
+    A purchase of level l, the highest among its users', is paid by its users of level l. Let S be its price in integer prices,
+    times 2^bits. With floats of 64 bits, each operation rounded once, sums in the order of the splits,
+
+        rate = S / (sum of these users' weights) * (1 - 2^-30),      share of each = floor(weight * rate)                  (4)
+
+    but the last of the users bears what the shares of the others leave of S. Then the moves, one after another: ``amount[k]``
+    integer prices of the purchase ``purchase[k]`` go over from the share of split ``giver[k]`` to that of ``taker[k]``. With c_h
+    the sum of the shares of split h in integer prices, its duals are lambda c_h at any lambda.
+
+    Parameters
+    ----------
+    weight
+        float64, shape (n,): between 1e-300 and 1e300 for splits whose level is a breakpoint; others do not count.
+    bits
+        shares are multiples of 2^-bits integer prices before the moves; all purchases together are less than 2^62 of them.
+    purchase, giver, taker, amount
+        the moves; purchases numbered as in `formulations.instance.usage_arcs`.
+    """
+
+    weight: NDArray[np.float64]
+    bits: int
+    purchase: NDArray[np.int64]
+    giver: NDArray[np.int32]
+    taker: NDArray[np.int32]
+    amount: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class PruningPath(NestedPrunings):
     """All optimal prunings of an instance, ordered by lambda.
 
@@ -70,7 +101,7 @@ class PruningPath(NestedPrunings):
     ties
         which optimum a row holds where there are several.
     certificate
-        proof of optimality for all lambda.
+        proof of optimality for all lambda, or of the gaps.
     gaps
         s_k of (3) for each breakpoint, in the units of (OBJ), proven; empty where the path is exact.
 
@@ -94,7 +125,7 @@ class PruningPath(NestedPrunings):
     level: NDArray[np.int32]
     breakpoints: tuple[Fraction, ...]
     ties: Literal["smallest", "largest"] = "smallest"
-    certificate: PathCertificate | None = None
+    certificate: PathCertificate | PathShares | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
     gaps: tuple[Fraction, ...] = ()
 
@@ -140,9 +171,9 @@ class PruningPath(NestedPrunings):
         p = self.problem
         roots = p.errors.of_all_roots(p.ensemble)
         values = (e + b * c for e, b, c in zip(self.exact_error, self.breakpoints, self.exact_cost, strict=False))
-        of_attainable = [s and s / (roots - value + s) for s, value in zip(self.gaps, values, strict=True)]
-        of_roots = [100 * s / roots for s in self.gaps]
-        ends = zip(pairwise([*of_attainable, Fraction(0)]), pairwise([*of_roots, Fraction(0)]), strict=True)
+        of_attainable = [_share(s, roots - value + s) for s, value in zip(self.gaps, values, strict=True)]
+        of_roots = [_share(s, roots / 100) for s in self.gaps]
+        ends = zip(pairwise([*of_attainable, 0]), pairwise([*of_roots, 0]), strict=True)
         return float(max(min(max(a), max(b)) for a, b in ends))
 
     def _least_error_from(self, first: int) -> int:
@@ -169,3 +200,8 @@ class PruningPath(NestedPrunings):
             f"PruningPath({len(self.breakpoints)} breakpoints, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
             f"error {self.error[0]:.4g} to {self.error[-1]:.4g}{gap})"
         )
+
+
+def _share(gap: Fraction, of: Fraction) -> Fraction | float:
+    """A gap as a share of something, infinity where there is nothing."""
+    return gap / of if of > 0 else math.inf if gap else 0

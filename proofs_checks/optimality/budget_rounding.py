@@ -23,7 +23,7 @@ from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.corollary import AtBudget, Point, at_budgets
-from proofs_checks.optimality.path_optimality import prove_path
+from proofs_checks.optimality.edges import prove_edges
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from proofs_checks.verdict import Verdict
 
@@ -59,14 +59,12 @@ def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = 
     """
     budget = shown(rounding.relaxation.budget)
     claim = f"a chain of optimal prunings shows how far above LP1 the least error within {budget} can be"
-    if path.certificate is None:
-        return Verdict(claim, None, METHOD, "the path carries no certificate")
     if not path.problem.integers.exact:
         return Verdict(claim, None, METHOD, "the instance had to be rounded")
     try:
-        proof = prove_path(path, X)
-    except Refuted as wrong:
-        return Verdict(claim, None, METHOD, f"the path is not proven: {wrong}")
+        proof = prove_edges(path, X)
+    except Refuted as why:
+        return Verdict(claim, None, METHOD, str(why))
     row = at_budgets(proof, [rounding.relaxation.budget]).rows[0]
     try:
         points = _chain(proof.evidence.recount, rounding)

@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from proofs_checks.optimality.path_optimality import PathProof
+from formulations.answers.pruning_path import PathShares, PruningPath
+from proofs_checks.optimality.path_optimality import PathProof, prove_path
+from proofs_checks.optimality.recount import Refuted
 
 MOST_SETS = 2**14
 """Closed sets of components that are listed one by one; an edge with more may stay undecided."""
@@ -82,6 +84,27 @@ class Edge:
             yield from ready
             done.update(ready)
             todo = [c for c in todo if c not in done]
+
+
+def prove_edges(path: PruningPath, X: Any = None) -> PathProof:
+    """The proof of an exact path whose certificate has a dual for each usage arc, as (3) needs it.
+
+    Raises
+    ------
+    Refuted
+        if the path has none; the message says why.
+    """
+    if path.certificate is None:
+        raise Refuted("the path carries no certificate")
+    if isinstance(path.certificate, PathShares):
+        raise Refuted("the path's certificate has no dual for each usage arc")
+    try:
+        proof = prove_path(path, X)
+    except Refuted as wrong:
+        raise Refuted(f"the path is not proven: {wrong}") from None
+    if proof.evidence.gaps:
+        raise Refuted(f"the path is optimal only up to a relative gap of {proof.relative_gap:.2g}")
+    return proof
 
 
 def edges_of(proof: PathProof) -> dict[int, Edge]:

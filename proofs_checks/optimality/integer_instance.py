@@ -43,6 +43,9 @@ def check_integers(recount: Recount) -> Distance:
     ):
         if array.shape != (length,) or array.dtype.kind != "i":
             raise Refuted(f"the instance has {array.size} integer {what} for {length}")
+    for what, array, least in (("price", ints.price, 0), ("evaluation price", ints.evaluation, 0), ("weight", ints.weight, 1)):
+        if (array < least).any():
+            raise Refuted(f"the instance has the integer {what} {array.min()}; the least is {least}")
     if not (ints.gain_unit > 0 and ints.price_unit > 0):
         raise Refuted(f"the units of the instance's integers are {ints.gain_unit} and {ints.price_unit}; they must be above 0")
     distance = Distance(_of_errors(recount), _of_purchases(recount) + _of_evaluation(recount))

@@ -6,12 +6,13 @@ With lambda_l the breakpoint of level l, and (all in the instance's integers) q_
     every purchase j of level l, the highest among its users', bears  q_l price_j  in all, from splits of level l alone     (2)
 
 By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
-its price, for any lambda, and exactly that for as long as it is bought.
+its price, for any lambda, and exactly that for as long as it is bought. Shares (`PathShares`) have (2) by what they are. Instead
+of (1) split h bears lambda times its shares: the duals of a purchase are lambda times its price for any lambda.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Rational
@@ -20,15 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning_path import PruningPath
+from formulations.answers.pruning_path import PathCertificate, PathShares, PruningPath
 from proofs_checks.optimality.item_duals import whole_numbers
+from proofs_checks.optimality.path_shares import Exact, Shares, highest_users, ranks
 from proofs_checks.optimality.recount import Recount, Refuted, Segment
 from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 
 
 @dataclass(frozen=True, eq=False)
 class PathEvidence:
-    """A path's certificate, after (2) and all that can be said of its levels and breakpoints alone.
+    """A path's certificate, after (2) and all that can be said of its levels, breakpoints and gaps alone.
 
     Parameters
     ----------
@@ -37,19 +39,23 @@ class PathEvidence:
     level
         of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
     purchase_level
-        int64: of every purchase, the highest among its users'; -1 where it is never bought.
-    duals
-        of every split, in integer gains over the denominator of its level.
-    rate
-        q_l of every level below `top`.
+        int32: of every purchase, the highest among its users'; -1 where it is never bought.
+    borne
+        the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
+    denominator, rate
+        of every level below `top`: a denominator of its breakpoint, and q_l.
+    gaps
+        that the path states, for every breakpoint; empty where it is exact.
     """
 
     path: PruningPath
     recount: Recount
     level: dict[int, int]
-    purchase_level: NDArray[np.int64]
-    duals: dict[int, int]
+    purchase_level: NDArray[np.int32]
+    borne: Callable[[int, int], Exact]
+    denominator: list[int]
     rate: list[int]
+    gaps: list[Fraction]
 
     @property
     def top(self) -> int:
@@ -61,47 +67,94 @@ class PathEvidence:
         """The lowest level that stands for a breakpoint: 1, or 0 where a path of largest optima begins with it."""
         return 1 if self.path.ties == "smallest" else 0
 
-    def profit(self, h: int) -> int:
-        """Worth of split h at its own breakpoint, in integer gains over its denominator; its gain where never or always kept."""
-        ints, level = self.path.problem.integers, self.level[h]
+    def duals(self, h: int) -> Exact:
+        """The duals of split h at its own breakpoint, in integer gains over its denominator; 0 where never or always kept."""
+        level = self.level[h]
+        return self.borne(h, level) if 0 <= level < self.top else 0
+
+    def profit(self, h: int, k: int) -> Exact:
+        """Worth of split h at the breakpoint k, in integer gains over its denominator; its gain where never or always kept."""
+        ints = self.path.problem.integers
         gain = int(ints.gain[h])
-        if not 0 <= level < self.top:
+        if not 0 <= self.level[h] < self.top:
             return gain
-        assert self.path.certificate is not None
-        return gain * self.path.certificate.denominator[level] - int(ints.evaluation[h]) * self.rate[level] - self.duals[h]
+        return gain * self.denominator[k] - int(ints.evaluation[h]) * self.rate[k] - self.borne(h, k)
 
     def segments(self) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
-        """The usage arcs with their duals."""
-        assert self.path.certificate is not None
+        """The usage arcs with their duals, of a certificate that has them."""
+        assert isinstance(self.path.certificate, PathCertificate)
         for segment in self.recount.segments():
             yield segment, self.path.certificate.dual[segment.first : segment.last]
 
 
 def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
-    """Read a path's certificate, which must be there.
+    """Read a path's certificate.
 
     Raises
     ------
     Refuted
-        where levels, breakpoints or duals cannot be right.
+        where levels, breakpoints, gaps or duals cannot be right.
     """
+    certificate: object = path.certificate  # whatever it is
+    if not isinstance(certificate, PathCertificate | PathShares):
+        raise Refuted(f"the certificate is {type(certificate).__name__}, no duals of a path")
     level = _levels(path, recount)
-    rate = _rates(path)
+    _check_breakpoints(path)
+    gaps = _gaps(path)
+    if isinstance(certificate, PathShares):
+        evidence = _by_shares(path, certificate, recount, level, gaps)
+    else:
+        evidence = _by_arcs(path, certificate, recount, level, gaps)
+    _check_forever(evidence)
+    return evidence
+
+
+def _by_shares(
+    path: PruningPath, certificate: PathShares, recount: Recount, level: dict[int, int], gaps: list[Fraction]
+) -> PathEvidence:
+    """From one number for each split."""
+    ratios = [Fraction(b) / path.problem.integers.lam_unit for b in path.breakpoints]
+    shares = Shares(certificate, recount, _of_nodes(level, recount), len(ratios))
+    denominator = [r.denominator << shares.bits for r in ratios]
+    numerator = [r.numerator for r in ratios]
+    rate = [n << shares.bits for n in numerator]
+
+    def borne(h: int, k: int) -> Exact:
+        return numerator[k] * shares.total[h]
+
+    return PathEvidence(path, recount, level, shares.purchase_level, borne, denominator, rate, gaps)
+
+
+def _by_arcs(
+    path: PruningPath, certificate: PathCertificate, recount: Recount, level: dict[int, int], gaps: list[Fraction]
+) -> PathEvidence:
+    """From one number for each usage arc."""
+    rate = _rates(path, certificate)
     purchase_level = _purchase_levels(level, recount)
-    assert path.certificate is not None
-    duals = whole_numbers(path.certificate.dual)
-    borne, per_split, end = WideSums(recount.n_purchases), dict.fromkeys(recount.splits, 0), 0
+    duals = whole_numbers(certificate.dual)
+    paid, end = WideSums(recount.n_purchases), 0
+    per_split: dict[int, Exact] = dict.fromkeys(recount.splits, 0)
     for segment in recount.segments():
         end = segment.last
         part = duals[segment.first : segment.last]
         if part.size == segment.purchases.size and part.any():
             _check_segment(recount, segment, part, level[segment.split], purchase_level)
             per_split[segment.split] += wide_sum(part)
-            borne.add(segment.purchases, part)
+            paid.add(segment.purchases, part)
     if duals.shape != (end,):
         raise Refuted(f"{duals.size} duals for {end} usage arcs")
-    evidence = PathEvidence(path, recount, level, purchase_level, per_split, rate)
-    _check_prices(evidence, borne)
+    denominator = [int(d) for d in certificate.denominator]
+
+    def borne(h: int, k: int) -> Exact:
+        """(1)."""
+        own = level[h]
+        if k == own:
+            return per_split[h]
+        lower = Fraction(rate[k], rate[own]) if k < own else Fraction(denominator[k], denominator[own])
+        return per_split[h] * lower
+
+    evidence = PathEvidence(path, recount, level, purchase_level, borne, denominator, rate, gaps)
+    _check_prices(evidence, paid)
     return evidence
 
 
@@ -127,15 +180,27 @@ def _levels(path: PruningPath, recount: Recount) -> dict[int, int]:
     return {h: given[h] if given[h] >= first else -1 for h in recount.splits}
 
 
-def _rates(path: PruningPath) -> list[int]:
-    """q_l, after checking that breakpoints ascend from 0 and that their denominators fit them."""
-    certificate, points = path.certificate, path.breakpoints
-    assert certificate is not None
+def _check_breakpoints(path: PruningPath) -> None:
+    """Breakpoints ascend from 0."""
+    points = path.breakpoints
     if not points or points[0] != 0 or not all(isinstance(b, Rational) for b in points):
         raise Refuted("the breakpoints are no fractions that begin with 0")
     for k in range(1, len(points)):
         if points[k] <= points[k - 1]:
             raise Refuted(f"breakpoint {k} is not above breakpoint {k - 1}")
+
+
+def _gaps(path: PruningPath) -> list[Fraction]:
+    """The gaps that a path states; none where all are 0."""
+    gaps, n = path.gaps, len(path.breakpoints)
+    if not isinstance(gaps, tuple) or len(gaps) not in (0, n) or not all(isinstance(s, Rational) and s >= 0 for s in gaps):
+        raise Refuted(f"the gaps are no fractions >= 0, one for each of {n} breakpoints")
+    return [Fraction(s) for s in gaps] if any(gaps) else []
+
+
+def _rates(path: PruningPath, certificate: PathCertificate) -> list[int]:
+    """q_l, after checking that the denominators fit the breakpoints."""
+    points = path.breakpoints
     if len(certificate.denominator) != len(points):
         raise Refuted(f"{len(certificate.denominator)} denominators for {len(points)} breakpoints")
     rates = []
@@ -153,17 +218,26 @@ def _integer(number: Any) -> int:
     return int(number) if isinstance(number, Integral) else 0
 
 
-def _purchase_levels(level: dict[int, int], recount: Recount) -> NDArray[np.int64]:
-    """The highest level of each purchase's users: written in ascending order, the last to write is the highest."""
-    highest = np.full(recount.n_purchases, -1, dtype=np.int64)
-    for h in sorted(level, key=level.__getitem__):
-        for m in recount.charged_items[h]:
-            highest[recount.purchases(h, m)] = level[h]
+def _of_nodes(level: dict[int, int], recount: Recount) -> NDArray[np.int64]:
+    """The levels as an array, -1 at leaves."""
+    levels = np.full(recount.ensemble.n_nodes, -1)
+    levels[list(level)] = list(level.values())
+    return levels
+
+
+def _purchase_levels(level: dict[int, int], recount: Recount) -> NDArray[np.int32]:
+    """The highest level of each purchase's users; -1 where there are none."""
+    highest = np.full(recount.n_purchases, -1, dtype=np.int32)
+    levels = _of_nodes(level, recount)
+    rank = ranks(levels)
+    for m in np.flatnonzero(recount.priced).tolist():
+        users = highest_users(recount, m, rank)
+        highest[recount.by_item(m)] = np.where(users < 0, -1, levels[users])
     return highest
 
 
 def _check_segment(
-    recount: Recount, segment: Segment, part: NDArray[np.int64], level: int, purchase_level: NDArray[np.int64]
+    recount: Recount, segment: Segment, part: NDArray[np.int64], level: int, purchase_level: NDArray[np.int32]
 ) -> None:
     """Duals are not negative, and borne at the purchase's own level."""
     wrong = (part < 0) | ((part > 0) & (purchase_level[segment.purchases] != level))
@@ -175,20 +249,23 @@ def _check_segment(
         raise Refuted(f"split {segment.split} bears a part of {bought}, which splits that are kept longer pay")
 
 
-def _check_prices(evidence: PathEvidence, borne: WideSums) -> None:
-    """(2), item by item; what is always kept must be free, what is never kept bears nothing."""
+def _check_forever(evidence: PathEvidence) -> None:
+    """What is always kept must be free."""
+    always = evidence.purchase_level == evidence.top
+    if always.any():
+        raise Refuted(f"{evidence.recount.name(int(np.argmax(always)))} has a price, yet it is bought at any lambda")
+
+
+def _check_prices(evidence: PathEvidence, paid: WideSums) -> None:
+    """(2), item by item; what is never kept bears nothing."""
     recount, ints = evidence.recount, evidence.path.problem.integers
     price, weight, rate = ints.price.tolist(), ints.weight.astype(object), np.array([*evidence.rate, 0, 0], dtype=object)
     for m in range(recount.costs.n_items):
         if not recount.priced[m]:
             continue
         mine = recount.by_item(m)
-        level = evidence.purchase_level[mine]
-        if (level == evidence.top).any():
-            where = recount.name(mine.start + int(np.argmax(level == evidence.top)))
-            raise Refuted(f"{where} has a price, yet it is bought at any lambda")
         prices = np.array([price[m] * int(ints.weight.sum(dtype=object))], dtype=object) if recount.once[m] else weight * price[m]
-        sums, due = borne.of(mine), rate[level] * prices  # rate[-1] = 0
+        sums, due = paid.of(mine), rate[evidence.purchase_level[mine]] * prices  # rate[-1] = 0
         if (sums != due).any():
             k = int(np.argmax(sums != due))
             raise Refuted(f"the duals on {recount.name(mine.start + k)} are {sums[k]}, its price at its breakpoint is {due[k]}")

@@ -18,6 +18,8 @@ duals; what it buys bears its full price, by splits that it keeps, which bear no
 exactly. That holds on the whole of the row's interval, both ends included; the intervals cover every lambda >= 0, and the last
 row, which is free by (4), stays optimal for ever. So no breakpoint is missing.
 
+A path with gaps does without (2) and (3), see `proofs_checks.optimality.path_gaps`, and what follows is not asked of it.
+
 The path also says *which* optimum it holds. A split with its block's part below it could go without loss just before its
 breakpoint if these have neither profit nor duals nor evaluation costs; a closure of its block could stay without loss beyond it
 if it is worth nothing, buys nothing new (so bears no duals) and has no evaluation costs. So
@@ -28,6 +30,8 @@ if it is worth nothing, buys nothing new (so bears no duals) and has no evaluati
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -35,12 +39,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning_path import PathCertificate, PruningPath
+from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.integer_instance import Distance, check_integers
+from proofs_checks.optimality.path_blocks import BlockWorths, below, block_worths, is_top
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
+from proofs_checks.optimality.path_gaps import check_gaps, relative_gap
+from proofs_checks.optimality.path_shares import Exact
 from proofs_checks.optimality.recount import PRECISION, Recount, Refuted, shown
+from proofs_checks.optimality.wide_sums import summable
 from proofs_checks.verdict import Verdict
+
+LARGEST_FLOAT = Fraction(sys.float_info.max)
 
 METHOD = "every example sent down the trees again, one dual solution for all lambda, in exact integers"
 
@@ -57,18 +67,23 @@ class PathProof:
         the left side of (2) for every split, in integer gains over the denominator of its level.
     error, cost
         of every row, exactly, of the real instance.
+    relative_gap
+        that of the path.
     """
 
     evidence: PathEvidence
     distance: Distance
-    surplus: dict[int, int]
+    surplus: dict[int, Exact]
     error: list[Fraction]
     cost: list[Fraction]
+    relative_gap: float
 
 
 @checked
 def check_path(path: PruningPath, X: Any = None) -> Verdict:
     """Is every row of the path optimal on all of its interval, the smallest or largest optimum as it says, and are they nested?
+
+    Of a path with gaps: is every row within them, and are they nested? See `proofs_checks.optimality.path_gaps`.
 
     Exact, by passes over the usage arcs and the trees, as few for a thousand rows as for one: seconds for some millions of arcs.
     Cost and error, the columns that it reports, are recomputed. Rounded instances are checked in their integers, and how far
@@ -100,19 +115,23 @@ def check_path(path: PruningPath, X: Any = None) -> Verdict:
     >>> verdict.holds
     True
     """
-    claim = f"all {len(path)} prunings of the path are optimal, each the {path.ties} optimum, and nested"
-    certificate: object = path.certificate  # whatever it is
-    if certificate is None:
+    exact = f"all {len(path)} prunings of the path are optimal, each the {path.ties} optimum, and nested"
+    if path.certificate is None:
         why = f": it is optimal only up to a relative gap of {path.relative_gap:.2g}" if any(path.gaps) else ""
-        return Verdict(claim, None, METHOD, f"the path carries no certificate{why}")
-    if not isinstance(certificate, PathCertificate):
-        return Verdict(claim, False, METHOD, f"the certificate is {type(certificate).__name__}, no duals of a path")
+        return Verdict(exact, None, METHOD, f"the path carries no certificate{why}")
     try:
         proof = prove_path(path, X)
     except Refuted as wrong:
-        return Verdict(claim, False, METHOD, str(wrong))
-    gap = 2 * (proof.distance.error + path.breakpoints[-1] * proof.distance.cost)
-    return Verdict(claim, True, METHOD, {"rows": len(path), "largest gap": float(gap)})
+        without = isinstance(path.gaps, tuple) and not path.gaps
+        return Verdict(exact if without else _claim(path, "the relative gap that it states"), False, METHOD, str(wrong))
+    gap = 2 * (proof.distance.error + path.breakpoints[-1] * proof.distance.cost) + max(proof.evidence.gaps, default=0)
+    claim = _claim(path, f"a relative gap of {proof.relative_gap:.2g}") if proof.evidence.gaps else exact
+    return Verdict(claim, True, METHOD, {"rows": len(path), "largest gap": float(gap) if gap < LARGEST_FLOAT else math.inf})
+
+
+def _claim(path: PruningPath, gap: str) -> str:
+    """What is claimed of a path with gaps."""
+    return f"all {len(path)} prunings of the path are worth the optimum up to {gap}, and nested"
 
 
 def prove_path(path: PruningPath, X: Any = None) -> PathProof:
@@ -126,84 +145,63 @@ def prove_path(path: PruningPath, X: Any = None) -> PathProof:
     recount = Recount(path.problem, X)
     distance = check_integers(recount)
     evidence = read_evidence(path, recount)
-    surplus, charged = _surplus(evidence)
-    _check_blocks(evidence)
-    _check_forever(evidence, surplus)
-    if path.ties == "smallest":
-        _check_smallest(evidence, surplus, charged)
+    worths = block_worths(evidence)
+    _check_forever(evidence)
+    if evidence.gaps:
+        check_gaps(evidence)
     else:
-        _check_largest(evidence)
+        _check_exact(evidence, worths)
+        if path.ties == "smallest":
+            _check_smallest(evidence, worths)
+        else:
+            _check_largest(evidence, worths)
     error, cost = _check_columns(evidence)
-    return PathProof(evidence, distance, surplus, error, cost)
+    return PathProof(evidence, distance, worths.whole, error, cost, relative_gap(evidence) if evidence.gaps else 0.0)
 
 
-def _surplus(evidence: PathEvidence) -> tuple[dict[int, int], dict[int, bool]]:
-    """(2), and whether anything at or below a split in its block has duals or an evaluation cost, the case of (5)."""
-    recount, level = evidence.recount, evidence.level
-    evaluation = evidence.path.problem.integers.evaluation
-    surplus: dict[int, int] = {}
-    charged: dict[int, bool] = {}
-    for h in reversed(recount.splits):
-        same = [c for c in (recount.left[h], recount.right[h]) if level.get(c) == level[h]]
-        surplus[h] = evidence.profit(h) + sum(surplus[c] for c in same)
-        charged[h] = evidence.duals[h] > 0 or evaluation[h] > 0 or any(charged[c] for c in same)
-        if surplus[h] < 0 and level[h] >= 0:
-            raise Refuted(f"split {h} and what is below it are kept up to breakpoint {level[h]}, which does not pay")
-    return surplus, charged
+def _check_exact(evidence: PathEvidence, worths: BlockWorths) -> None:
+    """(2) and (3)."""
+    for h, level in evidence.level.items():
+        if worths.whole[h] < 0 and level >= 0:
+            raise Refuted(f"split {h} and what is below it are kept up to breakpoint {level}, which does not pay")
+        if worths.best[h] > 0 and level < evidence.top and is_top(evidence, h):
+            raise Refuted(f"split {h} is pruned from breakpoint {max(0, level)} on, where keeping it still pays")
 
 
-def _check_blocks(evidence: PathEvidence) -> None:
-    """(3): the best closure of every block, at its top; and (6) for what is never kept, at lambda = 0, where all is free."""
-    recount, level = evidence.recount, evidence.level
-    largest = evidence.path.ties == "largest"
-    worth: dict[int, int] = {}
-    for h in reversed(recount.splits):
-        same = [c for c in (recount.left[h], recount.right[h]) if level.get(c) == level[h]]
-        worth[h] = evidence.profit(h) + sum(max(0, worth[c]) for c in same)
-        if _is_top(evidence, h) and level[h] < evidence.top:
-            if worth[h] > 0:
-                raise Refuted(f"split {h} is pruned from breakpoint {max(0, level[h])} on, where keeping it still pays")
-            if largest and level[h] < 0 and worth[h] == 0:
-                raise Refuted(f"split {h} is never kept, though it costs nothing at lambda = 0: not the largest optimum")
-
-
-def _check_forever(evidence: PathEvidence, surplus: dict[int, int]) -> None:
-    """(4) for evaluation prices (priced purchases are refused earlier), and (5) for what is always kept."""
+def _check_forever(evidence: PathEvidence) -> None:
+    """(4) for evaluation prices; priced purchases are refused earlier."""
     evaluation = evidence.path.problem.integers.evaluation
     for h, level in evidence.level.items():
-        if level == evidence.top:
-            if evaluation[h] > 0:
-                raise Refuted(f"split {h} is kept for all lambda, yet its evaluation has a price")
-            if surplus[h] == 0 and evidence.path.ties == "smallest":
-                raise Refuted(f"split {h} could go for nothing: not the smallest optimum")
+        if level == evidence.top and evaluation[h] > 0:
+            raise Refuted(f"split {h} is kept for all lambda, yet its evaluation has a price")
 
 
-def _check_smallest(evidence: PathEvidence, surplus: dict[int, int], charged: dict[int, bool]) -> None:
+def _check_smallest(evidence: PathEvidence, worths: BlockWorths) -> None:
     """(5)."""
-    for h, level in evidence.level.items():
-        if 0 <= level < evidence.top and surplus[h] == 0 and not charged[h]:
-            raise Refuted(f"split {h} could go before breakpoint {level} for nothing: not the smallest optimum")
+    evaluation, level = evidence.path.problem.integers.evaluation, evidence.level
+    charged: dict[int, bool] = {}
+    for h in reversed(evidence.recount.splits):
+        charged[h] = evidence.duals(h) > 0 or evaluation[h] > 0 or any(charged[c] for c in below(evidence, h))
+        if worths.whole[h] == 0 and level[h] >= 0 and not charged[h]:
+            when = "" if level[h] == evidence.top else f" before breakpoint {level[h]}"
+            raise Refuted(f"split {h} could go{when} for nothing: not the smallest optimum")
 
 
-def _check_largest(evidence: PathEvidence) -> None:
-    """(6): closures of splits that buy nothing new and whose evaluation is free."""
+def _check_largest(evidence: PathEvidence, worths: BlockWorths) -> None:
+    """(6): closures of splits that buy nothing new and whose evaluation is free; at lambda = 0, where all is free, any."""
     recount, level = evidence.recount, evidence.level
     evaluation, gain = evidence.path.problem.integers.evaluation, evidence.path.problem.integers.gain
     worth: dict[int, int] = {}
     for h in reversed(recount.splits):
+        if level[h] < 0 and worths.best[h] == 0 and is_top(evidence, h):
+            raise Refuted(f"split {h} is never kept, though it costs nothing at lambda = 0: not the largest optimum")
         if not 0 <= level[h] < evidence.top or evaluation[h] > 0:
             continue
         if any((evidence.purchase_level[recount.purchases(h, m)] == level[h]).any() for m in recount.charged_items[h]):
             continue
-        same = [c for c in (recount.left[h], recount.right[h]) if level.get(c) == level[h]]
-        worth[h] = int(gain[h]) + sum(max(0, worth.get(c, 0)) for c in same)
-        if _is_top(evidence, h) and worth[h] >= 0:
+        worth[h] = int(gain[h]) + sum(max(0, worth.get(c, 0)) for c in below(evidence, h))
+        if is_top(evidence, h) and worth[h] >= 0:
             raise Refuted(f"split {h} could stay beyond breakpoint {level[h]} for nothing: not the largest optimum")
-
-
-def _is_top(evidence: PathEvidence, h: int) -> bool:
-    """Whether h is the top of its block."""
-    return evidence.level.get(evidence.recount.parent[h]) != evidence.level[h]
 
 
 def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fraction]]:
@@ -217,12 +215,11 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
             integer_gain[level] += int(ints.gain[h])
             cost[level] += recount.evaluation[h]
             integer_cost[level] += int(ints.evaluation[h])
-    for m in range(recount.costs.n_items):
-        if recount.priced[m]:
-            levels = evidence.purchase_level[recount.by_item(m)]
-            _add_by_level(cost, levels, recount.prices(m))
-            weights = np.array([int(ints.weight.sum())]) if recount.once[m] else ints.weight
-            _add_by_level(integer_cost, levels, weights.astype(object) * int(ints.price[m]))
+    weight = summable(ints.weight)
+    for m in np.flatnonzero(recount.priced).tolist():
+        levels = evidence.purchase_level[recount.by_item(m)]
+        _add_by_level(cost, levels, recount.price[m], [recount.total] if recount.once[m] else recount.weight)
+        _add_by_level(integer_cost, levels, int(ints.price[m]), [weight.sum()] if recount.once[m] else weight)
     kept = [_suffixes(amounts)[first : first + rows] for amounts in (gain, cost, integer_gain, integer_cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
@@ -242,11 +239,13 @@ def _suffixes(by_level: list[int]) -> list[int]:
     return sums[::-1]
 
 
-def _add_by_level(sums: list[int], level: NDArray[np.int64], amounts: NDArray[np.object_]) -> None:
-    """Add amounts to the sums of their levels."""
-    for at in np.unique(level):
-        if at >= 0:
-            sums[at] += int(amounts[level == at].sum())
+def _add_by_level(sums: list[int], level: NDArray[np.int32], price: int, weight: NDArray[Any] | list[int]) -> None:
+    """Add a price times the weights of the purchases of each level to the sums of the levels."""
+    weight, bought = np.asarray(weight), level >= 0
+    by_level = np.zeros(len(sums), dtype=weight.dtype)
+    np.add.at(by_level, level[bought], weight[bought])
+    for at, amount in enumerate(by_level.tolist()):
+        sums[at] += price * amount
 
 
 def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) -> None:

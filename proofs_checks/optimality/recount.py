@@ -129,6 +129,27 @@ class Recount:
             charged[h] = [m for m in self.costs.needs[feature[h]] if self.priced[m] and not met[h] >> m & 1]
         return charged
 
+    @cached_property
+    def charging_splits(self) -> dict[int, NDArray[np.int64]]:
+        """For every item the splits of `charged_items` that have it, ascending."""
+        charging: dict[int, list[int]] = {m: [] for m in range(self.costs.n_items)}
+        for h, items in self.charged_items.items():
+            for m in items:
+                charging[m].append(h)
+        return {m: np.array(splits, dtype=np.int64) for m, splits in charging.items()}
+
+    def users(self, item: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The usage arcs of an item, tree by tree: their splits, and the places of their purchases in `by_item`."""
+        splits = self.charging_splits[item]
+        if self.once[item]:
+            yield splits, np.zeros_like(splits)
+            return
+        tree = self.ensemble.tree_of
+        for mine in np.split(splits, np.flatnonzero(np.diff(tree[splits])) + 1) if splits.size else []:
+            size = self.routes.stop[mine] - self.routes.start[mine]
+            at = np.arange(size.sum()) + np.repeat(self.routes.start[mine] - np.cumsum(size) + size, size)
+            yield np.repeat(mine, size), self.routes.order[tree[mine[0]]][at].astype(np.int64)
+
     def purchases(self, h: int, item: int) -> NDArray[np.int64]:
         """The purchases of an item by the rows that reach h, or the one for all, in the numbering of usage arcs."""
         if self.once[item]:

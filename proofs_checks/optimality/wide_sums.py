@@ -14,11 +14,18 @@ from numpy.typing import NDArray
 
 _BITS = 32
 _LOW = np.int64(2**_BITS - 1)
+_SAFE = 2.0**62
 
 
 def wide_sum(amounts: NDArray[np.int64]) -> int:
     """The sum, by (1)."""
     return (int((amounts >> _BITS).sum()) << _BITS) + int((amounts & _LOW).sum())
+
+
+def summable(amounts: NDArray[Any]) -> NDArray[Any]:
+    """The same integers, as Python's where a sum of some of them may not fit 64 bits."""
+    fits = float(np.abs(amounts.astype(np.float64)).sum()) < _SAFE
+    return amounts.astype(np.int64 if fits else object)
 
 
 class WideSums:

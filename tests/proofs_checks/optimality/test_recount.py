@@ -245,6 +245,18 @@ def test_other_integers_are_refuted(field: str) -> None:
             check_integers(Recount(replace(problem, integers=replace(ints, **changes))))
 
 
+@pytest.mark.parametrize("field", ["price", "evaluation", "weight"])
+def test_integers_below_0_are_refuted(field: str) -> None:
+    """However large a rounding is stated, prices below 0 and weights of 0 are refuted: profits would rise with lambda."""
+    problem = random_problem(1)
+    ints = replace(problem.integers, cost_rounding=1e300)
+    check_integers(Recount(replace(problem, integers=ints)))
+    wrong = getattr(ints, field).copy()
+    wrong[-1] = 0 if field == "weight" else -1
+    with pytest.raises(Refuted, match=r"has the integer (price -1|evaluation price -1|weight 0); the least is"):
+        check_integers(Recount(replace(problem, integers=replace(ints, **{field: wrong}))))
+
+
 def test_numbers_are_shown_whatever_their_size() -> None:
     """A fraction beyond the range of floats is shown by its size."""
     assert shown(Fraction(1, 4)) == "0.25"

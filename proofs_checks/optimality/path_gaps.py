@@ -1,0 +1,90 @@
+"""How much better than the prunings of a path could a pruning be? At most by what its certificate proves.
+
+Let K be a row of the path, at a lambda of its interval. All that it buys is borne in full, by splits of K that bear nothing else,
+by (2) of `proofs_checks.optimality.path_evidence`. So the value of K and the bound that the duals prove differ by what trees have
+better closures than K's. A closure of a tree has in each block B a closure of B, where K has all of B or nothing. With
+
+    over_B   =  worth of the best closure of B, at least 0,      under_B  =  over_B  -  worth of all of B                     (1)
+
+the gap is therefore at most the sum of under_B of the blocks that K keeps and of over_B of those that it prunes. Profits fall as
+lambda rises, so under_B rises and over_B falls. With over_l(k) and under_l(k) the sums over the blocks of level l at the
+breakpoint k, the gap at the breakpoint k is at most
+
+    sum over l > k of under_l(l - 1)  +  sum over l < k of over_l(l + 1)  +  over_k(k)                                        (2)
+
+for both rows that meet there, since what goes there must be worth nothing in all:  over_k(k) = under_k(k)                    (3)
+
+To (2) belong under_B of what is always kept, which bears nothing, and over_B of what is never kept, at lambda = 0. Between two
+breakpoints and beyond the last, (3) of `formulations.answers.pruning_path` holds.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+from proofs_checks.optimality.path_blocks import block_worths, is_top
+from proofs_checks.optimality.path_evidence import PathEvidence
+from proofs_checks.optimality.path_shares import Exact
+from proofs_checks.optimality.recount import Refuted, shown
+
+
+def check_gaps(evidence: PathEvidence) -> None:
+    """(2) and (3) for the gaps that a path states.
+
+    Raises
+    ------
+    Refuted
+        where the certificate proves less.
+    """
+    unit, top = evidence.path.problem.integers.gain_unit, evidence.top
+    over, under = _sums(evidence)
+    for k in range(top):
+        if over[k] != under[k]:
+            raise Refuted(f"the rows before and after breakpoint {k} are not worth the same there")
+    _, before = _sums(evidence, -1)
+    after, _ = _sums(evidence, 1)
+    elsewhere = over[-1] + under[top] + sum((before[k] for k in range(top)), Fraction(0))
+    for k, stated in enumerate(evidence.gaps):
+        elsewhere -= before[k]
+        if (elsewhere + over[k]) * unit > stated:
+            proven = shown((elsewhere + over[k]) * unit)
+            raise Refuted(f"the gap at breakpoint {k} is stated as {shown(stated)}, the certificate proves {proven}")
+        elsewhere += after[k]
+
+
+def _sums(evidence: PathEvidence, beside: int = 0) -> tuple[dict[int, Fraction], dict[int, Fraction]]:
+    """The sums of (1) by level, -1 and top included, at their own breakpoints or those beside, in integer gains."""
+    worths, level, top = block_worths(evidence, beside), evidence.level, evidence.top
+    over: dict[int, Exact] = dict.fromkeys(range(-1, top + 1), 0)
+    under = dict(over)
+    for h, best in worths.best.items():
+        if is_top(evidence, h):
+            over[level[h]] += max(0, best)
+            under[level[h]] += max(0, best) - worths.whole[h]
+    denominator = {at - beside: d for at, d in enumerate(evidence.denominator)}
+    of_over, of_under = ({at: Fraction(x) / denominator.get(at, 1) for at, x in sums.items()} for sums in (over, under))
+    return of_over, of_under
+
+
+def relative_gap(evidence: PathEvidence) -> float:
+    """`PruningPath.relative_gap`, from integer gains and costs of the rows that were checked.
+
+    Raises
+    ------
+    Refuted
+        if the path says something else.
+    """
+    path, ints = evidence.path, evidence.path.problem.integers
+    roots = evidence.recount.roots_error() * evidence.recount.error_unit
+    shares: list[list[Fraction | float]] = [[], []]
+    for s, gain, cost, b in zip(evidence.gaps, path.integer_gain, path.integer_cost, path.breakpoints, strict=False):
+        attainable = gain * ints.gain_unit - b * cost * ints.price_unit + s
+        for of, whole in zip(shares, (attainable, roots / 100), strict=True):
+            of.append(s / whole if whole > 0 else math.inf if s else 0)
+    most = ([max(pair) for pair in pairwise([*of, 0])] for of in shares)
+    mine = float(max(map(min, *most)))
+    if path.relative_gap != mine:
+        raise Refuted(f"the path's relative gap is {mine!r}, not {path.relative_gap!r}")
+    return mine
