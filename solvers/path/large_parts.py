@@ -5,15 +5,9 @@ Between two optima of the path, an outer and an inner one, lies a part. At the l
 at that lambda. Price sharing finds the optimum there: what the inner optimum keeps and the outer one prunes is decided before it
 begins. It holds no usage arcs but those of its last core, so memory is that of the routing and of one small part at a time.
 
-Near a lambda at which very many splits go, rounds prove that no pruning of the part is worth more than the best one that they
-found by over some d, but they do not get d down to 0, and the last core may be too large for a cut. Where a gap is allowed, the
-best pruning found, M, then counts as the optimum. With v(S) the worth of S at that lambda, and v' at another one, no S of the
-part has v(S) > v(M) + d. Worth is supermodular, and what costs less loses less as lambda rises. So at a smaller lambda
-
-    v'(S + M)  >=  v'(S) + v'(M) - v'(S * M)  >=  v'(S) + v(M) - v(S * M)  >=  v'(S) - d                                   (1)
-
-and likewise for a larger lambda and S * M, what both keep. So the parts outside and inside of M have an optimum each time, up to
-d, and the d of nested parts add up. Where M is an end, the part is one edge. Exact division is the case d = 0.
+Near a lambda at which very many splits go, rounds do not close the gap, and the last core may be too large for a cut. The best
+pruning that they found then counts as the optimum. Whether the path is optimal after all is for `solvers.path.proof_by_shares` to
+prove.
 """
 
 from __future__ import annotations
@@ -22,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -30,13 +24,13 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
-from formulations.errors import BrokenFileError, CapacityOverflowError
+from formulations.errors import BrokenFileError
 from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
-from formulations.memory import readable
 from solvers.closures.cut import Ties
-from solvers.closures.integer_objective import at_fitting_ratio
-from solvers.closures.subproblem import parametric_subproblem, small_subproblem
+from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
+from solvers.closures.subproblem import small_subproblem
+from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
@@ -45,6 +39,9 @@ from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
 from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory, negligible_gain
+
+CLOSE = 1e-6
+"""Relative gap that is small enough for a division, whatever gap a path may have: the proof of the path closes it."""
 
 LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
@@ -81,37 +78,20 @@ class Optimum:
         return np.unpackbits(self.paid, count=n_purchases).view(np.bool_)
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """For `least` <= lambda < `most`, in integer gains for one integer price, the path may miss the optimum by up to `gap`.
-
-    Parameters
-    ----------
-    gap
-        in the units of (OBJ).
-    """
-
-    least: Fraction
-    most: Fraction | float
-    gap: Fraction
-
-
 @dataclass(frozen=True, eq=False)
 class SmallPart:
     """A part with its usage arcs, and what the optimum inside it pays, bool of shape (M (N + 1),)."""
 
     part: PathPart
     paid: NDArray[np.bool_]
-    doubt: Doubt
 
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A part that goes at one lambda, `ratio`: its splits, and how much better a pruning inside it could be."""
+    """A part that goes at one lambda, `ratio`, and its splits."""
 
     ratio: Fraction
     nodes: NDArray[np.int32]
-    doubt: Doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +101,7 @@ class Division:
     Parameters
     ----------
     gap
-        relative gap that is small enough where a cut does not fit into memory; 0: none is.
+        relative gap at which rounds without progress are given up where a cut does not fit into memory.
     files
         where to keep what is found, and to read what an earlier run found; None: nowhere.
     pool
@@ -135,7 +115,9 @@ class Division:
     gap: float
     files: PartFiles | None
     pool: ThreadPoolExecutor
-    stats: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("large_parts", "rounds", "seconds_of_rounds"), 0.0))
+    stats: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
+    )
 
     def count(self, found: FoundInPart) -> None:
         """Count a part."""
@@ -150,15 +132,12 @@ class LargePart:
 
     Parameters
     ----------
-    doubt
-        the lambdas at which some optimum lies between the two, up to the gap; both are optimal up to the gap there.
     start
         the scores to start from.
     """
 
     outer: Optimum
     inner: Optimum
-    doubt: Doubt
     start: Scores | None = None
 
     @property
@@ -171,15 +150,10 @@ class LargePart:
         """Where both are worth the same, in integer gains for one integer price."""
         return Fraction(self.outer.gain - self.inner.gain, self.outer.cost - self.inner.cost)
 
-    def cut(self, how: Division) -> tuple[LargePart, LargePart] | Edge | None:
+    def cut(self, how: Division) -> tuple[LargePart, LargePart] | Edge:
         """The outer and the inner part beside the optimum where both ends are worth the same; the edge if an end is that optimum.
 
-        None if an end is the optimum at another lambda, so near below that one that the difference does not fit 61 bits.
-
-        Raises
-        ------
-        CapacityOverflowError
-            where so many splits go at one lambda that the cut of them does not fit into memory, and no gap is allowed.
+        Where that lambda does not fit 61 bits, the optimum is one at the nearest lambda below.
         """
         outer, inner, problem, files = self.outer, self.inner, how.problem, how.files
         key = "" if files is None else fingerprint(outer.kept, inner.kept)
@@ -193,19 +167,15 @@ class LargePart:
             if (inner.kept & ~found.kept).any() or (found.kept & ~outer.kept).any() or found.bound < middle.worth(found.ratio):
                 raise BrokenFileError("checkpoint: what it holds of a part contradicts the part's ends; delete the folder")
         how.count(found)
-        ratio, scores = found.ratio, Scores(found.score, WARM_START_ITERATION)
         is_end = middle is inner or middle is outer
-        doubt = self._doubt(problem, found.bound - middle.worth(ratio))
+        missed = found.bound - middle.worth(found.ratio)
+        if missed or (is_end and found.ratio != self.ratio):
+            how.stats["parts_with_gap"] += 1
         # Where an end is not optimal, it may be worse than what was found at any lambda.
-        if is_end or (doubt.gap and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
-            if is_end and ratio != self.ratio and found.bound == middle.worth(ratio):
-                return None
-            # The bound holds at larger lambdas too.
-            return Edge(self.ratio, self.nodes, self._doubt(problem, found.bound - inner.worth(self.ratio)))
-        return (
-            LargePart(outer, middle, replace(doubt, most=min(ratio, doubt.most)), scores),
-            LargePart(middle, inner, replace(doubt, least=max(ratio, doubt.least)), scores),
-        )
+        if is_end or (missed and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
+            return Edge(self.ratio, self.nodes)
+        scores = Scores(found.score, WARM_START_ITERATION)
+        return LargePart(outer, middle, scores), LargePart(middle, inner, scores)
 
     def _find(self, how: Division, key: str) -> tuple[FoundInPart, Optimum]:
         """What rounds find in the part, from the state in the files if it is this part's."""
@@ -224,30 +194,46 @@ class LargePart:
                 files.save_state(run.state(), key)
 
         _drive(run, how.gap, save)
+        kept = run.best_kept if run.core_dual is not None else self._extreme(how, objective, run.best_kept)
         found = FoundInPart(
-            kept=run.best_kept,
+            kept=kept,
             bound=run.bound * objective.unit / problem.integers.gain_unit,
             ratio=objective.lam / problem.integers.lam_unit,
             score=run.scores().score,
             rounds=run.rounds_made,
             seconds=time.perf_counter() - started,
         )
-        end = self._end(run.best_kept)
+        end = self._end(kept)
         if end is not None:
             return found, end
+        if not np.array_equal(kept, run.best_kept):
+            return found, Optimum.of(problem, kept)
         keep = run.best_kept[run.remaining.nodes]
         rows.fix(keep, ~keep)
         assert rows.remaining.paid is not None
         gain = int(problem.integers.gain[run.best_kept].sum())
         return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
 
+    def _extreme(self, how: Division, objective: IntegerObjective, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """A pruning with all that costs nothing more and gains, and as small or large as `ties` says: `solvers.path.ties`."""
+        problem, gain, parent = how.problem, how.problem.integers.gain, how.problem.ensemble.parent
+        allowed = self.outer.kept & ~kept
+        rows = LocalRows(objective, how.pool)
+        rows.open(allowed, problem.usage.paid_by(kept))
+        charged = rows.charges(np.zeros(rows.remaining.nodes.size, dtype=np.float32)) > 0
+        allowed[rows.remaining.nodes[charged]] = False
+        allowed &= problem.integers.evaluation == 0
+        # a subtree below a split that stays is a tree of its own
+        kept = kept | best_closure_of_forest(np.where(kept[parent], np.int32(-1), parent), gain, allowed, how.ties)
+        if how.ties == "largest":
+            return kept
+        stays = self.inner.kept
+        below = np.where(stays[parent], np.int32(-1), parent)
+        return stays | best_closure_of_forest(below, gain, kept & ~stays, how.ties)
+
     def _end(self, kept: NDArray[np.bool_]) -> Optimum | None:
         """The end that keeps these splits."""
         return next((end for end in (self.inner, self.outer) if np.array_equal(end.kept, kept)), None)
-
-    def _doubt(self, problem: PruningProblem, missed: Fraction) -> Doubt:
-        """The doubt after a division that may have missed so many integer gains, by (1)."""
-        return replace(self.doubt, gap=self.doubt.gap + missed * problem.integers.gain_unit)
 
 
 def _drive(run: Run, gap: float, save: Callable[[], None] | None) -> None:
@@ -261,21 +247,13 @@ def _drive(run: Run, gap: float, save: Callable[[], None] | None) -> None:
         if over and cut_fits_memory(run.rows):
             run.finish()
             return
-        if over and not gap:
-            raise CapacityOverflowError(
-                f"path: {run.remaining.nodes.size:,} splits go at nearly the same lambda, {float(run.objective.lam):.6g}; to "
-                f"tell them apart takes a cut of their {run.n_arcs:,} usage arcs, some {readable(run.rows.cut_bytes)}, more than "
-                "is free; give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
-            )
-        enough = run.bound - run.best_value <= gap * max(run.bound, negligible)
+        enough = run.bound - run.best_value <= max(gap, CLOSE) * max(run.bound, negligible)
         if over or (enough and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows)):
             return
 
 
-def small_parts(
-    how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int, *, networks: bool
-) -> Iterator[SmallPart | Edge]:
-    """What lies between two optima, outermost first, in parts of at most so many usage arcs; one that goes at once may have more.
+def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int) -> Iterator[SmallPart | Edge]:
+    """What lies between two optima, outermost first: parts of at most so many usage arcs, and larger ones that go at one lambda.
 
     Parameters
     ----------
@@ -283,30 +261,25 @@ def small_parts(
         bool, shape (n,): the inner one is free of charge, and within the outer one.
     largest
         usage arcs of a part, those that are paid already left out.
-    networks
-        whether a part that goes at once comes with its usage arcs too, which its proof takes.
     """
     problem = how.problem
     nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
-    doubt = Doubt(Fraction(0), math.inf, Fraction(0))
     whole = small_subproblem(problem, nodes, None, largest)
     if whole is not None:
-        yield SmallPart(PathPart(whole), paid, doubt)
+        yield SmallPart(PathPart(whole), paid)
         return
-    first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner), doubt)
+    first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner))
     todo: list[tuple[LargePart, bool]] = [(first, True)]
     while todo:
         part, is_large = todo.pop()
         nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
         found = None if is_large else small_subproblem(problem, nodes, paid, largest)
-        if found is None:
-            divided = part.cut(how)
-            if isinstance(divided, tuple):
-                todo += [(half, False) for half in reversed(divided)]
-                continue
-            if divided is not None and (divided.doubt.gap or not networks):
-                yield divided
-                continue
-            found = parametric_subproblem(problem, nodes, paid)
-        yield SmallPart(PathPart(found), paid, part.doubt)
-        del found  # before the next one is made
+        if found is not None:
+            yield SmallPart(PathPart(found), paid)
+            del found  # before the next one is made
+            continue
+        divided = part.cut(how)
+        if isinstance(divided, Edge):
+            yield divided
+        else:
+            todo += [(half, False) for half in reversed(divided)]

@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning_path import NEVER, PruningPath
+from formulations.answers.pruning_path import NEVER, PathCertificate, PathShares, PruningPath
 from formulations.arguments import NotNegative, checked
-from formulations.errors import SolverFailedError
+from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
 from formulations.timed_steps import timed_step
@@ -39,9 +39,10 @@ from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.evidence import path_certificate
-from solvers.path.large_parts import LARGEST_NETWORK, Division, Doubt, Edge, small_parts
+from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
+from solvers.path.proof_by_shares import ProofByShares
 from solvers.path.windows import contradictions, in_order
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.progress import Progress
@@ -66,10 +67,11 @@ def pruning_path(
     ties
         which optimum to hold where there are several: the smallest (fewest splits) or the largest.
     certificate
-        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time. Only an exact path has one.
+        keep a dual state that proves the path: 8 bytes a usage arc, and about a tenth of the time; above some millions of usage
+        arcs one number a split and some more, and rounds of price sharing that find them.
     gap
         relative gap that is small enough where so many splits go at nearly one lambda that a cut of them does not fit into
-        memory: on hundreds of millions of usage arcs. They then go at one lambda, or in a few parts. 0 (default): exact, or an
+        memory, on hundreds of millions of usage arcs, and neither rounds nor the proof close it. 0 (default): exact, or an
         error. Whatever fits into memory is exact in any case.
     checkpoint
         a folder, made if it does not exist, for what price sharing finds in parts that are too large for a network. After an
@@ -82,7 +84,7 @@ def pruning_path(
     PruningPath
         exact for the integer instance ``problem.integers``; where ``problem.integers.exact`` is False its rounding bounds say how
         far the real instance can differ. With a `gap`, ``gaps`` and ``relative_gap`` of the path say what was proven: 0.0 where
-        it is exact after all, and more than the gap asked for where a part's rounds, 400 at most, did not get there.
+        it is exact after all, and more than the gap asked for where the rounds, 400 at most, did not get there.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def pruning_path(
     InterruptedSolveError
         on Ctrl-C; what was found in large parts is in the checkpoint.
     CapacityOverflowError
-        if products of gains and prices do not fit 62 bits; without a `gap` also where a cut does not fit into memory.
+        if products of gains and prices do not fit 62 bits; without a `gap` also where one is left.
 
     Examples
     --------
@@ -138,7 +140,6 @@ def divide_and_conquer(
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
-    doubts: list[Doubt] = []
     files = None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties))
     then = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
     with (
@@ -149,16 +150,15 @@ def divide_and_conquer(
     ):
         work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
         how = Division(problem, ties, gap, files, pool)
-        for part in small_parts(how, outer, inner, largest, networks=certificate):
-            doubts += [part.doubt] if part.doubt.gap else []
+        for part in small_parts(how, outer, inner, largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
                 bar.advance(part.nodes.size)
                 continue
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
-            pieces += found if certificate else []
-    if doubts:
+            pieces += found if certificate and not how.stats["large_parts"] else []
+    if how.stats["parts_with_gap"]:
         leaving = in_order(leaving, problem.integers.gain)
     if contradictions([ratio for ratio, _ in leaving]):
         raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
@@ -168,8 +168,21 @@ def divide_and_conquer(
     for ratio, nodes in leaving:
         level[nodes] = index[ratio]
     level[inner] = len(ratios)
-    proof = path_certificate(parts, pieces, ratios) if certificate and not doubts else None
-    gaps = tuple(max((d.gap for d in doubts if d.least <= r < d.most), default=Fraction(0)) for r in ratios) if doubts else ()
+    proof: PathCertificate | PathShares | None = None
+    gaps: tuple[Fraction, ...] = ()
+    if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
+        by_shares = ProofByShares(problem, level, ratios, ties)
+        proof, gaps = by_shares.certificate(), by_shares.gaps()
+        how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
+    elif certificate:
+        proof = path_certificate(parts, pieces, ratios)
     unit = problem.integers.lam_unit
-    stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats, "parts_with_gap": float(len(doubts))}
-    return PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)
+    stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats}
+    proof = proof if certificate else None
+    path = PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)
+    if gaps and not gap:
+        raise CapacityOverflowError(
+            f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
+            "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
+        )
+    return path

@@ -1,0 +1,152 @@
+"""Shares that are right up to a little become right: the rest moves between users of the same purchase, by a maximum flow.
+
+With c_h the charge of split h by (2) of `solvers.path.level_shares`, everything at the breakpoint of the split's own level,
+a / b in integer gains for one integer price, let
+
+    surplus_h  =  b gain_h - a (evaluation_h + c_h)                                                                       (1)
+    pass_h     =  max(0, surplus_h + the sum of pass over the children of h in its block)                                 (2)
+
+A block is a maximal connected set of splits of one tree and one level. The level is proven where, from the leaves up, nothing is
+missing at any split and nothing is left over at the tops of the blocks: (2) and (3) of
+`proofs_checks.optimality.path_optimality`. After rounds of price sharing a little is missing here and left over there, as much
+as is missing. A split that bears too much gives a part of a share to another user of that purchase. That one passes up less, or
+gives in turn:
+
+    source -> h     what is missing at h               h -> sink     what is left over at the top h
+    h -> j          at most the share of h in j        j -> h        without limit
+    h -> parent     at most pass_h                     parent -> h   without limit: h passes up more                      (3)
+
+If the flow is as large as what is missing, its flows through purchases are moves that prove the level. What is missing is far
+less than most shares, so that a few purchases for each split suffice, whatever the number of usage arcs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python import max_flow
+
+from solvers.closures.cut import maximum_flow
+from solvers.path.level_shares import SharedArcs
+
+MOST_FLOW = 2**62
+"""Flows fit int64. Only where shares are far from right is more missing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A part of the giver's share of a purchase that the taker bears instead, in integer prices; splits are node ids."""
+
+    purchase: int
+    giver: int
+    taker: int
+    amount: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class LevelBlocks:
+    """The blocks of one level, with all amounts times 2^bits.
+
+    Parameters
+    ----------
+    nodes
+        int32, shape (k,): the splits, ascending.
+    parent
+        places of the parents in the same block; -1 at tops.
+    earned
+        b gain_h - a evaluation_h.
+    ratio
+        a / b.
+    """
+
+    nodes: NDArray[np.int32]
+    parent: list[int]
+    earned: list[int]
+    ratio: Fraction
+    bits: int
+
+    def surplus(self, charge: Sequence[int]) -> list[int]:
+        """(1) at charges in 2^-bits integer prices."""
+        return [e - self.ratio.numerator * c for e, c in zip(self.earned, charge, strict=True)]
+
+    def gains(self, amount: int) -> Fraction:
+        """In integer gains what is in the unit of (1)."""
+        return Fraction(amount, self.ratio.denominator << self.bits)
+
+    def balance(self, surplus: Sequence[int]) -> tuple[list[int], list[int]]:
+        """What is missing (below 0) or left over (above 0) at each split, and (2), which is 0 at tops."""
+        passed, uneven = list(surplus), [0] * len(surplus)
+        for h in range(len(passed) - 1, -1, -1):
+            top = self.parent[h]
+            if passed[h] < 0 or top < 0:
+                uneven[h], passed[h] = passed[h], 0
+            else:
+                passed[top] += passed[h]
+        return uneven, passed
+
+    def shortfall(self, surplus: Sequence[int]) -> tuple[Fraction, Fraction]:
+        """Sums over the blocks, in integer gains: the worth of the best closure, and that less the worth of the block."""
+        worth, over = list(surplus), 0
+        for h in range(len(worth) - 1, -1, -1):
+            top = self.parent[h]
+            if top < 0:
+                over += max(0, worth[h])
+            else:
+                worth[top] += max(0, worth[h])
+        return self.gains(over), self.gains(over - sum(surplus))
+
+    def moves(self, surplus: Sequence[int], arcs: SharedArcs) -> list[Move] | None:
+        """The moves (3) that prove the level; None if none along these arcs, with node ids as tails, do that in int64."""
+        uneven, passed = self.balance(surplus)
+        missing = -sum(x for x in uneven if x < 0)
+        if missing >= MOST_FLOW or sum(uneven) != 0:
+            return None
+        network = max_flow.SimpleMaxFlow()
+        k, purchases, at = len(uneven), *np.unique(arcs.head, return_inverse=True)
+        tail, head, source, sink = np.searchsorted(self.nodes, arcs.tail), k + at, k + purchases.size, k + purchases.size + 1
+
+        def add(tails: Any, heads: Any, most: Any) -> Any:
+            shape = np.broadcast_shapes(np.shape(tails), np.shape(heads), np.shape(most))
+            kinds = (np.int32, np.int32, np.int64)
+            columns = (np.broadcast_to(x, shape).astype(kind) for x, kind in zip((tails, heads, most), kinds, strict=True))
+            return network.add_arcs_with_capacity(*columns)
+
+        open_, above = np.array(uneven, dtype=np.int64), np.array(self.parent)
+        short, rest, below = np.flatnonzero(open_ < 0), np.flatnonzero(open_ > 0), np.flatnonzero(above >= 0)
+        add(source, short, -open_[short])
+        add(rest, sink, open_[rest])
+        add(below, above[below], [min(passed[h], missing) for h in below.tolist()])
+        add(above[below], below, missing)
+        enough = -(-missing // self.ratio.numerator)
+        give = add(tail, head, np.minimum(np.minimum(arcs.share, enough) * self.ratio.numerator, missing))
+        take = add(head, tail, missing)
+        if maximum_flow(network, source, sink) < missing:
+            return None
+        unit = self.ratio.numerator << self.bits
+        net = np.asarray(network.flows(take)) - np.asarray(network.flows(give))
+        moved = np.flatnonzero(net)
+        moved = moved[np.argsort(at[moved], kind="stable")]
+        of_moved = zip(at[moved].tolist(), self.nodes[tail[moved]].tolist(), net[moved].tolist(), strict=True)
+        return [Move(int(purchases[j]), giver, taker, Fraction(amount, unit)) for j, giver, taker, amount in _paired(of_moved)]
+
+
+def _paired(net: Any) -> list[tuple[int, int, int, int]]:
+    """Pairs of givers (below 0) and takers of each purchase, out of (purchase, user, net amount) sorted by purchase."""
+    found: list[tuple[int, int, int, int]] = []
+    waiting: list[tuple[int, int]] = []  # of this purchase: users and amounts, all of one sign
+    for j, user, amount in net:
+        while waiting and amount and (waiting[-1][1] < 0) != (amount < 0):
+            other, rest = waiting.pop()
+            both = min(abs(amount), abs(rest))
+            found.append((j, other, user, both) if rest < 0 else (j, user, other, both))
+            if abs(rest) > both:
+                waiting.append((other, rest + amount))
+            amount = amount + both if amount < 0 else amount - both
+        if amount:
+            waiting.append((user, amount))
+    return found

@@ -1,0 +1,340 @@
+"""Prices shared within levels: what a purchase costs is borne by those of its users that are kept longest.
+
+Let l be the highest level of the users of a purchase j on a path of nested prunings. At breakpoint l its price is shared among
+its users of level l, in proportion to one weight for each split:
+
+    share of split u in j  =  price_j w_u / W_j,      W_j = the sum of w over the users of level l of j                   (1)
+    charge of split u      =  the sum of its shares                                                                       (2)
+
+This is (1) of `solvers.price_sharing.shares` at all breakpoints at once, since levels share no purchase. Shares are whole numbers
+of 2^-bits integer prices, rounded as `formulations.answers.pruning_path.PathShares` says, so that they add up to the price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.compiled import njit
+from formulations.instance.problem import PruningProblem
+from solvers.closures.integer_objective import IntegerPrices
+from solvers.price_sharing.remaining import all_open
+
+NONE: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+
+SHARE_MARGIN = 1.0 - 2.0**-30
+"""Shares but the last user's are lowered by this factor, so that rounding leaves something over for that one, never a debt."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedArcs:
+    """Usage arcs at the level of their purchase, with shares.
+
+    Parameters
+    ----------
+    tail
+        int32, shape (a,): splits.
+    head
+        int64, shape (a,): purchases, numbered as in `UsageArcs`.
+    share
+        int64, shape (a,): in 2^-bits integer prices.
+    """
+
+    tail: NDArray[np.int32]
+    head: NDArray[np.int64]
+    share: NDArray[np.int64]
+
+    @classmethod
+    def room(cls, count: int) -> Self:
+        """Room for so many."""
+        return cls(np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
+
+
+class LevelShares:
+    """Passes over the usage of some splits, k of them, which go at breakpoints.
+
+    Parameters
+    ----------
+    level
+        int32, shape (n,): of every node.
+    highest
+        int32, shape (M (N + 1),): the highest level of each purchase's users, of all splits that are ever kept.
+    is_open
+        bool, shape (n,): the k splits, all or none of a level.
+    bits
+        see `PathShares`.
+    pool
+        one thread: passes are halved between it and the caller's.
+    """
+
+    def __init__(
+        self,
+        problem: PruningProblem,
+        level: NDArray[np.int32],
+        highest: NDArray[np.int32],
+        is_open: NDArray[np.bool_],
+        bits: int,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        ints = problem.integers
+        self.remaining = all_open(IntegerPrices(problem.usage, ints.price, ints.weight, None), is_open)
+        self.nodes = self.remaining.nodes
+        self.level, self.highest, self.bits, self.pool = level[self.nodes], highest, bits, pool
+        shape = problem.usage.row_blocks.n_blocks, self.remaining.slices.item.size
+        self.count, self.first = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int64)
+        self.own = np.zeros(0, dtype=np.uint16)
+        self._find_own()
+
+    def _find_own(self) -> None:
+        """Write down the rows of those slices that are partly at the level of their purchases, 2 bytes each."""
+        remaining, halves = self.remaining, self._halves()
+        arguments = *remaining.blocked_usage, self.level, self.highest, self.count, self.first
+        self._in_threads([partial(_own, *arguments, self.own, *half) for half in halves])
+        blocks, slices = remaining.objective.usage.row_blocks, remaining.slices
+        nodes = self.nodes[slices.split]
+        rows = blocks.stop[:, nodes] - blocks.start[:, nodes]
+        partly = np.where(rows == self.count, 0, self.count).ravel()
+        np.cumsum(partly[:-1], out=self.first.ravel()[1:])
+        self.own = np.empty(int(partly.sum(dtype=np.int64)), dtype=np.uint16)
+        self._in_threads([partial(_own, *arguments, self.own, *half) for half in halves])
+
+    def rough_charges(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(2) up to rounding, in integer prices, several times as fast."""
+        remaining, halves = self.remaining, self._halves()
+        charge = [np.zeros(weight.size) for _ in halves]
+        prices = remaining.objective.price_arrays[:3]
+        works = [
+            partial(_charge, *remaining.blocked_usage, *prices, self.count, self.first, self.own, weight, charge[t], *halves[t])
+            for t in range(len(halves))
+        ]
+        self._in_threads(works)
+        for other in charge[1:]:
+            charge[0] += other
+        charge[0] *= weight
+        return charge[0]
+
+    def charges(self, weight: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(2) for weights of shape (k,), in 2^-bits integer prices."""
+        return self._pass(weight, [SharedArcs.room(0)] * 2)[0]
+
+    def most_balanced(self, weight: NDArray[np.float64], each: int) -> NDArray[np.int64]:
+        """For every split some purchases of which it, and others together, bear as much as possible, at most so many."""
+        found = self._pass(weight, [SharedArcs.room(0)] * 2, each=each)[1]
+        return np.unique(found[found >= 0])
+
+    def arcs(self, weight: NDArray[np.float64], selected: NDArray[np.bool_]) -> SharedArcs:
+        """The arcs of selected purchases, bool of shape (M (N + 1),), with their shares; tails are node ids."""
+        counts = self._pass(weight, [SharedArcs.room(0)] * 2, selected)[2]
+        parts = [SharedArcs.room(count) for count in counts]
+        self._pass(weight, parts, selected)
+        tail, head, share = (np.concatenate(arrays) for arrays in zip(*((p.tail, p.head, p.share) for p in parts), strict=True))
+        return SharedArcs(self.nodes[tail], head, share)
+
+    def _pass(
+        self, weight: NDArray[np.float64], arcs: Sequence[SharedArcs], selected: NDArray[np.bool_] = NONE, each: int = 0
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
+        """Charges, purchases of `most_balanced`, and the number of arcs of selected purchases in each of two threads.
+
+        The threads have different rows, or different items. Arcs are written as far as there is room for them.
+        """
+        remaining, halves = self.remaining, self._halves()
+        k, prices = weight.size, remaining.objective.price_arrays[:3]
+        charge = [np.zeros(k, dtype=np.int64) for _ in halves]
+        balance = [np.zeros((k, each), dtype=np.int64) for _ in halves]
+        found = [np.full((k, each), -1, dtype=np.int64) for _ in halves]
+        works = [
+            partial(
+                _share, *remaining.blocked_usage, *prices, self.bits, self.count, self.first, self.own, weight, selected,
+                charge[t], balance[t], found[t], arcs[t].tail, arcs[t].head, arcs[t].share, *halves[t],
+            )
+            for t in range(len(halves))
+        ]  # fmt: skip
+        counts = self._in_threads(works)
+        for t in range(1, len(halves)):
+            charge[0] += charge[t]
+            better = balance[t] > balance[0]
+            found[0][better] = found[t][better]
+        return charge[0], found[0], counts
+
+    def _halves(self) -> list[tuple[int, int, int, int]]:
+        """The first and last block and the first and last slice of each thread; a single block is divided by items."""
+        parts, n_blocks = self.remaining.slices.parts, self.remaining.objective.usage.row_blocks.n_blocks
+        if n_blocks == 1:
+            return [(0, 1, a, b) for a, b in pairwise(parts)]
+        half = (n_blocks + 1) // 2
+        return [(a, b, 0, parts[-1]) for a, b in ((0, half), (half, n_blocks))]
+
+    def _in_threads(self, works: Sequence[Callable[[], int]]) -> list[int]:
+        """What each work returns: the first one in this thread, the others in the pool's."""
+        others = [self.pool.submit(work) for work in works[1:]]
+        return [works[0](), *(other.result() for other in others)]
+
+
+@njit(cache=True, nogil=True)
+def _own(  # type: ignore[no-untyped-def]
+    item, split, nodes, tree_of, start, stop, order, rows, size, once, level, highest, count, first_own, own,
+    block, last_block, first, last,
+):  # fmt: skip
+    """Count the rows of each slice and block whose purchase is of the split's level; write them where there is room."""
+    n_rows = order.shape[1]
+    places = order.reshape(order.size)
+    top = np.empty(min(size, n_rows), dtype=np.int32)
+    for b in range(block, last_block):
+        block_rows = rows[b * size : min((b + 1) * size, n_rows)]
+        begin = first
+        while begin < last:
+            m = item[begin]
+            end = begin + 1
+            while end < last and item[end] == m:
+                end += 1
+            if not once[m]:
+                for i in range(block_rows.shape[0]):
+                    top[i] = highest[m * n_rows + block_rows[i]]
+            for k in range(begin, end):
+                h, mine = nodes[split[k]], level[split[k]]
+                if once[m]:
+                    count[b, k] = b == 0 and highest[once.shape[0] * n_rows + m] == mine
+                    continue
+                here = stop[b, h] - start[b, h]
+                if own.shape[0] > 0 and count[b, k] in (0, here):
+                    continue
+                found = 0
+                p = tree_of[h] * n_rows + b * size
+                for i in places[p + start[b, h] : p + stop[b, h]]:
+                    if top[i] == mine:
+                        if own.shape[0] > 0:
+                            own[first_own[b, k] + found] = i
+                        found += 1
+                count[b, k] = found
+            begin = end
+    return 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _charge(  # type: ignore[no-untyped-def]
+    item, split, nodes, tree_of, start, stop, order, rows, size, once, item_price, row_weight, once_price,
+    count, first_own, own, weight, charge, block, last_block, first, last,
+):  # fmt: skip
+    """(2) without the splits' own weights, in floating point."""
+    n_rows = order.shape[1]
+    places = order.reshape(order.size)
+    total = np.empty(min(size, n_rows))
+    for b in range(block, last_block):
+        block_rows = rows[b * size : min((b + 1) * size, n_rows)]
+        begin = first
+        while begin < last:
+            m = item[begin]
+            end = begin + 1
+            while end < last and item[end] == m:
+                end += 1
+            if once[m]:
+                whole = 0.0
+                for k in range(begin, end):
+                    whole += weight[split[k]] * count[b, k]
+                for k in range(begin, end):
+                    if count[b, k] > 0:
+                        charge[split[k]] += once_price[m] / whole
+                begin = end
+                continue
+            total[:] = 0.0
+            for k in range(begin, end):
+                n_own, h, w = count[b, k], nodes[split[k]], weight[split[k]]
+                partly = n_own < stop[b, h] - start[b, h]
+                users = own if partly else places
+                p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
+                for q in range(p, p + n_own):
+                    total[users[q]] += w
+            price = float(item_price[m])
+            for i in range(block_rows.shape[0]):
+                total[i] = price * row_weight[block_rows[i]] / total[i] if total[i] > 0.0 else 0.0
+            for k in range(begin, end):
+                n_own, h = count[b, k], nodes[split[k]]
+                partly = n_own < stop[b, h] - start[b, h]
+                users = own if partly else places
+                p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
+                # two sums, so that no addition waits for the one before
+                a = c = 0.0
+                q, final = p, p + n_own
+                while q + 2 <= final:
+                    a += total[users[q]]
+                    c += total[users[q + 1]]
+                    q += 2
+                if q < final:
+                    a += total[users[q]]
+                charge[split[k]] += a + c
+            begin = end
+    return 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _share(  # type: ignore[no-untyped-def]
+    item, split, nodes, tree_of, start, stop, order, rows, size, once, item_price, row_weight, once_price,
+    bits, count, first_own, own, weight, selected, charge, balance, found, tail, head, share, block, last_block, first, last,
+):  # fmt: skip
+    """Sums of weights, then shares, item by item and block by block. Returns the number of arcs that there are to write."""
+    n_rows = order.shape[1]
+    places = order.reshape(order.size)
+    room = min(size, n_rows)
+    total, left = np.empty(room), np.empty(room, dtype=np.int64)
+    owner = np.empty(room, dtype=np.int32)
+    one, whole = np.zeros(1, dtype=np.uint16), np.zeros(1, dtype=np.int32)
+    n_arcs = 0
+    for b in range(block, last_block):
+        block_rows = rows[b * size : min((b + 1) * size, n_rows)]
+        begin = first
+        while begin < last:
+            m = item[begin]
+            end = begin + 1
+            while end < last and item[end] == m:
+                end += 1
+            here = whole if once[m] else block_rows
+            base = once.shape[0] * n_rows + m if once[m] else m * n_rows
+            total[:] = 0.0
+            for k in range(begin, end):
+                u, n_own = split[k], count[b, k]
+                for i in _users(once[m], n_own, nodes[u], b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one):
+                    total[i] += weight[u]
+                    owner[i] = u
+            for r in range(here.shape[0]):
+                left[r] = (once_price[m] if once[m] else item_price[m] * row_weight[here[r]]) << bits
+                total[r] = float(left[r]) / total[r] * SHARE_MARGIN if total[r] > 0.0 else 0.0
+            for k in range(begin, end):
+                u, n_own = split[k], count[b, k]
+                for i in _users(once[m], n_own, nodes[u], b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one):
+                    part = left[i] if owner[i] == u else np.int64(weight[u] * total[i])
+                    left[i] -= part
+                    charge[u] += part
+                    if found.shape[1] > 0:
+                        price = (once_price[m] if once[m] else item_price[m] * row_weight[here[i]]) << bits
+                        both, r = min(part, price - part), here[i] % found.shape[1]
+                        if both > balance[u, r]:
+                            balance[u, r] = both
+                            found[u, r] = base + here[i]
+                    if selected.shape[0] > 0 and selected[base + here[i]]:
+                        if n_arcs < tail.shape[0]:
+                            tail[n_arcs] = u
+                            head[n_arcs] = base + here[i]
+                            share[n_arcs] = part
+                        n_arcs += 1
+            begin = end
+    return n_arcs
+
+
+@njit(cache=True, nogil=True)
+def _users(  # type: ignore[no-untyped-def]
+    once, n_own, h, b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one
+):
+    """The rows of a slice in a block whose purchases are of the split's level, as places in the block."""
+    if once:
+        return one[:n_own]
+    if n_own < stop[b, h] - start[b, h]:
+        return own[first_own[b, k] : first_own[b, k] + n_own]
+    p = tree_of[h] * n_rows + b * size + start[b, h]
+    return places[p : p + n_own]

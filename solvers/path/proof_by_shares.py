@@ -1,0 +1,256 @@
+"""The proof of a path by one weight for each split: (1) of `solvers.path.level_shares` at the right weights, and a few moves.
+
+The weights are found by rounds of price sharing, for all breakpoints at once, since levels share no purchase. With score s_u, the
+logarithm of the weight of split u, and the levels of `solvers.closures.tree_levels` in each block at its own breakpoint,
+
+    s_u  +=  log level_u,      with the limit and the momentum of `solvers.price_sharing.solve`                            (1)
+
+Then `solvers.path.level_repairs` moves the rest. A level that is proven is done with. What is not gets more rounds; where the
+last try fails, the level counts as a gap, by (3) of `proofs_checks.optimality.path_optimality`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning_path import PathShares
+from formulations.instance.problem import PruningProblem
+from solvers.closures.cut import Ties
+from solvers.closures.tree_levels import LevelTrees
+from solvers.path.level_repairs import LevelBlocks, Move
+from solvers.path.level_shares import LevelShares, SharedArcs
+from solvers.price_sharing.step import MOST_CARRIED, momentum, step_limit
+
+TRIES = (40, 80, 160, 320)
+"""Rounds after which the rest is moved where that is possible."""
+
+FEW, MANY, IN_ALL = 4, 64, 1_000_000
+"""Purchases for each split along which the rest moves first: at least, at most, and for all splits together."""
+
+ALL_ARCS = 4_000_000
+"""The usage arcs of so many levels together are tried where few purchases do not suffice."""
+
+SHARE_BITS = 30
+"""Bits of the smallest price, in the unit of shares, where they fit."""
+
+REST_BITS = 20
+"""What is missing on a level is taken to be less than 2^-20 of its gains when the unit of shares is chosen."""
+
+LEAST_LIMIT = 0.06
+"""Levels are told apart that far from their breakpoint at least, by their logarithms; farther in the first rounds."""
+
+WIDEST = 300.0
+"""Scores that are farther below the highest of their level count as if they were not: their weights must be numbers above 0."""
+
+
+@dataclass(eq=False)
+class _State:
+    """Rounds (1) on the k splits of the levels that are not proven.
+
+    Parameters
+    ----------
+    parent
+        int32, shape (k,): places of the parents in the same block, -1 at tops.
+    profit
+        int64, shape (k,): what splits earn at their own breakpoint before they are charged.
+    rate
+        float64, shape (k,): units of `profit` for an integer price.
+    score, stepped
+        float32, shape (k,).
+    """
+
+    shares: LevelShares
+    parent: NDArray[np.int32]
+    profit: NDArray[np.int64]
+    rate: NDArray[np.float64]
+    score: NDArray[np.float32]
+    stepped: NDArray[np.float32]
+    trees: LevelTrees | None = None
+
+    def weight(self) -> NDArray[np.float64]:
+        """exp(s_u), divided by the highest of its level."""
+        level = self.shares.level
+        highest = np.full(int(level.max()) + 1, -math.inf, dtype=np.float32)
+        np.maximum.at(highest, level, self.score)
+        return np.exp(np.maximum(self.score.astype(np.float64) - highest[level], -WIDEST))
+
+    def step(self, k: int, charge: NDArray[np.float64]) -> None:
+        """Round k = 1, 2, ... from charges in integer prices."""
+        pays = charge * self.rate
+        if self.trees is None:
+            self.trees = LevelTrees(self.parent, self.profit, pays, self.shares.remaining.middle)
+        limit, log_level = step_limit(k), np.empty(pays.size, dtype=np.float32)
+        self.trees.log_levels(pays, max(limit, LEAST_LIMIT), log_level, self.shares.pool)
+        before, self.stepped = self.stepped, self.score + np.clip(log_level, -limit, limit)
+        carried = np.clip(self.stepped - before, -MOST_CARRIED * limit, MOST_CARRIED * limit)
+        self.score = self.stepped + np.float32(momentum(k)) * carried
+
+
+class ProofByShares:
+    """The proof of a path, of whose levels those in `open` are not proven.
+
+    Parameters
+    ----------
+    level
+        int32, shape (n,).
+    ratios
+        the breakpoints, in integer gains for one integer price.
+    """
+
+    def __init__(self, problem: PruningProblem, level: NDArray[np.int32], ratios: Sequence[Fraction], ties: Ties) -> None:
+        self.problem, self.level, self.ratios = problem, level, ratios
+        self.bits, self.rounds = share_bits(problem), 0
+        kept = problem.ensemble.is_split & (level >= (1 if ties == "smallest" else 0))
+        self.never, self.always = problem.ensemble.is_split & ~kept, kept & (level >= len(ratios))
+        self.highest = problem.usage.highest_user(np.flatnonzero(kept).astype(np.int32), level)
+        self.open = np.unique(level[kept & (level > 0) & (level < len(ratios))])
+        self.shortfall = dict.fromkeys(self.open.tolist(), (Fraction(0), Fraction(0)))
+        self.weight, self.moves = kept.astype(np.float64), list[Move]()
+        with ThreadPoolExecutor(1) as self.pool:
+            self._fit()
+
+    def certificate(self) -> PathShares:
+        """The weights and moves."""
+        return PathShares(
+            self.weight,
+            self.bits,
+            np.array([m.purchase for m in self.moves], dtype=np.int64),
+            np.array([m.giver for m in self.moves], dtype=np.int32),
+            np.array([m.taker for m in self.moves], dtype=np.int32),
+            tuple(m.amount for m in self.moves),
+        )
+
+    def gaps(self) -> tuple[Fraction, ...]:
+        """What the certificate leaves open at each breakpoint, in the units of (OBJ); empty where nothing is."""
+        elsewhere = self._of_gain(self.never)[0] + self._of_gain(self.always)[1]
+        if not self.open.size and not elsewhere:
+            return ()
+        levels = range(len(self.ratios))
+        over, under = ([self.shortfall.get(number, (Fraction(0),) * 2)[side] for number in levels] for side in (0, 1))
+        before = list(accumulate(over, initial=Fraction(0)))
+        after = list(accumulate(reversed(under), initial=Fraction(0)))[::-1]
+        missed = (elsewhere + before[k] + min(over[k], under[k]) + after[k + 1] for k in levels)
+        return tuple(m * self.problem.integers.gain_unit for m in missed)
+
+    def _of_gain(self, splits: NDArray[np.bool_]) -> tuple[Fraction, Fraction]:
+        """`LevelBlocks.shortfall` of splits that bear nothing: at lambda = 0, or always kept."""
+        nodes, parent = np.flatnonzero(splits).astype(np.int32), self.problem.ensemble.parent
+        above = np.where(splits[parent[nodes]], np.searchsorted(nodes, parent[nodes]), -1)
+        gain = self.problem.integers.gain[nodes].tolist()
+        return LevelBlocks(nodes, above.tolist(), gain, Fraction(0), 0).shortfall(gain)
+
+    def _fit(self) -> None:
+        """Rounds, and tries to move the rest."""
+        state = None
+        for k in range(1, TRIES[-1] + 1 if self.open.size else 0):
+            state = self._state(state) if state is None or self.rounds in TRIES else state
+            weight = state.weight()
+            self.weight[state.shares.nodes], self.rounds = weight, k
+            if k in TRIES:
+                self._prove(state, weight)
+                if not self.open.size:
+                    return
+            state.step(k, state.shares.rough_charges(weight))
+
+    def _state(self, before: _State | None) -> _State:
+        """The open levels at the start, or later, when scores go on."""
+        is_open = self.problem.ensemble.is_split & np.isin(self.level, self.open)
+        shares = LevelShares(self.problem, self.level, self.highest, is_open, self.bits, self.pool)
+        ints, nodes, level, parent = self.problem.integers, shares.nodes, shares.level, shares.remaining.parent
+        ratio = np.array([float(r) for r in self.ratios])[level]
+        profit = ints.gain[nodes] - ratio * ints.evaluation[nodes]
+        scale = 2.0**55 / max(1.0, float(np.abs(profit).sum()))
+        score, stepped = np.zeros((2, nodes.size), dtype=np.float32)
+        if before is not None:
+            places = np.searchsorted(before.shares.nodes, nodes)
+            score, stepped = before.score[places], before.stepped[places]
+        return _State(
+            shares,
+            np.where((parent >= 0) & (level[parent] == level), parent, np.int32(-1)),
+            np.rint(profit * scale).astype(np.int64),
+            ratio * scale,
+            score,
+            stepped,
+        )
+
+    def _prove(self, state: _State, weight: NDArray[np.float64]) -> None:
+        """Prove the levels that are right, or become so by moves."""
+        uneven: dict[int, tuple[LevelBlocks, list[int]]] = {}
+        charge = state.shares.charges(weight)
+        for number, blocks, places in self._blocks(state):
+            surplus = blocks.surplus(charge[places].tolist())
+            self.shortfall[number] = blocks.shortfall(surplus)
+            if any(blocks.balance(surplus)[0]):
+                uneven[number] = blocks, surplus
+        few = np.zeros(self.highest.size, dtype=bool)
+        few[state.shares.most_balanced(weight, max(FEW, min(MANY, IN_ALL // weight.size)))] = True
+        self._move(uneven, state.shares.arcs(weight, few))
+        arcs = self.problem.usage.arcs_per_node
+        size = {number: int(arcs[blocks.nodes].sum()) for number, (blocks, _) in uneven.items()}
+        while batch := _fitting(size):
+            here = {number: uneven.pop(number) for number in batch}
+            self._move(here, state.shares.arcs(weight, np.isin(self.highest, batch)))
+            uneven |= here
+            if self.rounds < TRIES[-1]:
+                break
+        self.open = np.array(sorted(uneven), dtype=np.int32)
+        self.shortfall = {number: self.shortfall[number] for number in uneven}
+
+    def _blocks(self, state: _State) -> list[tuple[int, LevelBlocks, NDArray[np.int64]]]:
+        """Of every open level: its number, its blocks, and the places of their splits."""
+        ints, nodes, level = self.problem.integers, state.shares.nodes, state.shares.level
+        by_level = np.argsort(level, kind="stable")
+        borders = np.searchsorted(level[by_level], [*self.open.tolist(), len(self.ratios)])
+        found = []
+        for number, first, last in zip(self.open.tolist(), borders[:-1], borders[1:], strict=True):
+            places, ratio = by_level[first:last], self.ratios[number]
+            above = state.parent[places]
+            parent = np.where(above >= 0, np.searchsorted(places, above), -1).tolist()
+            gain, evaluation = (x[nodes[places]].tolist() for x in (ints.gain, ints.evaluation))
+            a, b = ratio.numerator << self.bits, ratio.denominator << self.bits
+            earned = [b * g - a * e for g, e in zip(gain, evaluation, strict=True)]
+            found.append((number, LevelBlocks(nodes[places], parent, earned, ratio, self.bits), places))
+        return found
+
+    def _move(self, uneven: dict[int, tuple[LevelBlocks, list[int]]], arcs: SharedArcs) -> None:
+        """Take those of some levels away that moves along the arcs prove."""
+        level = self.level[arcs.tail]
+        by_level = np.argsort(level, kind="stable")
+        level = level[by_level]
+        for number, (blocks, surplus) in list(uneven.items()):
+            mine = by_level[np.searchsorted(level, number) : np.searchsorted(level, number, side="right")]
+            moves = blocks.moves(surplus, SharedArcs(arcs.tail[mine], arcs.head[mine], arcs.share[mine]))
+            if moves is not None:
+                self.moves += moves
+                del uneven[number]
+
+
+def _fitting(size: dict[int, int]) -> list[int]:
+    """Take some levels out, the smallest first, with no more than `ALL_ARCS` usage arcs together."""
+    batch: list[int] = []
+    room = ALL_ARCS
+    for number in sorted(size, key=size.__getitem__):
+        if size[number] > room:
+            break
+        room -= size.pop(number)
+        batch.append(number)
+    return batch
+
+
+def share_bits(problem: PruningProblem) -> int:
+    """How many bits shares have behind the point of integer prices, so that sums of shares, and what is moved, fit int64."""
+    ints = problem.integers
+    weight = int(ints.weight.sum())
+    dearest = int(ints.price.sum()) * weight
+    gains = int(np.abs(ints.gain).sum())
+    least = min((int(p) for p in ints.price if p > 0), default=1) * int(ints.weight.min(initial=1))
+    fitting = min(61 - dearest.bit_length(), 61 + REST_BITS - (gains * dearest).bit_length())
+    return max(0, min(fitting, SHARE_BITS - least.bit_length()))
