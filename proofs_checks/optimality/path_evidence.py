@@ -102,11 +102,8 @@ def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
     _check_breakpoints(path)
     gaps = _gaps(path)
     if isinstance(certificate, PathShares):
-        evidence = _by_shares(path, certificate, recount, level, gaps)
-    else:
-        evidence = _by_arcs(path, certificate, recount, level, gaps)
-    _check_forever(evidence)
-    return evidence
+        return _by_shares(path, certificate, recount, level, gaps)
+    return _by_arcs(path, certificate, recount, level, gaps)
 
 
 def _by_shares(
@@ -122,6 +119,7 @@ def _by_shares(
     def borne(h: int, k: int) -> Exact:
         return numerator[k] * shares.total[h]
 
+    _check_forever(recount, shares.purchase_level, len(ratios))
     return PathEvidence(path, recount, level, shares.purchase_level, borne, denominator, rate, gaps)
 
 
@@ -131,6 +129,7 @@ def _by_arcs(
     """From one number for each usage arc."""
     rate = _rates(path, certificate)
     purchase_level = _purchase_levels(level, recount)
+    _check_forever(recount, purchase_level, len(rate))
     duals = whole_numbers(certificate.dual)
     paid, end = WideSums(recount.n_purchases), 0
     per_split: dict[int, Exact] = dict.fromkeys(recount.splits, 0)
@@ -249,11 +248,11 @@ def _check_segment(
         raise Refuted(f"split {segment.split} bears a part of {bought}, which splits that are kept longer pay")
 
 
-def _check_forever(evidence: PathEvidence) -> None:
+def _check_forever(recount: Recount, purchase_level: NDArray[np.int32], top: int) -> None:
     """What is always kept must be free."""
-    always = evidence.purchase_level == evidence.top
+    always = purchase_level == top
     if always.any():
-        raise Refuted(f"{evidence.recount.name(int(np.argmax(always)))} has a price, yet it is bought at any lambda")
+        raise Refuted(f"{recount.name(int(np.argmax(always)))} has a price, yet it is bought at any lambda")
 
 
 def _check_prices(evidence: PathEvidence, paid: WideSums) -> None:
