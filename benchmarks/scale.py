@@ -3,7 +3,7 @@
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
     python -m benchmarks.scale --data hepmass --path 20     also a path of 20 lambdas
-    python -m benchmarks.scale --data hepmass --edges 1     also the whole path, and lambdas beside its longest edge
+    python -m benchmarks.scale --data hepmass --edges 1     also the whole path, its check, and lambdas beside its longest edge
     python -m benchmarks.scale --train 3500000              forest grown on as many rows as CEGB17's on HEPMASS; not measured
     ... --out FOLDER                                        saves the forest, points and parts of paths; a stopped run continues
     (ulimit -v 3500000; python -m benchmarks.scale ...)     in so many kB of address space: larger cuts are not tried
@@ -34,6 +34,8 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.hard_lambdas import hard_lambdas
+from formulations.answers.pruning_path import PathShares
+from proofs_checks import check_path
 from prunemodels.comparison.machine import machine
 from prunemodels.comparison.memory import high_water
 from solvers.price_sharing import PathPoint, final_scores, price_sharing, price_sharing_path
@@ -42,7 +44,7 @@ from solvers.price_sharing.memory import memory_needed
 GAP = 1e-4
 
 PATH_GAP = 1e-6
-"""Relative gap of the whole path where a cut does not fit into memory."""
+"""Relative gap of the whole path where neither a cut fits into memory nor the proof closes it."""
 
 
 @dataclass(frozen=True)
@@ -172,9 +174,9 @@ def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Pa
 
 
 def _whole(problem: pm.PruningProblem, n_edges: int, folder: Path, report: Report) -> None:
-    """The path, with a gap where a cut does not fit into memory; then the optimum beside its longest edges, each from nothing."""
+    """The path and the check of its certificate; then the optimum beside its longest edges, each from nothing."""
     cpu, started = time.process_time(), time.perf_counter()
-    path = pm.pruning_path(problem, certificate=False, gap=PATH_GAP, checkpoint=folder, progress=True)
+    path = pm.pruning_path(problem, gap=PATH_GAP, checkpoint=folder, progress=True)
     report.add(
         seconds_of_this_run_for_the_whole_path=round(time.perf_counter() - started, 1),
         cpu_seconds_of_this_run_for_the_whole_path=round(time.process_time() - cpu, 1),
@@ -183,6 +185,15 @@ def _whole(problem: pm.PruningProblem, n_edges: int, folder: Path, report: Repor
         prunings_of_the_whole_path=len(path),
         breakpoints_with_a_gap=[float(b) for b, gap in zip(path.breakpoints, path.gaps, strict=False) if gap],
         relative_gap_of_the_whole_path=path.relative_gap,
+        moves_in_the_certificate=len(path.certificate.amount) if isinstance(path.certificate, PathShares) else 0,
+    )
+    cpu, started = time.process_time(), time.perf_counter()
+    verdict = check_path(path)
+    report.add(
+        check_of_the_whole_path=f"{verdict.claim}: {verdict.holds}",
+        seconds_of_the_check=round(time.perf_counter() - started, 1),
+        cpu_seconds_of_the_check=round(time.process_time() - cpu, 1),
+        peak_memory_with_the_check_mb=round((high_water() or 0) / 1e6),
     )
     rows = []
     for name, lam in hard_lambdas(path, n_edges, 0):
