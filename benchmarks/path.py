@@ -17,6 +17,7 @@ import resource
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ from formulations import Pruning
 from proofs_checks import check_path
 from solvers.closures.cut import best_closure
 from solvers.closures.subproblem import subproblem
+from solvers.path.proof_by_shares import ProofByShares
 from solvers.path.pruning_path import divide_and_conquer
 
 T = TypeVar("T")
@@ -116,6 +118,10 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         assert other.breakpoints == path.breakpoints
         assert np.array_equal(other.level, path.level)
     assert check_path(path)
+    ratios = [b / problem.integers.lam_unit for b in path.breakpoints]
+    by_shares, proof = best_of(repeats, lambda: ProofByShares(problem, path.level, ratios, path.ties))
+    assert not proof.gaps()
+    assert check_path(replace(path, certificate=proof.certificate()))
     middle = len(path) // 2
     lam, pruning = path.breakpoints[middle], path[middle]
     cut, solution = best_of(repeats, lambda: pm.engines.min_cut(problem, lam))
@@ -134,6 +140,9 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         "path_without_certificate_seconds": bare,
         "path_without_guesses_seconds": cuts_only,
         "arcs_in_all_cuts_without_guesses": cuts_path.stats["arcs_cut"],
+        "proof_by_shares_seconds": by_shares,
+        "rounds_of_the_proof_by_shares": proof.rounds,
+        "moves_of_the_proof_by_shares": len(proof.moves),
         "plain_divide_and_conquer_seconds": unmerged,
         "plain_divide_and_conquer_over_path": unmerged / min(repeated, first),
         "arcs_in_all_cuts_plain": plain_path.stats["arcs_cut"],
