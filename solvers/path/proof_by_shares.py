@@ -12,7 +12,7 @@ last try fails, the level counts as a gap, by (3) of `proofs_checks.optimality.p
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -149,18 +149,14 @@ class ProofByShares:
 
     def _fit(self) -> None:
         """Rounds, and tries to move the rest."""
-        state = None
-        for k in range(1, TRIES[-1] + 1 if self.open.size else 0):
-            state = self._state(state) if state is None or self.rounds in TRIES else state
-            weight = state.weight()
-            self.weight[state.shares.nodes], self.rounds = weight, k
-            if k in TRIES:
-                self._prove(state, weight)
-                if not self.open.size:
-                    return
-            state.step(k, state.shares.rough_charges(weight))
+        state = self._state() if self.open.size else None
+        while state is not None and self.open.size and self.rounds < TRIES[-1]:
+            self.rounds += 1
+            state.step(self.rounds, state.shares.rough_charges(state.weight()))
+            if self.rounds in TRIES:
+                state = self._prove(state)
 
-    def _state(self, before: _State | None) -> _State:
+    def _state(self, before: _State | None = None) -> _State:
         """The open levels at the start, or later, when scores go on."""
         is_open = self.problem.ensemble.is_split & np.isin(self.level, self.open)
         shares = LevelShares(self.problem, self.level, self.highest, is_open, self.bits, self.pool)
@@ -181,28 +177,39 @@ class ProofByShares:
             stepped,
         )
 
-    def _prove(self, state: _State, weight: NDArray[np.float64]) -> None:
-        """Prove the levels that are right, or become so by moves."""
-        uneven: dict[int, tuple[LevelBlocks, list[int]]] = {}
+    def _prove(self, state: _State) -> _State:
+        """Prove the levels that are right, or become so by moves; the state of the others."""
+        weight, uneven = state.weight(), dict[int, tuple[LevelBlocks, list[int]]]()
+        self.weight[state.shares.nodes] = weight
         charge = state.shares.charges(weight)
         for number, blocks, places in self._blocks(state):
             surplus = blocks.surplus(charge[places].tolist())
             self.shortfall[number] = blocks.shortfall(surplus)
             if any(blocks.balance(surplus)[0]):
                 uneven[number] = blocks, surplus
-        few = np.zeros(self.highest.size, dtype=bool)
-        few[state.shares.most_balanced(weight, max(FEW, min(MANY, IN_ALL // weight.size)))] = True
-        self._move(uneven, state.shares.arcs(weight, few))
-        arcs = self.problem.usage.arcs_per_node
-        size = {number: int(arcs[blocks.nodes].sum()) for number, (blocks, _) in uneven.items()}
+        each = 0
+        while uneven and 2 * each <= (now := max(FEW, min(MANY, IN_ALL // state.shares.nodes.size))):
+            each = now
+            few = np.zeros(self.highest.size, dtype=bool)
+            few[state.shares.most_balanced(state.weight(), each)] = True
+            self._move(uneven, state.shares.arcs(state.weight(), few))
+            state = self._without_proven(state, uneven)
+        size = {number: int(self.problem.usage.arcs_per_node[blocks.nodes].sum()) for number, (blocks, _) in uneven.items()}
         while batch := _fitting(size):
             here = {number: uneven.pop(number) for number in batch}
-            self._move(here, state.shares.arcs(weight, np.isin(self.highest, batch)))
+            self._move(here, state.shares.arcs(state.weight(), np.isin(self.highest, batch)))
             uneven |= here
             if self.rounds < TRIES[-1]:
                 break
-        self.open = np.array(sorted(uneven), dtype=np.int32)
-        self.shortfall = {number: self.shortfall[number] for number in uneven}
+        return self._without_proven(state, uneven)
+
+    def _without_proven(self, state: _State, uneven: Iterable[int]) -> _State:
+        """The state of the levels that are not proven, if there are any."""
+        still_open = np.array(sorted(uneven), dtype=np.int32)
+        if still_open.size == self.open.size:
+            return state
+        self.open, self.shortfall = still_open, {number: self.shortfall[number] for number in still_open.tolist()}
+        return self._state(state) if still_open.size else state
 
     def _blocks(self, state: _State) -> list[tuple[int, LevelBlocks, NDArray[np.int64]]]:
         """Of every open level: its number, its blocks, and the places of their splits."""
