@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import logging
 import time
+from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from fractions import Fraction
@@ -158,27 +159,27 @@ def divide_and_conquer(
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
             pieces += found if certificate and not how.stats["large_parts"] else []
-    if how.stats["parts_with_gap"]:
-        leaving = in_order(leaving, problem.integers.gain)
-    if contradictions([ratio for ratio, _ in leaving]):
-        raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
-    ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
-    index = {r: k for k, r in enumerate(ratios)}
-    level = np.full(problem.ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
-    for ratio, nodes in leaving:
-        level[nodes] = index[ratio]
-    level[inner] = len(ratios)
-    proof: PathCertificate | PathShares | None = None
-    gaps: tuple[Fraction, ...] = ()
-    if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
-        by_shares = ProofByShares(problem, level, ratios, ties)
-        proof, gaps = by_shares.certificate(), by_shares.gaps()
-        how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
-    elif certificate:
-        proof = path_certificate(parts, pieces, ratios)
+        if how.stats["parts_with_gap"]:
+            leaving = in_order(leaving, problem.integers.gain)
+        ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
+        level = np.full(problem.ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
+        for ratio, nodes in leaving:
+            level[nodes] = bisect_left(ratios, ratio)
+        level[inner] = len(ratios)
+        below = problem.ensemble.is_split & (problem.ensemble.parent >= 0)
+        if contradictions([ratio for ratio, _ in leaving]) or (level > level[problem.ensemble.parent])[below].any():
+            raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
+        proof: PathCertificate | PathShares | None = None
+        gaps: tuple[Fraction, ...] = ()
+        if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
+            with timed_step(LOG, "proof of the path"):
+                by_shares = ProofByShares(problem, level, ratios, ties)
+            proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
+            how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
+        elif certificate:
+            proof = path_certificate(parts, pieces, ratios)
     unit = problem.integers.lam_unit
     stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats}
-    proof = proof if certificate else None
     path = PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)
     if gaps and not gap:
         raise CapacityOverflowError(
