@@ -97,8 +97,8 @@ def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
 def merging(problem: pm.PruningProblem) -> tuple[int, float, float]:
     """The arcs that are left where purchases are merged, the seconds that it takes one thread, and those of its charges then."""
     remaining = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
-    usage, slices = remaining.blocked_usage, remaining.slices.split.size
-    once, merged = best_of(3, lambda: merged_usage(usage, np.zeros(0, dtype=bool), remaining.objective.price_arrays, 0, slices))
+    usage, slices = remaining.blocked_usage, remaining.slices
+    once, merged = best_of(3, lambda: merged_usage(usage, remaining.prices, 0, slices.split.size, slices.n_arcs))
     weight, charge = np.ones(remaining.nodes.size), np.zeros(remaining.nodes.size)
     seconds, _ = best_of(3, lambda: merged.add_charges(weight, charge))
     return merged.place.size, once, seconds

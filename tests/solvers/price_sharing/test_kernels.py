@@ -158,6 +158,24 @@ def test_merged_purchases_pay_what_all_of_them_do(
             assert n_arcs == least or kind == "codes that collide" or size is not None or name == "wine, groups"
 
 
+@pytest.mark.parametrize("kind", ["keys", "codes that collide"])
+@looped("name", NAMES)
+def test_merged_lists_grow_where_the_sample_was_wrong(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From room for nothing the lists become what they are from room for everything, to the last number and no longer."""
+    problem = instance(name)
+    monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, 50))
+    if kind == "codes that collide":
+        monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+    left = partly_fixed(problem, np.random.default_rng(4))
+    found = [
+        merged_usage.merged_usage(left.blocked_usage, left.prices, 0, left.slices.split.size, n)
+        for n in (0, 20 * left.slices.n_arcs)
+    ]
+    assert found[0].place.size > 1  # more than there was room for
+    for small, large in zip(*found, strict=True):
+        np.testing.assert_array_equal(small, large)
+
+
 def test_a_sample_says_what_merging_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one item the sample is everything; where it says that too much is left, slices are read as they are."""
     X, y = load_digits(return_X_y=True)
