@@ -10,7 +10,8 @@ features at random, hardly a row has the users of another. A sample tells before
 whose last 16 bits count the users. Rows with the same code have the same users if each slice of one row holds the first row of
 its class as well. That is looked up for every arc; a row for which it is wrong stays by itself.
 
-A merged arc takes 2 bytes, where slices take 8 for any number of arcs. So there is a limit to it, see `MOST_ARCS`.
+A merged arc takes 2 bytes, where slices take 8 for any number of arcs. So there is a limit to what is left, see `MOST_BYTES`. Few
+splits have few sets of users: however many usage arcs they have, hardly anything is left.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from solvers.price_sharing.remaining import BlockedUsage, UnpaidPrices, price_for_row, price_once
 
-MOST_ARCS = 32_000_000
-"""With more usage arcs slices are read as they are: lists of so many take up to 64 MB."""
+MOST_BYTES = 64_000_000
+"""Where the lists would take more, slices are read as they are."""
 
 MOST_LEFT = 0.75
 """Purchases are not merged where more than this share of the usage arcs would be left."""
@@ -51,6 +52,10 @@ class MergedUsage(NamedTuple):
         int64, shape (c,): of each class, > 0.
     entries, classes
         int64, shape (g + 1,): the first entry and the first class of each segment. Segments are sorted by item, then by block.
+    by_row
+        bool, shape (g,): segments in which each row is a class of its own, because two sets of users have the same code.
+    begins
+        int64, shape (items + 1,): the first slice of each item.
     """
 
     split: NDArray[np.int32]
@@ -59,6 +64,8 @@ class MergedUsage(NamedTuple):
     price: NDArray[np.int64]
     entries: NDArray[np.int64]
     classes: NDArray[np.int64]
+    by_row: NDArray[np.bool_]
+    begins: NDArray[np.int64]
 
     def resize(self, n_entries: int, n_arcs: int, n_classes: int) -> None:
         """Make the lists longer or shorter, in place: where they are large, there is no copy beside them."""
@@ -112,16 +119,20 @@ class BlockClasses(NamedTuple):
         return cls(code, first_row, total, place, np.zeros(n, dtype=np.int64), table)
 
 
-def merged_usage(usage: BlockedUsage, prices: UnpaidPrices, first: int, last: int, n_arcs: int) -> MergedUsage:
-    """Merge the slices first, ..., last - 1, which hold all slices of their items.
+def merged_usage(
+    usage: BlockedUsage, prices: UnpaidPrices, first: int, last: int, n_arcs: int, most_bytes: int
+) -> MergedUsage | None:
+    """Merge the slices first, ..., last - 1, which hold all slices of their items; None where the lists become too long.
 
     Parameters
     ----------
     n_arcs
         how many arcs are left, about. The lists begin with room for so many, in an eighth as many classes, and grow by a quarter.
+    most_bytes
+        what entries, arcs and classes may take.
     """
     item = usage.item[first:last]
-    begins = first + np.flatnonzero(np.diff(item, prepend=-1, append=-1))
+    begins = first + np.flatnonzero(np.diff(item, prepend=-1, append=-2))
     n_segments = usage.start.shape[0] * (begins.size - 1)
     lists = MergedUsage(
         np.empty(item.size, dtype=np.int32),
@@ -130,13 +141,18 @@ def merged_usage(usage: BlockedUsage, prices: UnpaidPrices, first: int, last: in
         np.empty(n_arcs // 8 + 1, dtype=np.int64),
         np.zeros(n_segments + 1, dtype=np.int64),
         np.zeros(n_segments + 1, dtype=np.int64),
+        np.zeros(n_segments, dtype=np.bool_),
+        begins,
     )
     keys, found, done = keys_of(usage.item.size), BlockClasses.of(usage), np.zeros(6, dtype=np.int64)
-    s = _merge(usage, prices, begins, keys, found, lists, done, 0)
+    s = _merge(usage, prices, keys, found, lists, done, 0)
     while s < n_segments:
+        needed = done[3:].tolist()
+        if needed[0] * 12 + needed[1] * 2 + needed[2] * 8 > most_bytes:
+            return None
         room = lists.split.size, lists.place.size, lists.price.size
-        lists.resize(*(max(n, 5 * has // 4) if n > has else has for n, has in zip(done[3:].tolist(), room, strict=True)))
-        s = _merge(usage, prices, begins, keys, found, lists, done, s)
+        lists.resize(*(max(n, 5 * has // 4) if n > has else has for n, has in zip(needed, room, strict=True)))
+        s = _merge(usage, prices, keys, found, lists, done, s)
     lists.resize(*done[:3].tolist())
     return lists
 
@@ -155,7 +171,7 @@ def share_left(usage: BlockedUsage) -> float:
     share = 0.0
     for m, times in zip(*np.unique(item[places], return_counts=True), strict=True):
         begin, end = (int(np.searchsorted(item, m, side=side)) for side in ("left", "right"))
-        left, _ = _classes(usage, 0, begin, end, keys, found)
+        left, _ = find_classes(usage, 0, begin, end, keys, found)
         share += times / SAMPLE * left / int(arcs[end - 1] - (arcs[begin - 1] if begin else 0))
     return float(share)
 
@@ -167,15 +183,14 @@ def keys_of(n: int) -> NDArray[np.uint64]:
 
 
 @njit(cache=True, nogil=True)
-def _merge(usage, prices, begins, keys, found, lists, done, s):  # type: ignore[no-untyped-def]
+def _merge(usage, prices, keys, found, lists, done, s):  # type: ignore[no-untyped-def]
     """Write the lists from segment s on: the first segment for which there is no room, or the number of all.
 
     `done` has the entries, arcs and classes that are written, and those that the next segment needs.
     """
     n_blocks = usage.start.shape[0]
-    while s < lists.entries.shape[0] - 1:
-        b, begin, end = s % n_blocks, begins[s // n_blocks], begins[s // n_blocks + 1]
-        e, a, c = done[0], done[1], done[2]
+    while s < lists.by_row.shape[0]:
+        b, begin, end = s % n_blocks, lists.begins[s // n_blocks], lists.begins[s // n_blocks + 1]
         if usage.once[usage.item[begin]]:
             price = price_once(prices, usage.item[begin]) if b == 0 else np.int64(0)
             if price > 0:
@@ -183,21 +198,16 @@ def _merge(usage, prices, begins, keys, found, lists, done, s):  # type: ignore[
                     return s
                 _list_once(usage, begin, end, price, lists, done)
         else:
-            n_arcs, n_classes = _classes(usage, b, begin, end, keys, found)
+            n_arcs, n_classes = find_classes(usage, b, begin, end, keys, found)
+            if lists.by_row[s]:
+                n_arcs, n_classes = each_row_by_itself(found)
             if not _has_room(lists, done, end - begin, n_arcs, n_classes):
                 return s
-            _price(usage, prices, b, begin, found, lists, done)
+            number_classes(usage, prices, b, begin, found)
             if not _list(usage, b, begin, end, found, lists, done):
-                # Two classes have the same code, which never happens: each row by itself.
-                done[0], done[1], done[2] = e, a, c
-                n_arcs = n_classes = 0
-                for i in range(found.first_row.shape[0]):
-                    found.first_row[i] = i
-                    n_arcs += np.int64(found.code[i] & np.uint64(0xFFFF))
-                if not _has_room(lists, done, end - begin, n_arcs, found.first_row.shape[0]):
-                    return s
-                _price(usage, prices, b, begin, found, lists, done)
-                _list(usage, b, begin, end, found, lists, done)
+                # Two classes have the same code, which never happens: once more, each row by itself.
+                lists.by_row[s] = True
+                continue
         s += 1
         lists.entries[s], lists.classes[s] = done[0], done[2]
     return s
@@ -211,7 +221,7 @@ def _has_room(lists, done, n_entries, n_arcs, n_classes):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _classes(usage, b, begin, end, keys, found):  # type: ignore[no-untyped-def]
+def find_classes(usage, b, begin, end, keys, found):  # type: ignore[no-untyped-def]
     """(1) of each row in block b, and the first row with the same code; the arcs of all first rows, and their number."""
     code, first_row, table = found.code, found.first_row, found.table
     n_rows, block = usage.order.shape[1], b * usage.size
@@ -239,8 +249,18 @@ def _classes(usage, b, begin, end, keys, found):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _price(usage, prices, b, begin, found, lists, done):  # type: ignore[no-untyped-def]
-    """Number the classes that cost something, in the order of their first rows, and write their prices."""
+def each_row_by_itself(found):  # type: ignore[no-untyped-def]
+    """Make every row the first of its class; the arcs of all rows, and their number."""
+    n_arcs = np.int64(0)
+    for i in range(found.first_row.shape[0]):
+        found.first_row[i] = i
+        n_arcs += np.int64(found.code[i] & np.uint64(0xFFFF))
+    return n_arcs, np.int64(found.first_row.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def number_classes(usage, prices, b, begin, found):  # type: ignore[no-untyped-def]
+    """The prices of the classes, and numbers for those that cost something, in the order of their first rows."""
     code, first_row, total = found.code, found.first_row, found.total
     m = usage.item[begin]
     block_rows = usage.rows[b * usage.size : (b + 1) * usage.size]
@@ -248,23 +268,21 @@ def _price(usage, prices, b, begin, found, lists, done):  # type: ignore[no-unty
     for i in range(block_rows.shape[0]):
         if code[i] > 0:
             total[first_row[i]] += price_for_row(prices, m, block_rows[i])
-    first_class = c = done[2]
+    n_classes = 0
     for i in range(block_rows.shape[0]):
         found.place[i] = -1
         if total[i] > 0:
-            found.place[i] = c - first_class
-            lists.price[c] = total[i]
-            c += 1
-    done[2] = c
+            found.place[i] = n_classes
+            n_classes += 1
 
 
 @njit(cache=True, nogil=True)
 def _list(usage, b, begin, end, found, lists, done):  # type: ignore[no-untyped-def]
-    """Write a segment's entries and arcs; whether all rows of a class are in the same slices."""
+    """Write a segment's entries, arcs and prices; False, and nothing counts, where rows of one class are in different slices."""
     n_rows, block = usage.order.shape[1], b * usage.size
     places = usage.order.reshape(usage.order.size)
     first_row, reached, place = found.first_row, found.reached, lists.place
-    e, a, equal = done[0], done[1], True
+    e, a, c, equal = done[0], done[1], done[2], True
     reached[:] = -1
     for k in range(begin, end):
         h = usage.node[usage.split[k]]
@@ -282,7 +300,12 @@ def _list(usage, b, begin, end, found, lists, done):  # type: ignore[no-untyped-
             lists.split[e] = usage.split[k]
             e += 1
             lists.stop[e] = a
-    done[0], done[1] = e, a
+    for i in range(min(usage.size, n_rows - block)):
+        if found.place[i] >= 0:
+            lists.price[c] = found.total[i]
+            c += 1
+    if equal:
+        done[0], done[1], done[2] = e, a, c
     return equal
 
 
@@ -303,7 +326,8 @@ def _list_once(usage, begin, end, price, lists, done):  # type: ignore[no-untype
 @njit(cache=True, nogil=True, error_model="numpy")
 def _share(lists, weight, charge):  # type: ignore[no-untyped-def]
     """Price / Z of every class, then its sum over each entry; 0 where the users' weights are 0."""
-    split, stop, place, price, entries, classes = lists
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
     rate = np.empty(0)
     for g in range(entries.shape[0] - 1):
         n, first = classes[g + 1] - classes[g], classes[g]
@@ -334,7 +358,8 @@ def _share(lists, weight, charge):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _add_up(lists, level, total):  # type: ignore[no-untyped-def]
     """Add each class's price at the highest level of its users; nothing at level 0."""
-    split, stop, place, price, entries, classes = lists
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
     highest = np.empty(0, dtype=np.int8)
     for g in range(entries.shape[0] - 1):
         n, first = classes[g + 1] - classes[g], classes[g]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from solvers.price_sharing.levels import paid_at
-from solvers.price_sharing.merged_usage import MOST_ARCS, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
+from solvers.price_sharing.merged_usage import MOST_BYTES, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
 from solvers.price_sharing.remaining import Remaining, price_for_row, price_once
 
 T = TypeVar("T")
@@ -45,18 +45,18 @@ class Sharing:
     ----------
     pool
         one thread: passes over many usage arcs are halved between it and the caller's.
-    most_arcs
-        up to so many usage arcs the first pass merges purchases with the same users: `solvers.price_sharing.merged_usage`.
+    most_bytes
+        where their lists take at most that, the first pass merges purchases: `solvers.price_sharing.merged_usage`.
     """
 
-    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_arcs: int = MOST_ARCS) -> None:
-        self.remaining, self.pool, self.most_arcs = remaining, pool, most_arcs
+    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_bytes: int = MOST_BYTES) -> None:
+        self.remaining, self.pool, self.most_bytes = remaining, pool, most_bytes
 
     @cached_property
     def merged(self) -> tuple[MergedUsage, ...] | None:
         """One part for each thread; None: slices are read as they are."""
         remaining, slices = self.remaining, self.remaining.slices
-        if slices.n_arcs > self.most_arcs or remaining.objective.usage.ensemble.n_trees > MOST_TREES:
+        if remaining.objective.usage.ensemble.n_trees > MOST_TREES:
             return None
         borders: tuple[int, ...] = 0, slices.parts[-1]
         usage, prices, left = remaining.blocked_usage, remaining.prices, 1.0
@@ -65,8 +65,13 @@ class Sharing:
             if left > MOST_LEFT:
                 return None
             borders = slices.parts
-        n_arcs = int(left * slices.n_arcs) // (len(borders) - 1)
-        return tuple(self._in_threads([partial(merged_usage, usage, prices, *ends, n_arcs) for ends in pairwise(borders)]))
+        if 2 * left * slices.n_arcs > self.most_bytes:
+            return None
+        n_parts = len(borders) - 1
+        each = int(left * slices.n_arcs) // n_parts, self.most_bytes // n_parts
+        found = self._in_threads([partial(merged_usage, usage, prices, *between, *each) for between in pairwise(borders)])
+        parts = tuple(part for part in found if part is not None)
+        return parts if len(parts) == n_parts else None
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
