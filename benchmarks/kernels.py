@@ -33,7 +33,7 @@ from prunemodels.comparison.machine import machine
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing import shares
-from solvers.price_sharing.merged_usage import MOST_ARCS, merged_usage
+from solvers.price_sharing.merged_usage import MOST_BYTES, merged_usage
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.shares import Sharing
 
@@ -90,15 +90,16 @@ def rounds(problem: pm.PruningProblem, repeats: int = 3) -> dict[int, float]:
     found = {}
     with ThreadPoolExecutor(1) as pool:
         for threads, threshold in ((1, remaining.slices.n_arcs + 1), (2, 0)):
-            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool, most_arcs=0), score, threshold))
+            found[threads], _ = best_of(repeats, _charged(Sharing(remaining, pool, most_bytes=0), score, threshold))
     return found
 
 
 def merging(problem: pm.PruningProblem) -> tuple[int, float, float]:
     """The arcs that are left where purchases are merged, the seconds that it takes one thread, and those of its charges then."""
     remaining = all_open(integer_objective(problem, Fraction(1, 200)).refined(), without_prices(problem, "smallest"))
-    usage, slices = remaining.blocked_usage, remaining.slices.split.size
-    once, merged = best_of(3, lambda: merged_usage(usage, np.zeros(0, dtype=bool), remaining.objective.price_arrays, 0, slices))
+    usage, slices = remaining.blocked_usage, remaining.slices
+    once, merged = best_of(3, lambda: merged_usage(usage, remaining.prices, 0, slices.split.size, slices.n_arcs, MOST_BYTES))
+    assert merged is not None
     weight, charge = np.ones(remaining.nodes.size), np.zeros(remaining.nodes.size)
     seconds, _ = best_of(3, lambda: merged.add_charges(weight, charge))
     return merged.place.size, once, seconds
@@ -135,7 +136,7 @@ def table(problem: pm.PruningProblem) -> str:
     lines += [f"| a scatter alone, ns an element | {scatter * 1e9:.2f} | |"]
     lines += [f"| a gather alone, ns an element | {gather * 1e9:.2f} | |"]
     lines += [f"| - both, of the round's seconds | {(scatter + gather) * open_arcs / seconds[1]:.0%} | |"]
-    if open_arcs <= MOST_ARCS:
+    if 2 * open_arcs <= MOST_BYTES:
         left, once, merged = merging(problem)
         lines += [f"| merged: arcs that are left | {left / open_arcs:.0%} | |"]
         lines += [f"| - ns an arc of all and round | {merged / open_arcs * 1e9:.2f} | |"]

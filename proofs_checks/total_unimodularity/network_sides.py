@@ -17,7 +17,8 @@ def in_order_of_use(pointer, row, label, count, r):  # type: ignore[no-untyped-d
     used = np.zeros(label.shape[0], np.int64)
     size = np.zeros(count, np.int64)
     last = np.full(count, -1, np.int64)
-    for c in through(pointer, row, r):
+    columns = through(pointer, row, r)
+    for c in columns:
         for k in range(pointer[c], pointer[c + 1]):
             i = row[k]
             if i == r:
@@ -30,8 +31,16 @@ def in_order_of_use(pointer, row, label, count, r):  # type: ignore[no-untyped-d
     for i in range(label.shape[0]):
         if i != r and 0 < used[i] < size[label[i]]:
             alike[label[i]] = 0
+    # counting sort: sorting in compiled code takes seconds to compile
+    first = np.zeros(2 * columns.shape[0] + 3, np.int64)
+    for k in range(count):
+        first[2 * (columns.shape[0] - size[k]) + 2 - alike[k]] += 1
+    first = np.cumsum(first)
     rank = np.empty(count, np.int32)
-    rank[np.argsort(-(2 * size + alike), kind="mergesort")] = np.arange(count)
+    for k in range(count):
+        place = 2 * (columns.shape[0] - size[k]) + 1 - alike[k]
+        rank[k] = first[place]
+        first[place] += 1
     ordered = label.copy()
     for i in range(label.shape[0]):
         if i != r:
@@ -51,19 +60,12 @@ def sides(pointer, row, label, count, r):  # type: ignore[no-untyped-def]
     at = np.zeros(columns.shape[0] + 1, np.int64)
     for c in range(columns.shape[0]):
         at[c + 1] = at[c] + pointer[columns[c] + 1] - pointer[columns[c]] - 1
-    rows = np.empty(at[-1], np.int64)
+    rows = _by_component(pointer, row, label, count, r, columns, at)
     begin = np.zeros(count + 1, np.int64)
     for c in range(columns.shape[0]):
-        place = at[c]
-        for k in range(pointer[columns[c]], pointer[columns[c] + 1]):
-            if row[k] != r:
-                rows[place] = row[k]
-                place += 1
-        mine = rows[at[c] : place]
-        mine[:] = mine[np.argsort(label[mine], kind="mergesort")]
-        for k in range(mine.shape[0]):
-            if k == 0 or label[mine[k]] != label[mine[k - 1]]:
-                begin[label[mine[k]] + 1] += 1
+        for k in range(at[c], at[c + 1]):
+            if k == at[c] or label[rows[k]] != label[rows[k - 1]]:
+                begin[label[rows[k]] + 1] += 1
     begin = np.cumsum(begin)
     # U_l, as places in `columns`
     member, free = np.empty(begin[-1], np.int64), begin[:-1].copy()
@@ -82,6 +84,40 @@ def sides(pointer, row, label, count, r):  # type: ignore[no-untyped-def]
     for k in range(count):
         side[k] = _root(above, parity, k)[1]
     return side
+
+
+@njit(cache=True)
+def _by_component(pointer, row, label, count, r, columns, at):  # type: ignore[no-untyped-def]
+    """The rows of each column but r, sorted by component and then by row: counting sort of all rows, then of their columns."""
+    m = label.shape[0]
+    first = np.zeros(m + 1, np.int64)
+    for c in columns:
+        for k in range(pointer[c], pointer[c + 1]):
+            if row[k] != r:
+                first[row[k] + 1] += 1
+    first = np.cumsum(first)
+    used_by, free = np.empty(first[-1], np.int64), first[:-1].copy()
+    for c in range(columns.shape[0]):
+        for k in range(pointer[columns[c]], pointer[columns[c] + 1]):
+            if row[k] != r:
+                used_by[free[row[k]]] = c
+                free[row[k]] += 1
+    place = np.zeros(count + 1, np.int64)
+    for i in range(m):
+        if i != r:
+            place[label[i] + 1] += 1
+    place = np.cumsum(place)
+    order = np.empty(place[-1], np.int64)
+    for i in range(m):
+        if i != r:
+            order[place[label[i]]] = i
+            place[label[i]] += 1
+    rows, free = np.empty(at[-1], np.int64), at[:-1].copy()
+    for i in order:
+        for k in range(first[i], first[i + 1]):
+            rows[free[used_by[k]]] = i
+            free[used_by[k]] += 1
+    return rows
 
 
 @njit(cache=True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import Ties
+from solvers.closures.cut import Ties, best_closure
 from solvers.closures.merged_cut import merged_cut
 from solvers.closures.subproblem import subproblem
+from solvers.price_sharing.merged_core import flow_on_arcs, merged_problem
+from solvers.price_sharing.merged_usage import MergedUsage
 from solvers.price_sharing.remaining import Remaining
 
 
@@ -23,20 +27,34 @@ class SolvedCore:
         bool, shape (k,).
     value
         its integer value, without `Remaining.base`.
-    dual
-        int64: the flow on every usage arc of the open splits, canonical order.
+    duals
+        call it for the flow on every usage arc of the open splits, int64, canonical order.
     n_arcs
         arcs of the network that was cut.
     """
 
     keep: NDArray[np.bool_]
     value: int
-    dual: NDArray[np.int64]
+    duals: Callable[[], NDArray[np.int64]]
     n_arcs: int
 
 
-def solve_core(remaining: Remaining, ties: Ties) -> SolvedCore:
-    """Cut the network of the open splits and the purchases that are not paid."""
+def solve_core(remaining: Remaining, merged: tuple[MergedUsage, ...] | None, ties: Ties) -> SolvedCore:
+    """Cut the network of the open splits and the purchases that are not paid, made from the merged lists if there are any."""
+    if merged is None:
+        return _from_arcs(remaining, ties)
+    problem = merged_problem(remaining, merged)
+    tail, head = problem.tail, problem.head
+    if remaining.objective.usage.row_blocks.n_blocks > 1:  # classes of different blocks have the same users now and then
+        closure, flow = merged_cut(problem, ties)
+    else:
+        closure = best_closure(problem, ties=ties)
+        flow = closure.duals()
+    return SolvedCore(closure.keep, closure.value, partial(flow_on_arcs, remaining, merged, tail, head, flow), closure.n_arcs)
+
+
+def _from_arcs(remaining: Remaining, ties: Ties) -> SolvedCore:
+    """The same from a list of all usage arcs."""
     usage = remaining.objective.usage
     arcs = usage.arcs(remaining.nodes)
     tail, head = arcs.tail, arcs.head
@@ -53,4 +71,4 @@ def solve_core(remaining: Remaining, ties: Ties) -> SolvedCore:
     if unpaid is not None:
         dual = np.zeros(unpaid.size, dtype=np.int64)
         dual[unpaid] = flow
-    return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)
+    return SolvedCore(closure.keep, closure.value, lambda: dual, closure.n_arcs)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from solvers.closures.level_sets import lower_to_parents
-from solvers.price_sharing.remaining import Remaining
+from solvers.price_sharing.remaining import Remaining, price_for_row, price_once
 
 THRESHOLDS = np.array([*(-0.03 / 10 ** (k / 2) for k in range(10)), 0.0, *(0.03 / 10 ** (k / 2) for k in range(9, -1, -1))])
 """From -0.03 to 0.03, two for each power of ten down to 1e-6: beside a breakpoint levels differ from 0 by as little as lambda."""
@@ -61,32 +61,14 @@ def closure_value(remaining: Remaining, keep: NDArray[np.bool_]) -> int:
 def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
     """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
     total = np.zeros(top + 1, dtype=np.int64)
-    paid = np.zeros(0, dtype=bool) if remaining.paid is None else remaining.paid
-    _add_up(*remaining.blocked_usage, paid, *remaining.objective.price_arrays, level, total)
+    _add_up(remaining.blocked_usage, remaining.prices, level, total)
     return [int(t) for t in total]
 
 
 @njit(cache=True, nogil=True)
-def _add_up(  # type: ignore[no-untyped-def]
-    item,
-    split,
-    nodes,
-    tree_of,
-    start,
-    stop,
-    order,
-    rows,
-    size,
-    once,
-    paid,
-    item_price,
-    row_weight,
-    once_price,
-    grid,
-    level,
-    total,
-):
+def _add_up(usage, prices, level, total):  # type: ignore[no-untyped-def]
     """Add each purchase's price at the highest level of its users, item by item; purchases without users count nothing."""
+    item, split, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     highest = np.zeros(min(size, n_rows), dtype=np.int8)
     for b in range(start.shape[0]):
@@ -98,25 +80,25 @@ def _add_up(  # type: ignore[no-untyped-def]
             end = begin + 1
             while end < item.shape[0] and item[end] == m:
                 end += 1
+            if once[m]:
+                if b == 0:
+                    top = np.int32(0)
+                    for k in range(begin, end):
+                        top = max(top, level[split[k]])
+                    total[top] += price_once(prices, m)
+                begin = end
+                continue
             needed = False
             for k in range(begin, end):
-                h = nodes[split[k]]
-                user_level = level[split[k]]
-                if once[m]:
-                    highest[0] = max(highest[0], user_level)
-                elif user_level > 0 and start[b, h] < stop[b, h]:
+                h, user_level = node[split[k]], level[split[k]]
+                if user_level > 0 and start[b, h] < stop[b, h]:
                     needed = True
                     for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                         highest[i] = max(highest[i], user_level)
             if needed:
                 for i in range(block_rows.shape[0]):
-                    j = m * n_rows + block_rows[i]
-                    if highest[i] > 0 and not (paid.shape[0] > 0 and paid[j]):
-                        total[highest[i]] += item_price[m] * row_weight[block_rows[i]] if grid.shape[0] == 0 else grid[j]
+                    if highest[i] > 0:
+                        total[highest[i]] += price_for_row(prices, m, block_rows[i])
                 highest[:] = 0
-            elif once[m]:
-                if b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
-                    total[highest[0]] += once_price[m]
-                highest[0] = 0
             begin = end
     total[0] = 0

@@ -9,11 +9,11 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     run      51 n + 3 M N + 2 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
     path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
 
-The bytes for each node are measured. A is at most N T M, and at most 32 million: where there are more usage arcs, rounds do not
-list them, see `solvers.price_sharing.merged_usage`. The usage arcs of the core that is cut in the end are stored too, and their
-number is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 85 bytes for each of them, its proof
-8. So what the cut takes is predicted when the core is known, and no core is cut that does not fit:
-`solvers.price_sharing.stopping`.
+The bytes for each node are measured. A is at most N T M, and at most 32 million: where more would be left, rounds do not list
+them, see `solvers.price_sharing.merged_usage`. The usage arcs of the core that is cut in the end are stored too, and their number
+is not known beforehand: 50,000, or 2 n, or 20 million at a hard lambda. The cut takes 125 bytes for each that merging leaves, or
+85 for each where nothing is merged, its proof 8 for each. So what the cut takes is predicted when the core is known, and no core
+is cut that does not fit: `solvers.price_sharing.stopping`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free, readable
-from solvers.price_sharing.merged_usage import MOST_ARCS
+from solvers.price_sharing.merged_usage import MOST_BYTES
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def memory_needed(
         routing=24 * rows + (0 if on_disk else 4 * rows * trees),
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
-        run=51 * nodes + (0 if on_disk else 3 * items * rows) + 2 * min(MOST_ARCS, rows * trees * items),
+        run=51 * nodes + (0 if on_disk else 3 * items * rows) + min(MOST_BYTES, 2 * rows * trees * items),
         path=(25 * nodes + 400_000) * points,
     )
 

@@ -10,21 +10,22 @@ features at random, hardly a row has the users of another. A sample tells before
 whose last 16 bits count the users. Rows with the same code have the same users if each slice of one row holds the first row of
 its class as well. That is looked up for every arc; a row for which it is wrong stays by itself.
 
-A merged arc takes 2 bytes, where slices take 8 for any number of arcs. So there is a limit to it, see `MOST_ARCS`.
+A merged arc takes 2 bytes, where slices take 8 for any number of arcs. So there is a limit to what is left, see `MOST_BYTES`. Few
+splits have few sets of users: however many usage arcs they have, hardly anything is left.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
+from solvers.price_sharing.remaining import BlockedUsage, UnpaidPrices, price_for_row, price_once
 
-MOST_ARCS = 32_000_000
-"""With more usage arcs slices are read as they are: lists of so many take up to 64 MB."""
+MOST_BYTES = 64_000_000
+"""Where the lists would take more, slices are read as they are."""
 
 MOST_LEFT = 0.75
 """Purchases are not merged where more than this share of the usage arcs would be left."""
@@ -36,8 +37,7 @@ MOST_TREES = 2**16 - 1
 """A split of each tree can need the same purchase, and the last 16 bits of (1) count its users."""
 
 
-@dataclass(frozen=True, eq=False)
-class MergedUsage:
+class MergedUsage(NamedTuple):
     """Usage of some items. An *entry* is a slice in one block; a *segment* has the entries of one item in one block.
 
     Parameters
@@ -48,96 +48,132 @@ class MergedUsage:
         int64, shape (e + 1,): the arcs of entry k are those from `stop[k]` to `stop[k + 1]`.
     place
         uint16, shape (a,): the class of each arc, numbered within its segment.
-    entries, classes
-        int64, shape (g + 1,): the first entry and the first class of each segment.
     price
         int64, shape (c,): of each class, > 0.
+    entries, classes
+        int64, shape (g + 1,): the first entry and the first class of each segment. Segments are sorted by item, then by block.
+    by_row
+        bool, shape (g,): segments in which each row is a class of its own, because two sets of users have the same code.
+    begins
+        int64, shape (items + 1,): the first slice of each item.
     """
 
     split: NDArray[np.int32]
     stop: NDArray[np.int64]
     place: NDArray[np.uint16]
+    price: NDArray[np.int64]
     entries: NDArray[np.int64]
     classes: NDArray[np.int64]
-    price: NDArray[np.int64]
+    by_row: NDArray[np.bool_]
+    begins: NDArray[np.int64]
 
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """All of it, as the compiled passes take it."""
-        return self.split, self.stop, self.place, self.entries, self.classes, self.price
+    def resize(self, n_entries: int, n_arcs: int, n_classes: int) -> None:
+        """Make the lists longer or shorter, in place: where they are large, there is no copy beside them."""
+        self.split.resize(n_entries, refcheck=False)
+        self.stop.resize(n_entries + 1, refcheck=False)
+        self.place.resize(n_arcs, refcheck=False)
+        self.price.resize(n_classes, refcheck=False)
 
     def add_charges(self, weight: NDArray[np.float64], charge: NDArray[np.float64]) -> None:
         """Add each split's price / Z over its classes, (1) of `solvers.price_sharing.shares` without exp(s_u), to `charge`."""
-        _share(*self.arrays, weight, charge)
+        _share(self, weight, charge)
 
     def add_bills(self, level: NDArray[np.int32], total: NDArray[np.int64]) -> None:
         """Add the price of each class at the highest level of its users to `total`, shape (top + 1,)."""
-        _add_up(*self.arrays, level, total)
+        _add_up(self, level, total)
 
 
-def merged_usage(usage: tuple[Any, ...], paid: NDArray[np.bool_], prices: tuple[Any, ...], first: int, last: int) -> MergedUsage:
-    """Merge the slices first, ..., last - 1, which hold all slices of their items.
+class BlockClasses(NamedTuple):
+    """The classes of one item's rows in one block, and room to find them; all but `table` have a number for each row.
 
     Parameters
     ----------
-    usage
-        `Remaining.blocked_usage`.
-    paid
-        bool, shape (M (N + 1),): purchases that cost nothing any more; empty: none.
-    prices
-        `IntegerPrices.price_arrays`.
+    code
+        uint64: (1), 0 for rows that do not need the item.
+    first_row
+        int32: the first row of the class of each row with a code.
+    total
+        int64: the price of each first row's class, 0 for all other rows.
+    place
+        int32: the number of each first row's class, -1 for all other rows and where the price is 0.
+    reached
+        int64: the last slice that has the row.
+    table
+        int32: a hash table for the codes.
     """
-    item, split, nodes, _, start, stop, order, _, size, once = usage
-    item, split = item[first:last], split[first:last]
-    at, is_once = nodes[split], once[item]
-    arcs = [np.where(is_once, 0, ends[at] - begins[at]) for begins, ends in zip(start, stop, strict=True)]
-    n_once = np.count_nonzero(is_once)
-    n_arcs, n_entries = sum(int(a.sum()) for a in arcs) + n_once, sum(np.count_nonzero(a) for a in arcs) + n_once
-    n_items = np.count_nonzero(np.diff(item)) + 1
-    n_segments = len(arcs) * n_items
-    # Pages that nothing is written to take no memory.
-    found = MergedUsage(
-        np.empty(n_entries, dtype=np.int32),
-        np.zeros(n_entries + 1, dtype=np.int64),
+
+    code: NDArray[np.uint64]
+    first_row: NDArray[np.int32]
+    total: NDArray[np.int64]
+    place: NDArray[np.int32]
+    reached: NDArray[np.int64]
+    table: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, usage: BlockedUsage) -> BlockClasses:
+        """Room for the rows of any block."""
+        n = min(usage.size, usage.order.shape[1])
+        code, total = np.zeros(n, dtype=np.uint64), np.zeros(n, dtype=np.int64)
+        first_row, place = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
+        table = np.empty(2 << n.bit_length(), dtype=np.int32)
+        return cls(code, first_row, total, place, np.zeros(n, dtype=np.int64), table)
+
+
+def merged_usage(
+    usage: BlockedUsage, prices: UnpaidPrices, first: int, last: int, n_arcs: int, most_bytes: int
+) -> MergedUsage | None:
+    """Merge the slices first, ..., last - 1, which hold all slices of their items; None where the lists become too long.
+
+    Parameters
+    ----------
+    n_arcs
+        how many arcs are left, about. The lists begin with room for so many, in an eighth as many classes, and grow by a quarter.
+    most_bytes
+        what entries, arcs and classes may take.
+    """
+    item = usage.item[first:last]
+    begins = first + np.flatnonzero(np.diff(item, prepend=-1, append=-2))
+    n_segments = usage.start.shape[0] * (begins.size - 1)
+    lists = MergedUsage(
+        np.empty(item.size, dtype=np.int32),
+        np.zeros(item.size + 1, dtype=np.int64),
         np.empty(n_arcs + 1, dtype=np.uint16),
+        np.empty(n_arcs // 8 + 1, dtype=np.int64),
         np.zeros(n_segments + 1, dtype=np.int64),
         np.zeros(n_segments + 1, dtype=np.int64),
-        np.empty(min(n_arcs, n_items * order.shape[1]), dtype=np.int64),
+        np.zeros(n_segments, dtype=np.bool_),
+        begins,
     )
-    keys, table = keys_of(item.size), table_for(min(size, order.shape[1]))
-    s, e, a, c = _merge(item, split, *usage[2:], paid, *prices, keys, table, *found.arrays)
-    sizes = e, e + 1, a, s + 1, s + 1, c
-    for array, size in zip(found.arrays, sizes, strict=True):
-        array.resize(size, refcheck=False)  # in place: no copy beside it
-    return found
+    keys, found, done = keys_of(usage.item.size), BlockClasses.of(usage), np.zeros(6, dtype=np.int64)
+    s = _merge(usage, prices, keys, found, lists, done, 0)
+    while s < n_segments:
+        needed = done[3:].tolist()
+        if needed[0] * 12 + needed[1] * 2 + needed[2] * 8 > most_bytes:
+            return None
+        room = lists.split.size, lists.place.size, lists.price.size
+        lists.resize(*(max(n, 5 * has // 4) if n > has else has for n, has in zip(needed, room, strict=True)))
+        s = _merge(usage, prices, keys, found, lists, done, s)
+    lists.resize(*done[:3].tolist())
+    return lists
 
 
-def share_left(usage: tuple[Any, ...]) -> float:
+def share_left(usage: BlockedUsage) -> float:
     """The share of the usage arcs that merging would leave, from a sample: the items of `SAMPLE` arcs in equal distances.
 
-    Parameters
-    ----------
-    usage
-        `Remaining.blocked_usage`; the first block stands for all.
+    The first block stands for all.
     """
-    item, split, nodes, tree_of, start, stop, order, _, size, once = usage
-    at = nodes[split]
-    arcs = np.cumsum(np.where(once[item], 0, stop[0, at] - start[0, at]), dtype=np.int64)
+    item, at = usage.item, usage.node[usage.split]
+    arcs = np.cumsum(np.where(usage.once[item], 0, usage.stop[0, at] - usage.start[0, at]), dtype=np.int64)
     if not arcs.size or arcs[-1] == 0:
         return 0.0
     places = np.searchsorted(arcs, arcs[-1] * np.arange(1, 2 * SAMPLE, 2) // (2 * SAMPLE), side="right")
-    keys, table = keys_of(item.size), table_for(min(size, order.shape[1]))
+    keys, found = keys_of(item.size), BlockClasses.of(usage)
     share = 0.0
     for m, times in zip(*np.unique(item[places], return_counts=True), strict=True):
         begin, end = (int(np.searchsorted(item, m, side=side)) for side in ("left", "right"))
-        left = _left(split, begin, end, nodes, tree_of, start, stop, order, size, keys, table)
+        left, _ = find_classes(usage, 0, begin, end, keys, found)
         share += times / SAMPLE * left / int(arcs[end - 1] - (arcs[begin - 1] if begin else 0))
     return float(share)
-
-
-def table_for(n_rows: int) -> NDArray[np.int32]:
-    """A hash table for the codes of so many rows, not filled."""
-    return np.empty(2 << n_rows.bit_length(), dtype=np.int32)
 
 
 def keys_of(n: int) -> NDArray[np.uint64]:
@@ -147,29 +183,58 @@ def keys_of(n: int) -> NDArray[np.uint64]:
 
 
 @njit(cache=True, nogil=True)
-def _left(split, begin, end, nodes, tree_of, start, stop, order, size, keys, table):  # type: ignore[no-untyped-def]
-    """The arcs of one item in the first block that merging would leave."""
-    n_rows = order.shape[1]
-    n = min(size, n_rows)
-    code, first_row = np.empty(n, dtype=np.uint64), np.empty(n, dtype=np.int32)
-    places = order.reshape(order.size)
-    return _classes(split, begin, end, 0, nodes, tree_of, start[0], stop[0], places, n_rows, keys, table, code, first_row)
+def _merge(usage, prices, keys, found, lists, done, s):  # type: ignore[no-untyped-def]
+    """Write the lists from segment s on: the first segment for which there is no room, or the number of all.
+
+    `done` has the entries, arcs and classes that are written, and those that the next segment needs.
+    """
+    n_blocks = usage.start.shape[0]
+    while s < lists.by_row.shape[0]:
+        b, begin, end = s % n_blocks, lists.begins[s // n_blocks], lists.begins[s // n_blocks + 1]
+        if usage.once[usage.item[begin]]:
+            price = price_once(prices, usage.item[begin]) if b == 0 else np.int64(0)
+            if price > 0:
+                if not _has_room(lists, done, end - begin, end - begin, 1):
+                    return s
+                _list_once(usage, begin, end, price, lists, done)
+        else:
+            n_arcs, n_classes = find_classes(usage, b, begin, end, keys, found)
+            if lists.by_row[s]:
+                n_arcs, n_classes = each_row_by_itself(found)
+            if not _has_room(lists, done, end - begin, n_arcs, n_classes):
+                return s
+            number_classes(usage, prices, b, begin, found)
+            if not _list(usage, b, begin, end, found, lists, done):
+                # Two classes have the same code, which never happens: once more, each row by itself.
+                lists.by_row[s] = True
+                continue
+        s += 1
+        lists.entries[s], lists.classes[s] = done[0], done[2]
+    return s
 
 
 @njit(cache=True, nogil=True)
-def _classes(  # type: ignore[no-untyped-def]
-    split, begin, end, block, nodes, tree_of, start, stop, places, n_rows, keys, table, code, first_row
-):
-    """(1) of each row of a segment, the first row with the same code, and how many arcs these first rows have together."""
+def _has_room(lists, done, n_entries, n_arcs, n_classes):  # type: ignore[no-untyped-def]
+    """Whether so many more fit into the lists; the place behind the last arc is written to as well."""
+    done[3], done[4], done[5] = done[0] + n_entries, done[1] + n_arcs + 1, done[2] + n_classes
+    return done[3] <= lists.split.shape[0] and done[4] <= lists.place.shape[0] and done[5] <= lists.price.shape[0]
+
+
+@njit(cache=True, nogil=True)
+def find_classes(usage, b, begin, end, keys, found):  # type: ignore[no-untyped-def]
+    """(1) of each row in block b, and the first row with the same code; the arcs of all first rows, and their number."""
+    code, first_row, table = found.code, found.first_row, found.table
+    n_rows, block = usage.order.shape[1], b * usage.size
+    places = usage.order.reshape(usage.order.size)
     mask = table.shape[0] - 1
     code[:] = 0
     for k in range(begin, end):
-        h = nodes[split[k]]
-        first = tree_of[h] * n_rows + block
-        for p in range(first + start[h], first + stop[h]):
+        h = usage.node[usage.split[k]]
+        first = usage.tree_of[h] * n_rows + block
+        for p in range(first + usage.start[b, h], first + usage.stop[b, h]):
             code[places[p]] += keys[k]
     table[:] = -1
-    left = np.int64(0)
+    n_arcs, n_classes = np.int64(0), np.int64(0)
     for i in range(code.shape[0]):
         if code[i] > 0:
             t = np.int64(code[i] >> np.uint64(20)) & mask
@@ -177,120 +242,92 @@ def _classes(  # type: ignore[no-untyped-def]
                 t = (t + 1) & mask
             if table[t] < 0:
                 table[t] = i
-                left += np.int64(code[i] & np.uint64(0xFFFF))
+                n_arcs += np.int64(code[i] & np.uint64(0xFFFF))
+                n_classes += 1
             first_row[i] = table[t]
-    return left
+    return n_arcs, n_classes
 
 
 @njit(cache=True, nogil=True)
-def _merge(  # type: ignore[no-untyped-def]
-    item,
-    split,
-    nodes,
-    tree_of,
-    start,
-    stop,
-    order,
-    rows,
-    size,
-    once,
-    paid,
-    item_price,
-    row_weight,
-    once_price,
-    grid,
-    keys,
-    table,
-    entry_split,
-    entry_stop,
-    place,
-    entries,
-    classes,
-    price,
-):
-    """Segment by segment: (1) of all rows, the first row of each class, prices, and the lists."""
-    n_rows = order.shape[1]
-    places = order.reshape(order.size)
-    width = min(size, n_rows)
-    code, total = np.empty(width, dtype=np.uint64), np.empty(width, dtype=np.int64)
-    first_row, listed = np.empty(width, dtype=np.int32), np.empty(width, dtype=np.int32)
-    slice_of = np.zeros(width, dtype=np.int64)
-    s = e = a = c = 0
-    number = 0  # of the last slice whose rows are marked in slice_of; 0: none
-    for b in range(start.shape[0]):
-        block_rows = rows[b * size : min((b + 1) * size, n_rows)]
-        n = block_rows.shape[0]
-        begin = 0
-        while begin < item.shape[0]:
-            m = item[begin]
-            end = begin + 1
-            while end < item.shape[0] and item[end] == m:
-                end += 1
-            if once[m]:
-                j = once.shape[0] * n_rows + m
-                if b == 0 and once_price[m] > 0 and not (paid.shape[0] > 0 and paid[j]):
-                    for k in range(begin, end):
-                        place[a] = 0
-                        a += 1
-                        entry_split[e] = split[k]
-                        e += 1
-                        entry_stop[e] = a
-                    price[c] = once_price[m]
-                    c += 1
-            else:
-                at = b * size
-                _classes(
-                    split, begin, end, at, nodes, tree_of, start[b], stop[b], places, n_rows, keys, table, code[:n], first_row
-                )
-                before = e, a, c
-                for _attempt in range(2):
-                    e, a, c = before
-                    total[:n] = 0
-                    for i in range(n):
-                        if code[i] > 0:
-                            j = m * n_rows + block_rows[i]
-                            if not (paid.shape[0] > 0 and paid[j]):
-                                amount = item_price[m] * row_weight[block_rows[i]] if grid.shape[0] == 0 else grid[j]
-                                total[first_row[i]] += amount
-                    for i in range(n):
-                        listed[i] = -1
-                        if total[i] > 0:
-                            listed[i] = c - before[2]
-                            price[c] = total[i]
-                            c += 1
-                    equal = True
-                    for k in range(begin, end):
-                        h = nodes[split[k]]
-                        first = tree_of[h] * n_rows + b * size
-                        first_arc = a
-                        number += 1
-                        for p in range(first + start[b, h], first + stop[b, h]):
-                            slice_of[places[p]] = number
-                        for p in range(first + start[b, h], first + stop[b, h]):
-                            i = places[p]
-                            equal &= slice_of[first_row[i]] == number
-                            # What is not listed is written over by the next one.
-                            place[a] = listed[i]
-                            a += listed[i] >= 0
-                        if a > first_arc:
-                            entry_split[e] = split[k]
-                            e += 1
-                            entry_stop[e] = a
-                    if equal:
-                        break
-                    # Two classes have the same code, which never happens: each row by itself.
-                    for i in range(n):
-                        first_row[i] = i
-            if c > classes[s]:
-                s += 1
-                entries[s], classes[s] = e, c
-            begin = end
-    return s, e, a, c
+def each_row_by_itself(found):  # type: ignore[no-untyped-def]
+    """Make every row the first of its class; the arcs of all rows, and their number."""
+    n_arcs = np.int64(0)
+    for i in range(found.first_row.shape[0]):
+        found.first_row[i] = i
+        n_arcs += np.int64(found.code[i] & np.uint64(0xFFFF))
+    return n_arcs, np.int64(found.first_row.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def number_classes(usage, prices, b, begin, found):  # type: ignore[no-untyped-def]
+    """The prices of the classes, and numbers for those that cost something, in the order of their first rows."""
+    code, first_row, total = found.code, found.first_row, found.total
+    m = usage.item[begin]
+    block_rows = usage.rows[b * usage.size : (b + 1) * usage.size]
+    total[:] = 0
+    for i in range(block_rows.shape[0]):
+        if code[i] > 0:
+            total[first_row[i]] += price_for_row(prices, m, block_rows[i])
+    n_classes = 0
+    for i in range(block_rows.shape[0]):
+        found.place[i] = -1
+        if total[i] > 0:
+            found.place[i] = n_classes
+            n_classes += 1
+
+
+@njit(cache=True, nogil=True)
+def _list(usage, b, begin, end, found, lists, done):  # type: ignore[no-untyped-def]
+    """Write a segment's entries, arcs and prices; False, and nothing counts, where rows of one class are in different slices."""
+    n_rows, block = usage.order.shape[1], b * usage.size
+    places = usage.order.reshape(usage.order.size)
+    first_row, reached, place = found.first_row, found.reached, lists.place
+    e, a, c, equal = done[0], done[1], done[2], True
+    reached[:] = -1
+    for k in range(begin, end):
+        h = usage.node[usage.split[k]]
+        first = usage.tree_of[h] * n_rows + block
+        first_arc = a
+        for p in range(first + usage.start[b, h], first + usage.stop[b, h]):
+            reached[places[p]] = k
+        for p in range(first + usage.start[b, h], first + usage.stop[b, h]):
+            i = places[p]
+            equal &= reached[first_row[i]] == k
+            # What has no class is written over by the next one.
+            place[a] = found.place[i]
+            a += found.place[i] >= 0
+        if a > first_arc:
+            lists.split[e] = usage.split[k]
+            e += 1
+            lists.stop[e] = a
+    for i in range(min(usage.size, n_rows - block)):
+        if found.place[i] >= 0:
+            lists.price[c] = found.total[i]
+            c += 1
+    if equal:
+        done[0], done[1], done[2] = e, a, c
+    return equal
+
+
+@njit(cache=True, nogil=True)
+def _list_once(usage, begin, end, price, lists, done):  # type: ignore[no-untyped-def]
+    """Write the entries of an item that is paid once for all rows: one class."""
+    e, a = done[0], done[1]
+    for k in range(begin, end):
+        lists.split[e] = usage.split[k]
+        lists.place[a] = 0
+        e += 1
+        a += 1
+        lists.stop[e] = a
+    lists.price[done[2]] = price
+    done[0], done[1], done[2] = e, a, done[2] + 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share(split, stop, place, entries, classes, price, weight, charge):  # type: ignore[no-untyped-def]
+def _share(lists, weight, charge):  # type: ignore[no-untyped-def]
     """Price / Z of every class, then its sum over each entry; 0 where the users' weights are 0."""
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
     rate = np.empty(0)
     for g in range(entries.shape[0] - 1):
         n, first = classes[g + 1] - classes[g], classes[g]
@@ -319,8 +356,10 @@ def _share(split, stop, place, entries, classes, price, weight, charge):  # type
 
 
 @njit(cache=True, nogil=True)
-def _add_up(split, stop, place, entries, classes, price, level, total):  # type: ignore[no-untyped-def]
+def _add_up(lists, level, total):  # type: ignore[no-untyped-def]
     """Add each class's price at the highest level of its users; nothing at level 0."""
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
     highest = np.empty(0, dtype=np.int8)
     for g in range(entries.shape[0] - 1):
         n, first = classes[g + 1] - classes[g], classes[g]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,53 @@ from formulations.compiled import njit
 from formulations.instance.scratch import array_beside
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.slices import Slices, slices_of
+
+
+class BlockedUsage(NamedTuple):
+    """Usage of the open splits in blocks of rows, as the compiled passes take it.
+
+    Parameters
+    ----------
+    item, split
+        of the slices, see `Slices`.
+    node
+        `Remaining.nodes`.
+    tree_of
+        the tree of each node.
+    start, stop, order, rows, size
+        see `RowBlocks`.
+    once
+        bool, shape (M,): items that are paid once for all rows.
+    """
+
+    item: NDArray[np.int32]
+    split: NDArray[np.int32]
+    node: NDArray[np.int32]
+    tree_of: NDArray[np.int32]
+    start: NDArray[np.int32]
+    stop: NDArray[np.int32]
+    order: NDArray[np.uint16]
+    rows: NDArray[np.int32]
+    size: int
+    once: NDArray[np.bool_]
+
+
+class UnpaidPrices(NamedTuple):
+    """What purchases cost, as the compiled passes take it; `price_for_row` and `price_once` read it.
+
+    Parameters
+    ----------
+    paid
+        `Remaining.paid`; empty: none is.
+    item, weight, for_all, grid
+        `IntegerPrices.price_arrays`.
+    """
+
+    paid: NDArray[np.bool_]
+    item: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    for_all: NDArray[np.int64]
+    grid: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +110,17 @@ class Remaining:
         return int(np.searchsorted(tree, tree[tree.size // 2])) if tree.size else 0
 
     @property
-    def blocked_usage(self) -> tuple[Any, ...]:
-        """The first arguments of the compiled passes over blocks of rows."""
+    def blocked_usage(self) -> BlockedUsage:
+        """The first argument of the compiled passes over blocks of rows."""
         usage, s = self.objective.usage, self.slices
         blocks = usage.row_blocks
-        trees = usage.ensemble.tree_of
         where = (blocks.start, blocks.stop, blocks.order, blocks.rows, blocks.size)
-        return (s.item, s.split, self.nodes, trees, *where, usage.costs.paid_once)
+        return BlockedUsage(s.item, s.split, self.nodes, usage.ensemble.tree_of, *where, usage.costs.paid_once)
+
+    @property
+    def prices(self) -> UnpaidPrices:
+        """Their second argument."""
+        return UnpaidPrices(np.zeros(0, dtype=bool) if self.paid is None else self.paid, *self.objective.price_arrays)
 
     def unpaid_prices(self, purchases: NDArray[np.int32]) -> NDArray[np.int64]:
         """The prices of some purchases, 0 for those that are paid."""
@@ -85,7 +136,8 @@ class Remaining:
             if paid is None:
                 paid = array_beside(self.objective.usage.routing, self.objective.usage.n_purchases, np.bool_)
                 paid[:] = False
-            base += int(self.profit[kept].sum()) - int(_pay(*self.blocked_usage, kept, paid, *self.objective.price_arrays))
+            prices = UnpaidPrices(paid, *self.objective.price_arrays)
+            base += int(self.profit[kept].sum()) - int(_pay(self.blocked_usage, prices, kept))
         stays = ~(kept | out)
         return _opened(self.objective, self.nodes[stays], paid, base)
 
@@ -106,10 +158,9 @@ def _opened(objective: IntegerPrices, nodes: NDArray[np.int32], paid: NDArray[np
 
 
 @njit(cache=True, nogil=True)
-def _pay(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, rows, size, once, kept, paid, item_price, weight, once_price, grid
-):
+def _pay(usage, prices, kept):  # type: ignore[no-untyped-def]
     """Mark what some open splits need as paid, block by block; the sum of the prices that are new."""
+    item, split, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     total = np.int64(0)
     for b in range(start.shape[0]):
@@ -117,17 +168,30 @@ def _pay(  # type: ignore[no-untyped-def]
         for k in range(item.shape[0]):
             if not kept[split[k]]:
                 continue
-            h, m = nodes[split[k]], item[k]
+            h, m = node[split[k]], item[k]
             if once[m]:
-                j = once.shape[0] * n_rows + m
-                if b == 0 and not paid[j]:
-                    paid[j] = True
-                    total += once_price[m]
+                if b == 0:
+                    total += price_once(prices, m)
+                    prices.paid[once.shape[0] * n_rows + m] = True
                 continue
             for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
                 row = rows[first + i]
-                j = m * n_rows + row
-                if not paid[j]:
-                    paid[j] = True
-                    total += item_price[m] * weight[row] if grid.shape[0] == 0 else grid[j]
+                total += price_for_row(prices, m, row)
+                prices.paid[m * n_rows + row] = True
     return total
+
+
+@njit(cache=True, nogil=True)
+def price_for_row(prices, m, row):  # type: ignore[no-untyped-def]
+    """What item m costs for a row, 0 where it is paid."""
+    j = m * prices.weight.shape[0] + row
+    if prices.paid.shape[0] > 0 and prices.paid[j]:
+        return np.int64(0)
+    return prices.item[m] * prices.weight[row] if prices.grid.shape[0] == 0 else prices.grid[j]
+
+
+@njit(cache=True, nogil=True)
+def price_once(prices, m):  # type: ignore[no-untyped-def]
+    """What item m costs for all rows together, 0 where it is paid."""
+    is_paid = prices.paid.shape[0] > 0 and prices.paid[prices.item.shape[0] * prices.weight.shape[0] + m]
+    return np.int64(0) if is_paid else prices.for_all[m]

@@ -51,6 +51,11 @@ class Rows(Protocol):
         ...
 
     @property
+    def cut_arcs(self) -> int:
+        """The arcs of the lists that `solve_core` makes its network from: after merging, where purchases are merged."""
+        ...
+
+    @property
     def cut_bytes(self) -> int:
         """Bytes of this process that `solve_core` takes, about."""
         ...

@@ -22,6 +22,7 @@ from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import without_prices
 from solvers.price_sharing.checkpoint import Scores
+from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.levels import THRESHOLDS, best_level
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
@@ -138,8 +139,8 @@ class Run:
         the lowest bound (1) since splits were last fixed, up to rounding, and the scores that it was found at.
     fixed_in, fixed_out : bool, shape (n,)
         splits that are decided.
-    core_dual
-        the flow on the core's usage arcs once it is cut; None before.
+    core
+        what the cut of the open splits found; None before.
     """
 
     def __init__(self, rows: Rows, ties: Ties, start: Scores | None = None, known: Known | None = None) -> None:
@@ -147,7 +148,7 @@ class Run:
         problem = rows.objective.problem
         n = problem.ensemble.n_nodes
         self.stages: list[FixingStage] = []
-        self.core_dual: NDArray[np.int64] | None = None
+        self.core: SolvedCore | None = None
         self.iteration = 0 if start is None else start.iteration
         self.rounds_made = self.rounds_without_progress = self.checks = 0
         self.lowest_bound = math.inf
@@ -311,15 +312,14 @@ class Run:
 
     def finish(self) -> int:
         """Cut the core, after which the best pruning is optimal for the integers; the number of arcs of the core's network."""
-        core = self.rows.solve_core(self.ties)
-        self._take(core.keep, core.value)
+        self.core = self.rows.solve_core(self.ties)
+        self._take(self.core.keep, self.core.value)
         self.bound = self.best_value
-        self.core_dual = core.dual
-        return core.n_arcs
+        return self.core.n_arcs
 
     def decided(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Splits that are proven to be in the optimum, and splits that are proven not to be; bool, shape (n,)."""
-        if self.core_dual is not None:
+        if self.core is not None:
             return self.best_kept, ~self.best_kept
         # Splits that are not worth keeping even without prices are left out here: every lambda finds them by itself.
         return self.fixed_in, self.fixed_out
@@ -333,7 +333,7 @@ class Run:
         """The proof of `bound`."""
         objective = self.objective
         return SharedPrices(
-            tuple(self.stages), self.remaining.nodes, self.score_at_lowest, self.core_dual,
+            tuple(self.stages), self.remaining.nodes, self.score_at_lowest, None if self.core is None else self.core.duals(),
             objective.unit, objective.lam, self.iteration,
         )  # fmt: skip
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from solvers.price_sharing.levels import paid_at
-from solvers.price_sharing.merged_usage import MOST_ARCS, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
-from solvers.price_sharing.remaining import Remaining
+from solvers.price_sharing.merged_usage import MOST_BYTES, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
+from solvers.price_sharing.remaining import Remaining, price_for_row, price_once
 
 T = TypeVar("T")
 
@@ -45,27 +45,33 @@ class Sharing:
     ----------
     pool
         one thread: passes over many usage arcs are halved between it and the caller's.
-    most_arcs
-        up to so many usage arcs the first pass merges purchases with the same users: `solvers.price_sharing.merged_usage`.
+    most_bytes
+        where their lists take at most that, the first pass merges purchases: `solvers.price_sharing.merged_usage`.
     """
 
-    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_arcs: int = MOST_ARCS) -> None:
-        self.remaining, self.pool, self.most_arcs = remaining, pool, most_arcs
-        self.paid = np.zeros(0, dtype=bool) if remaining.paid is None else remaining.paid
+    def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_bytes: int = MOST_BYTES) -> None:
+        self.remaining, self.pool, self.most_bytes = remaining, pool, most_bytes
 
     @cached_property
     def merged(self) -> tuple[MergedUsage, ...] | None:
         """One part for each thread; None: slices are read as they are."""
         remaining, slices = self.remaining, self.remaining.slices
-        if slices.n_arcs > self.most_arcs or remaining.objective.usage.ensemble.n_trees > MOST_TREES:
+        if remaining.objective.usage.ensemble.n_trees > MOST_TREES:
             return None
         borders: tuple[int, ...] = 0, slices.parts[-1]
+        usage, prices, left = remaining.blocked_usage, remaining.prices, 1.0
         if slices.n_arcs >= ONE_THREAD_ARCS:
-            if share_left(remaining.blocked_usage) > MOST_LEFT:
+            left = share_left(usage)
+            if left > MOST_LEFT:
                 return None
             borders = slices.parts
-        arguments = remaining.blocked_usage, self.paid, remaining.objective.price_arrays
-        return tuple(self._in_threads([partial(merged_usage, *arguments, *between) for between in pairwise(borders)]))
+        if 2 * left * slices.n_arcs > self.most_bytes:
+            return None
+        n_parts = len(borders) - 1
+        each = int(left * slices.n_arcs) // n_parts, self.most_bytes // n_parts
+        found = self._in_threads([partial(merged_usage, usage, prices, *between, *each) for between in pairwise(borders)])
+        parts = tuple(part for part in found if part is not None)
+        return parts if len(parts) == n_parts else None
 
     def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """c_u by (1), up to rounding, in the unit of the integer prices; shape (k,)."""
@@ -129,9 +135,7 @@ class Sharing:
     ) -> None:
         """Add the charges of some slices for some blocks of rows to `charge`, without the factor exp(s_u)."""
         remaining = self.remaining
-        _share(
-            *remaining.blocked_usage, self.paid, *remaining.objective.price_arrays, weight, charge, block, last_block, first, last
-        )
+        _share(remaining.blocked_usage, remaining.prices, weight, charge, block, last_block, first, last)
 
 
 def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
@@ -150,30 +154,9 @@ def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share(  # type: ignore[no-untyped-def]
-    item,
-    split,
-    nodes,
-    tree_of,
-    start,
-    stop,
-    order,
-    rows,
-    size,
-    once,
-    paid,
-    item_price,
-    row_weight,
-    once_price,
-    grid,
-    weight,
-    charge,
-    block,
-    last_block,
-    first,
-    last,
-):
+def _share(usage, prices, weight, charge, block, last_block, first, last):  # type: ignore[no-untyped-def]
     """Price / Z of every purchase of an item, then its sum over each slice; 0 if it is paid or its users' weights are 0."""
+    item, split, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     rate = np.empty(min(size, n_rows))
@@ -183,14 +166,14 @@ def _share(  # type: ignore[no-untyped-def]
     for b in range(block, last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
         for i in range(block_rows.shape[0]):
-            omega[i] = row_weight[block_rows[i]]
+            omega[i] = prices.weight[block_rows[i]]
         begin = first
         while begin < last:
             m = item[begin]
             end = begin
             count = arcs = 0
             while end < last and item[end] == m:
-                h = nodes[split[end]]
+                h = node[split[end]]
                 here = stop[b, h] - start[b, h]
                 if here > 0:
                     user[count] = split[end]
@@ -199,18 +182,14 @@ def _share(  # type: ignore[no-untyped-def]
                     arcs += here
                     count += 1
                 end += 1
+            users = user[:count]
             if once[m]:
-                if b == 0 and not (paid.shape[0] > 0 and paid[once.shape[0] * n_rows + m]):
-                    _share_once(split[begin:end], once_price[m], weight, charge)
+                if b == 0:
+                    _share_once(split[begin:end], price_once(prices, m), weight, charge)
             elif arcs * ROWS_PER_ARC < block_rows.shape[0]:
-                _share_few(
-                    m, places, user[:count], begins, ends, rate, block_rows, n_rows, paid, item_price, omega, grid, weight, charge
-                )
+                _share_few(m, places, users, begins, ends, rate, block_rows, prices, weight, charge)
             else:
-                _share_all(
-                    m, places, user[:count], begins, ends, rate[: block_rows.shape[0]], block_rows, n_rows,
-                    paid, item_price, omega, grid, weight, charge,
-                )  # fmt: skip
+                _share_all(m, places, users, begins, ends, rate[: block_rows.shape[0]], block_rows, prices, omega, weight, charge)
             begin = end
 
 
@@ -226,26 +205,24 @@ def _share_once(users, price, weight, charge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_all(  # type: ignore[no-untyped-def]
-    m, places, users, begins, ends, rate, block_rows, n_rows, paid, item_price, omega, grid, weight, charge
-):
-    """An item in one block, row by row."""
+def _share_all(m, places, users, begins, ends, rate, block_rows, prices, omega, weight, charge):  # type: ignore[no-untyped-def]
+    """An item in one block, row by row; `omega` has the rows' weights in the order of the block."""
     rate[:] = 0.0
     for k in range(users.shape[0]):
         w = weight[users[k]]
         for p in range(begins[k], ends[k]):
             rate[places[p]] += w
-    j = m * n_rows
-    if grid.shape[0] == 0:
-        price = float(item_price[m])
+    j = m * prices.weight.shape[0]
+    if prices.grid.shape[0] == 0:
+        price = float(prices.item[m])
         for i in range(rate.shape[0]):
             rate[i] = price * omega[i] / rate[i] if rate[i] > 0.0 else 0.0
     else:
         for i in range(rate.shape[0]):
-            rate[i] = grid[j + block_rows[i]] / rate[i] if rate[i] > 0.0 else 0.0
-    if paid.shape[0] > 0:
+            rate[i] = prices.grid[j + block_rows[i]] / rate[i] if rate[i] > 0.0 else 0.0
+    if prices.paid.shape[0] > 0:
         for i in range(rate.shape[0]):
-            if paid[j + block_rows[i]]:
+            if prices.paid[j + block_rows[i]]:
                 rate[i] = 0.0
     for k in range(users.shape[0]):
         # four sums, so that no addition waits for the one before
@@ -263,9 +240,7 @@ def _share_all(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_few(  # type: ignore[no-untyped-def]
-    m, places, users, begins, ends, rate, block_rows, n_rows, paid, item_price, omega, grid, weight, charge
-):
+def _share_few(m, places, users, begins, ends, rate, block_rows, prices, weight, charge):  # type: ignore[no-untyped-def]
     """An item with few arcs in one block: only the rows that they meet."""
     for k in range(users.shape[0]):
         for p in range(begins[k], ends[k]):
@@ -278,7 +253,6 @@ def _share_few(  # type: ignore[no-untyped-def]
         total = 0.0
         for p in range(begins[k], ends[k]):
             i = places[p]
-            j = m * n_rows + block_rows[i]
-            if rate[i] > 0.0 and not (paid.shape[0] > 0 and paid[j]):
-                total += (item_price[m] * omega[i] if grid.shape[0] == 0 else grid[j]) / rate[i]
+            if rate[i] > 0.0:
+                total += price_for_row(prices, m, block_rows[i]) / rate[i]
         charge[users[k]] += total

@@ -36,18 +36,36 @@ class Slices:
 
 def slices_of(usage: Usage, nodes: NDArray[np.int32]) -> Slices:
     """The slices of some splits, which are numbered by their places in `nodes`."""
-    charges, start, stop = usage.charges, usage.routing.start, usage.routing.stop
+    split, item = _charged(usage, nodes)
+    order = np.argsort(item, kind="stable").astype(np.int32)
+    split, item = split[order], item[order]
+    del order
+    arcs = np.cumsum(_arcs_of(usage, nodes, split, item))
+    return Slices(split, item, _parts(item, arcs), int(arcs[-1]) if arcs.size else 0)
+
+
+def first_arcs(usage: Usage, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The place of each slice's first usage arc in canonical order; int64, shape (s,), in the order of `slices_of`."""
+    split, item = _charged(usage, nodes)
+    arcs = _arcs_of(usage, nodes, split, item)
+    first = np.cumsum(arcs) - arcs
+    return first[np.argsort(item, kind="stable")]
+
+
+def _charged(usage: Usage, nodes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Split and item of each slice in canonical order."""
+    charges = usage.charges
     count = (charges.start[nodes + 1] - charges.start[nodes]).astype(np.int32)
     split = np.repeat(np.arange(nodes.size, dtype=np.int32), count)
     place = np.repeat(charges.start[nodes].astype(np.int32) - np.cumsum(count, dtype=np.int32) + count, count)
     place += np.arange(split.size, dtype=np.int32)
-    item = charges.item[place]
-    order = np.argsort(item, kind="stable").astype(np.int32)
-    split, item = split[order], item[order]
-    del place, order
-    rows = stop[nodes[split]] - start[nodes[split]]
-    arcs = np.cumsum(np.where(usage.costs.paid_once[item], 1, rows), dtype=np.int64)
-    return Slices(split, item, _parts(item, arcs), int(arcs[-1]) if arcs.size else 0)
+    return split, charges.item[place]
+
+
+def _arcs_of(usage: Usage, nodes: NDArray[np.int32], split: NDArray[np.int32], item: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The number of usage arcs of each slice."""
+    start, stop, at = usage.routing.start, usage.routing.stop, nodes[split]
+    return np.where(usage.costs.paid_once[item], 1, stop[at] - start[at]).astype(np.int64)
 
 
 def _parts(item: NDArray[np.int32], arcs: NDArray[np.int64]) -> tuple[int, ...]:

@@ -86,7 +86,8 @@ def price_sharing(
     rounds
         at most so many; then as for the time limit.
     small_core
-        usage arcs of a core that is cut at once; 0: the core is cut only when rounds do not make it smaller any more.
+        usage arcs of a core that is cut at once, purchases with the same users counted once; 0: the core is cut only when rounds
+        do not make it smaller any more.
     progress
         show a bar on stderr.
 

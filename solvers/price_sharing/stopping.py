@@ -1,7 +1,9 @@
 """When a run of price sharing stops, and when it cuts the core.
 
 The open splits with their usage arcs are the *core*, which a minimum cut solves exactly. Rounds make it smaller. A run for the
-optimum cuts a small core at once, and a larger one after as many rounds without progress as cost what the cut costs,
+optimum cuts a core of few arcs, counted after merging, at once: where few splits are open, purchases have few different sets of
+users, and hardly an arc is left of tens of millions. It cuts a larger core after as many rounds without progress as cost what the
+cut costs,
 
     rounds that one cut costs  =  (CUT_ARC a + CUT_SPLIT k) / (ROUND_ARC a + ROUND_SPLIT k)                               (1)
 
@@ -34,7 +36,7 @@ ROUNDS_PER_CHECK = 10
 """Rounds between two checks of value, bound and what can be fixed; a check costs about two rounds."""
 
 SMALL_CORE = 50_000
-"""A core of at most so many usage arcs is cut at once: the cut costs about as much as ten more rounds."""
+"""A core of at most so many usage arcs, merged, is cut at once: the cut costs about as much as ten more rounds."""
 
 MOST_IN_VAIN = 400
 """Rounds without progress after which a run that can't cut its core ends; a core that all but vanishes takes back as many."""
@@ -46,7 +48,7 @@ ROUND_ARC, ROUND_SPLIT = 1.5e-9, 26e-9
 """CPU seconds of a round for each usage arc, most of which are merged, and each split, likewise."""
 
 LARGE_CORE = 20_000_000
-"""Usage arcs above which (1) grows in proportion, because the cut takes more memory than everything else."""
+"""Usage arcs, merged, above which (1) grows in proportion, because the cut takes more memory than everything else."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Goal:
     rounds
         at most so many.
     small_core
-        usage arcs of a core that is cut at once, where the gap is 0.
+        usage arcs of a core that is cut at once, where the gap is 0; where purchases are merged, those that are left.
     """
 
     deadline: float
@@ -84,9 +86,9 @@ class Goal:
         """Whether to cut the core now. A run to a gap cuts only a core that more rounds do not make smaller."""
         if self.gap > 0.0:
             patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else MOST_IN_VAIN
-        elif run.n_arcs <= min(self.small_core, SMALL_CORE):
+        elif run.rows.cut_arcs <= min(self.small_core, SMALL_CORE):
             return True
-        elif run.n_arcs <= self.small_core:
+        elif run.rows.cut_arcs <= self.small_core:
             patience = 0
         else:
             patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
@@ -113,7 +115,8 @@ def cut_in_rounds(rows: Rows) -> float:
     arcs, splits = rows.n_arcs, rows.remaining.nodes.size
     if not arcs:
         return 2 * ROUNDS_PER_CHECK
-    return max(2 * ROUNDS_PER_CHECK, max(1.0, arcs / LARGE_CORE) * cut_seconds(arcs, splits) / round_seconds(arcs, splits))
+    scarce = max(1.0, rows.cut_arcs / LARGE_CORE)
+    return max(2 * ROUNDS_PER_CHECK, scarce * cut_seconds(arcs, splits) / round_seconds(arcs, splits))
 
 
 def cut_seconds(n_arcs: int, n_splits: int) -> float:

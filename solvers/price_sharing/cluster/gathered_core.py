@@ -84,7 +84,7 @@ def solve_gathered_core(problem: ShardedProblem, remaining: Remaining, ties: Tie
     closure, flow = merged_cut(part.closure_problem(remaining.profit, price), ties)
     dual = np.zeros(priced.size, dtype=np.int64)
     dual[priced] = flow
-    return SolvedCore(closure.keep, closure.value, dual, closure.n_arcs)
+    return SolvedCore(closure.keep, closure.value, lambda: dual, closure.n_arcs)
 
 
 @njit(cache=True, nogil=True)

@@ -76,6 +76,11 @@ class ShardedRows:
         return self.driver.n_arcs + self.opened.n_arcs
 
     @property
+    def cut_arcs(self) -> int:
+        """The same: workers send all of them."""
+        return self.n_arcs
+
+    @property
     def cut_bytes(self) -> int:
         """Bytes of the driver that a cut of the core takes. Gathering takes 62 an arc, but is over when the cut begins.
 

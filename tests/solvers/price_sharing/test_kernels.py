@@ -16,11 +16,13 @@ from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks
 from formulations.instance.row_order import row_order
+from proofs_checks import check_solution
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import merged_usage, shares, stopping
+from solvers.price_sharing import merged_core, merged_usage, shares, stopping
+from solvers.price_sharing.core import solve_core
 from solvers.price_sharing.levels import best_level, closure_value, paid_at
 from solvers.price_sharing.local_rows import LocalRows
-from solvers.price_sharing.merged_usage import MOST_ARCS
+from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing
@@ -33,6 +35,7 @@ from solvers.price_sharing.stopping import (
     cut_in_rounds,
     without_progress,
 )
+from solvers.price_sharing.trees import forced
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -65,7 +68,7 @@ def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: 
         left = partly_fixed(problem, rng)
         score = rng.standard_normal(left.nodes.size).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
-            charged = [Sharing(left, pool, most_arcs=most).charges(score) for most in (0, MOST_ARCS)]
+            charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
         assert left.paid is not None
         np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
 
@@ -109,7 +112,7 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
             partly_fixed(problem, rng),
         ):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
-            charged = [Sharing(left, pool, most_arcs=most).charges(score) for most in (0, MOST_ARCS)]
+            charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
             np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
             rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
@@ -156,6 +159,24 @@ def test_merged_purchases_pay_what_all_of_them_do(
             assert least <= n_arcs <= priced.sum()
             # users of several items could be merged across items there
             assert n_arcs == least or kind == "codes that collide" or size is not None or name == "wine, groups"
+
+
+@pytest.mark.parametrize("kind", ["keys", "codes that collide"])
+@looped("name", NAMES)
+def test_merged_lists_grow_where_the_sample_was_wrong(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From room for nothing the lists become what they are from room for everything, to the last number and no longer."""
+    problem = instance(name)
+    monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, 50))
+    if kind == "codes that collide":
+        monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+    left = partly_fixed(problem, np.random.default_rng(4))
+    found = [
+        merged_usage.merged_usage(left.blocked_usage, left.prices, 0, left.slices.split.size, n, MOST_BYTES)
+        for n in (0, 20 * left.slices.n_arcs)
+    ]
+    assert found[0].place.size > 1  # more than there was room for
+    for small, large in zip(*found, strict=True):
+        np.testing.assert_array_equal(small, large)
 
 
 def test_a_sample_says_what_merging_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +257,7 @@ def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatc
         expected = (CUT_ARC * a + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
         assert CUT_SPLIT / ROUND_SPLIT < expected < CUT_ARC / ROUND_ARC
         assert cut_in_rounds(run.rows) == pytest.approx(expected)
-        monkeypatch.setattr(stopping, "LARGE_CORE", a / 3)
+        monkeypatch.setattr(stopping, "LARGE_CORE", run.rows.cut_arcs / 3)
         assert cut_in_rounds(run.rows) == pytest.approx(3 * expected)
         monkeypatch.setattr(stopping, "CUT_ARC", 0.0)
         monkeypatch.setattr(stopping, "CUT_SPLIT", ROUND_SPLIT)
@@ -252,12 +273,69 @@ def test_rounds_without_progress_by_hand(rounds: int, before: int, after: int, e
     assert without_progress(rounds, before, after) == expected
 
 
-def test_a_core_is_cut_only_where_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut takes 85 bytes a usage arc of the core, and has to find them free."""
+@pytest.mark.parametrize("merges", [True, False])
+def test_a_core_is_cut_only_where_there_is_memory(merges: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut takes 125 bytes for each arc that merging leaves, or 85 for each usage arc of the core, and has to find them free."""
     problem = instance("digits")
     lam = pm.pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
+    monkeypatch.setattr(shares, "MOST_TREES", 10**6 if merges else 0)
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
-    for free, fits in ((None, True), (85 * run.n_arcs, True), (85 * run.n_arcs - 1, False)):
+    needed = 125 * run.rows.cut_arcs if merges else 85 * run.n_arcs
+    assert (run.rows.cut_arcs < run.n_arcs) is merges
+    for free, fits in ((None, True), (needed, True), (needed - 1, False)):
         monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
         assert cut_fits_memory(run.rows) is fits
+
+
+@pytest.mark.parametrize("size", [None, 50])
+@pytest.mark.parametrize("kind", ["keys", "codes that collide", "two threads"])
+@looped("name", NAMES)
+def test_the_cut_of_a_merged_core_is_that_of_its_arcs(
+    name: str, kind: str, size: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find the same closure, and the flow of both, divided among all usage arcs, proves it and exceeds no price."""
+    problem = instance(name)
+    if size is not None:
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
+    if kind == "codes that collide":
+        monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+        monkeypatch.setattr(merged_core, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+    if kind == "two threads":
+        monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
+        monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
+    everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
+    with ThreadPoolExecutor(1) as pool:
+        for left in (everything, partly_fixed(problem, np.random.default_rng(4))):
+            merged = Sharing(left, pool).merged
+            assert merged is not None
+            arcs, price = problem.usage_arcs(left.nodes), left.unpaid_prices(np.arange(problem.n_purchases, dtype=np.int32))
+            place = np.searchsorted(left.nodes, arcs.tail)
+            for lists in (merged, None):
+                core = solve_core(left, lists, "smallest")
+                dual = core.duals()
+                assert core.value == closure_value(left, core.keep)
+                assert dual.min(initial=0) == 0
+                charge, shared = np.zeros(left.nodes.size, dtype=np.int64), np.zeros_like(price)
+                np.add.at(charge, place, dual)
+                np.add.at(shared, arcs.head, dual)
+                assert (shared <= price).all()
+                assert forced(left, charge).best == core.value
+
+
+def test_few_splits_are_cut_at_once_however_many_arcs_they_have() -> None:
+    """What counts are the arcs that merging leaves: one more than a core may have, and rounds are made first."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(4, max_leaf_nodes=4, random_state=0).fit(X[:900], y[:900])
+    problem = pm.problem_from_forest(forest, X[900:], costs=1.0)
+    with ThreadPoolExecutor(1) as pool:
+        rows = Run(LocalRows(integer_objective(problem, Fraction(1, 50)).refined(), pool), "smallest").rows
+    assert 0 < 50 * rows.cut_arcs < rows.n_arcs
+    best = pm.engines.min_cut(problem, 0.02)
+    for most, at_once in ((rows.cut_arcs, True), (rows.cut_arcs - 1, False)):
+        found = pm.engines.price_sharing(problem, 0.02, small_core=most)
+        assert (found.stats["iterations"] == 0) is at_once
+        assert found.pruning is not None
+        assert best.pruning is not None
+        np.testing.assert_array_equal(found.pruning.kept, best.pruning.kept)
+        assert check_solution(problem, found).holds

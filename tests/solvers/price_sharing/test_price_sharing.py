@@ -38,7 +38,7 @@ from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import ScoreFile, problem_fingerprint
 from solvers.price_sharing.levels import best_level
 from solvers.price_sharing.local_rows import LocalRows
-from solvers.price_sharing.merged_usage import MOST_ARCS
+from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import SMALLEST_WEIGHT, Sharing
@@ -152,7 +152,7 @@ def test_whole_charges_never_exceed_the_prices(seed: int) -> None:
     with ThreadPoolExecutor(1) as pool:
         for spread in (0.0, 1.0, 30.0, 800.0):
             score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
-            charged = Sharing(left, pool, most_arcs=MOST_ARCS * (spread > 1.0)).integer_charges(score)
+            charged = Sharing(left, pool, most_bytes=MOST_BYTES * (spread > 1.0)).integer_charges(score)
             highest, lowest = (float(x) for x in (score.max(initial=-math.inf), score.min(initial=math.inf)))
             high = max((highest + lowest) / 2, highest + math.log(SMALLEST_WEIGHT))
             weight = {int(h): Fraction(math.exp(float(s) - high)) for h, s in zip(left.nodes, score, strict=True)}
@@ -216,9 +216,9 @@ def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyP
     assert left.slices.n_arcs == problem.n_usage_arcs
     score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
     with ThreadPoolExecutor(1) as pool:
-        alone = [Sharing(left, pool, most_arcs=most).charges(score) for most in (0, MOST_ARCS)]
+        alone = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
         monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
-        together = [Sharing(left, pool, most_arcs=most).charges(score) for most in (0, MOST_ARCS)]
+        together = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     assert (alone[0] > 0).any()
 
@@ -233,13 +233,13 @@ def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeyp
     objective = integer_objective(problem, Fraction(1, 50)).refined()
     with ThreadPoolExecutor(1) as pool:
         left = all_open(objective, problem.ensemble.is_split)
-        alone, level = Sharing(left, pool, most_arcs=0).charges(score), best_level(left, log_level)
+        alone, level = Sharing(left, pool, most_bytes=0).charges(score), best_level(left, log_level)
         blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
         monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocks)
         assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
-        blocked, same_level = Sharing(left, pool, most_arcs=0).charges(score), best_level(left, log_level)
+        blocked, same_level = Sharing(left, pool, most_bytes=0).charges(score), best_level(left, log_level)
         monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
-        together = Sharing(left, pool, most_arcs=0).charges(score)
+        together = Sharing(left, pool, most_bytes=0).charges(score)
     np.testing.assert_allclose(blocked, alone, rtol=1e-12)
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     assert np.array_equal(level[0], same_level[0])
@@ -341,10 +341,16 @@ def test_a_tampered_proof_is_refuted() -> None:
 
 
 def test_ties_are_cut_as_soon_as_bound_and_value_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A split without gain whose purchases are paid anyway is no worse in than out, and no round decides it."""
+    """A split without gain whose purchases are paid anyway is no worse in than out, and no round decides it.
+
+    Merged, its purchases are no arcs at all, and the cut does not wait.
+    """
     problem = digits_problem()
     tie = sum(pm.pruning_path(problem).breakpoints[-2:]) / 2
+    merged = price_sharing(problem, tie, small_core=0)  # type: ignore[arg-type]
+    monkeypatch.setattr(shares_module, "MOST_TREES", 0)  # nothing is merged
     found = price_sharing(problem, tie, small_core=0)  # type: ignore[arg-type]
+    assert merged.stats["iterations"] <= found.stats["iterations"]
     assert (found.gap, check_solution(problem, found).holds) == (0.0, True)
     assert found.stats["core_splits"] > 0
     monkeypatch.setattr(Run, "is_closed", False)

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from formulations import InvalidInputError, SolverFailedError
-from solvers import price_sharing
+from solvers import price_sharing, pruning_path
 from solvers.price_sharing.cluster import ShardedSolution, ray_workers, sharded_price_sharing
 from solvers.price_sharing.cluster.ray_workers import _Host
 from tests.solvers.cases import instance, lambdas
@@ -109,6 +109,24 @@ def test_a_worker_may_be_killed_at_any_call(name: str, cluster: None) -> None:
             assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)
             assert workers.lost == k + 1
             assert_at_most_a_round_lost(workers, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_worker_may_be_killed_while_it_tells_its_memory(cluster: None) -> None:
+    """Before a core is gathered all workers say what memory they have; one that is killed then is started and asked again."""
+    problem = instance("digits")
+    lam = pruning_path(problem).breakpoints[-2]  # a tie: no round decides what goes there, so a core is left
+    local = sharded_price_sharing(parted(problem, 2), lam, small_core=0)  # type: ignore[arg-type]
+    assert local.stats["core_usage_arcs"] > 0
+    with Killing(recipes_of(problem, 2)) as workers:
+        sharded = joined(problem, workers)
+        workers.watch()
+        assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)  # type: ignore[arg-type]
+        undisturbed = workers.asked
+        workers.watch(1, "memory_for_arcs")
+        assert_same(sharded_price_sharing(sharded, lam, small_core=0), local)  # type: ignore[arg-type]
+        assert workers.lost == 1
+        assert_at_most_a_round_lost(workers, undisturbed)
 
 
 @pytest.mark.slow
