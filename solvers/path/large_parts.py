@@ -194,7 +194,7 @@ class LargePart:
                 files.save_state(run.state(), key)
 
         _drive(run, how.gap, save)
-        kept = run.best_kept if run.core_dual is not None else self._extreme(how, objective, run.best_kept)
+        kept = run.best_kept if run.core is not None else self._extreme(how, objective, run.best_kept)
         found = FoundInPart(
             kept=kept,
             bound=run.bound * objective.unit / problem.integers.gain_unit,

@@ -95,7 +95,7 @@ class LevelShares:
     def _find_own(self) -> None:
         """Write down the rows of those slices that are partly at the level of their purchases, 2 bytes each."""
         remaining, halves = self.remaining, self._halves()
-        arguments = *remaining.blocked_usage, self.level, self.highest, self.count, self.first
+        arguments = remaining.blocked_usage, self.level, self.highest, self.count, self.first
         self._in_threads([partial(_own, *arguments, self.own, *half) for half in halves])
         blocks, slices = remaining.objective.usage.row_blocks, remaining.slices
         nodes = self.nodes[slices.split]
@@ -109,9 +109,18 @@ class LevelShares:
         """(2) up to rounding, in integer prices, several times as fast."""
         remaining, halves = self.remaining, self._halves()
         charge = [np.zeros(weight.size) for _ in halves]
-        prices = remaining.objective.price_arrays[:3]
         works = [
-            partial(_charge, *remaining.blocked_usage, *prices, self.count, self.first, self.own, weight, charge[t], *halves[t])
+            partial(
+                _charge,
+                remaining.blocked_usage,
+                remaining.prices,
+                self.count,
+                self.first,
+                self.own,
+                weight,
+                charge[t],
+                *halves[t],
+            )
             for t in range(len(halves))
         ]
         self._in_threads(works)
@@ -145,13 +154,13 @@ class LevelShares:
         The threads have different rows, or different items. Arcs are written as far as there is room for them.
         """
         remaining, halves = self.remaining, self._halves()
-        k, prices = weight.size, remaining.objective.price_arrays[:3]
+        k = weight.size
         charge = [np.zeros(k, dtype=np.int64) for _ in halves]
         balance = [np.zeros((k, each), dtype=np.int64) for _ in halves]
         found = [np.full((k, each), -1, dtype=np.int64) for _ in halves]
         works = [
             partial(
-                _share, *remaining.blocked_usage, *prices, self.bits, self.count, self.first, self.own, weight, selected,
+                _share, remaining.blocked_usage, remaining.prices, self.bits, self.count, self.first, self.own, weight, selected,
                 charge[t], balance[t], found[t], arcs[t].tail, arcs[t].head, arcs[t].share, *halves[t],
             )
             for t in range(len(halves))
@@ -178,11 +187,9 @@ class LevelShares:
 
 
 @njit(cache=True, nogil=True)
-def _own(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, rows, size, once, level, highest, count, first_own, own,
-    block, last_block, first, last,
-):  # fmt: skip
+def _own(usage, level, highest, count, first_own, own, block, last_block, first, last):  # type: ignore[no-untyped-def]
     """Count the rows of each slice and block whose purchase is of the split's level; write them where there is room."""
+    item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     top = np.empty(min(size, n_rows), dtype=np.int32)
@@ -219,10 +226,11 @@ def _own(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _charge(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, rows, size, once, item_price, row_weight, once_price,
-    count, first_own, own, weight, charge, block, last_block, first, last,
-):  # fmt: skip
+    usage, prices, count, first_own, own, weight, charge, block, last_block, first, last
+):
     """(2) without the splits' own weights, in floating point."""
+    item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
+    _, item_price, row_weight, once_price, _ = prices
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     total = np.empty(min(size, n_rows))
@@ -275,10 +283,12 @@ def _charge(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _share(  # type: ignore[no-untyped-def]
-    item, split, nodes, tree_of, start, stop, order, rows, size, once, item_price, row_weight, once_price,
-    bits, count, first_own, own, weight, selected, charge, balance, found, tail, head, share, block, last_block, first, last,
+    usage, prices, bits, count, first_own, own, weight, selected, charge, balance, found, tail, head, share,
+    block, last_block, first, last,
 ):  # fmt: skip
     """Sums of weights, then shares, item by item and block by block. Returns the number of arcs that there are to write."""
+    item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
+    _, item_price, row_weight, once_price, _ = prices
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     room = min(size, n_rows)
