@@ -212,13 +212,14 @@ def test_a_cut_puts_the_unsure_on_their_side(gain: int, inside: int, monkeypatch
     assert guess._sides(part, np.zeros(3), low, high, "smallest").tolist() == [1, inside, 0]
 
 
-def test_no_split_is_unsure_at_two_thresholds() -> None:
-    """Four levels far apart have three thresholds between them; one split that may be on most levels leaves one."""
+def test_no_split_is_unsure_at_two_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four levels far apart have three thresholds between them; where one split may be on both sides of two, the second goes."""
+    monkeypatch.setattr(guess, "BANDS", 4)
     part = stumps([1] * 4, [0, 1, 2, 3], [0, 1, 2, 3], [1] * 4)
     low = np.array([0.0, 1.0, 2.0, 3.0])
     assert guess._thresholds(part, low - 0.1, low + 0.1).tolist() == [0.5, 1.5, 2.5]
     low[1], high = -0.5, np.array([0.1, 2.5, 2.1, 3.1])
-    assert guess._thresholds(part, low, high).tolist() == [2.55]
+    assert guess._thresholds(part, low, high).tolist() == pytest.approx([0.525, 2.55])
 
 
 def test_parts_whose_lambdas_do_not_rise_are_joined() -> None:

@@ -75,16 +75,19 @@ def test_some_parts_are_divided_further_and_others_are_done() -> None:
     both = parts.divided(three_splits(), ids(1, 0, 0))
     rest = parts.divided(both, ids(1, 0, -1))
     assert (rest.subproblem.nodes.tolist(), rest.outside.tolist(), rest.n_arcs) == ([12, 11], [0, 1], 1)
+    assert parts.divided(both, ids(1, 0, 2)).outside.tolist() == [0, 1, 2]
     assert parts.divided(both, ids(-1, -1, 0)).outside.tolist() == [2]
     assert parts.divided(both, ids(-1, -1, -1)).n_parts == 0
 
 
 def test_each_part_has_its_own_lambda() -> None:
-    """Split 10 gains 1 for 2, the others 1 for 3: in one network their integers are 2 - 1 2 and 3 - 1 3, worth 0 in each part."""
-    networks = Networks.of(Parts(two_trees(), merge=True).divided(three_splits(), ids(1, 0, 0)))
-    assert networks.ratios == [Fraction(1, 3), Fraction(1, 2)]
-    assert networks.instance.profit.tolist() == [3, 0, 2]
-    assert networks.instance.price.tolist() == [3, 2]
+    """Split 10 gains 3 for 2, the others 1 for 3: in integers 2 3 - 3 2 and 3 1 - 1 3, worth 0 in each part of one network."""
+    whole = three_splits()
+    whole = replace(whole, subproblem=replace(whole.subproblem, gain=np.array([3, 1, 0])))
+    networks = Networks.of(Parts(two_trees(), merge=True).divided(whole, ids(1, 0, 0)))
+    assert networks.ratios == [Fraction(1, 3), Fraction(3, 2)]
+    assert networks.instance.profit.tolist() == [3, 0, 6]
+    assert networks.instance.price.tolist() == [3, 6]
     assert networks.worth(np.array([True, True, True])).tolist() == [0, 0]
     assert networks.worth(np.array([True, False, False])).tolist() == [0, 0]
     assert networks.worth(np.array([False, False, True])).tolist() == [0, 0]
@@ -103,8 +106,8 @@ def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
     part = PartSequence.of(parametric_subproblem(problem, problem.splits))
     bare = Networks.of(part)
     assert bare.start() is None
-    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 30, np.arange(part.n_splits, dtype=np.int64) * 30)
-    known = Networks.of(replace(part, flow=flow, unit=np.array([3]))).start()
+    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 50, np.arange(part.n_splits, dtype=np.int64) * 50)
+    known = Networks.of(replace(part, flow=flow, unit=np.array([5]))).start()
     assert known is not None
     factor = 10 * int(bare.denominator[0])
     assert known.usage_flow.tolist() == [factor * k for k in range(part.n_arcs)]
