@@ -44,15 +44,20 @@ def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDA
     price
         shape (j,), purchases numbered from 0.
     """
-    n_purchases = price.shape[0]
-    key, start = np.zeros(n_purchases, dtype=np.uint64), np.zeros(n_purchases + 1, dtype=np.int64)
-    users, representative = np.empty(tail.shape[0], dtype=np.int32), np.empty(n_purchases, dtype=np.int32)
-    table = np.full(1 << max(2 * n_purchases - 1, 0).bit_length(), -1, dtype=np.int32)
-    _representatives(tail, head, key, start, users, table, representative)
+    representative = representatives(tail, head, price.shape[0])
     total = np.zeros_like(price)
     np.add.at(total, representative, price)
     remaining = np.flatnonzero(representative[head] == head)
     return Merged(representative, remaining, total)
+
+
+def representatives(tail: NDArray[np.int32], head: NDArray[np.int32], n_purchases: int) -> NDArray[np.int32]:
+    """For each purchase the first one with the same users, int32 of shape (j,); arguments as those of `merge_purchases`."""
+    key, n_users = np.zeros(n_purchases, dtype=np.uint64), np.zeros(n_purchases, dtype=np.int32)
+    representative, mark = np.empty(n_purchases, dtype=np.int32), np.full(n_purchases, -1, dtype=np.int32)
+    table = np.full(1 << max(2 * n_purchases - 1, 0).bit_length(), -1, dtype=np.int32)
+    _representatives(tail, head, key, n_users, table, mark, representative)
+    return representative
 
 
 def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
@@ -104,41 +109,38 @@ def _split(tail, dual, representative, group_start, group_head, group_dual, rema
 
 
 @njit(cache=True, nogil=True)
-def _representatives(tail, head, key, start, users, table, representative):  # type: ignore[no-untyped-def]
-    """The first purchase with the same users as each one, by a hash table; sets of equal hashes are compared entry by entry.
+def _representatives(tail, head, key, n_users, table, mark, representative):  # type: ignore[no-untyped-def]
+    """The first purchase with the same users as each one, by a hash table.
 
-    A set's hash is the sum of its members', by the finaliser of splitmix64, which spreads consecutive ids over 64 bits.
-    While users are placed, ``start[j]`` is where the next user of purchase j goes.
+    A set's hash is the sum of its members', by the finaliser of splitmix64, which spreads consecutive ids over 64 bits. Two sets
+    with the same hash and the same number of users are equal if each user of the one is a user of the other, which `mark` says.
     """
-    n_purchases = key.shape[0]
-    for k in range(tail.shape[0]):
-        z = np.uint64(tail[k]) + np.uint64(0x9E3779B97F4A7C15)
+    n_arcs, k = tail.shape[0], 0
+    while k < n_arcs:
+        u = tail[k]
+        z = np.uint64(u) + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        key[head[k]] += z ^ (z >> np.uint64(31))
-        start[head[k] + 1] += 1
-    for j in range(n_purchases):
-        start[j + 1] += start[j]
-    for k in range(tail.shape[0]):
-        j = head[k]
-        users[start[j]] = tail[k]
-        start[j] += 1
-    for j in range(n_purchases, 0, -1):
-        start[j] = start[j - 1]
-    start[0] = 0
+        z ^= z >> np.uint64(31)
+        while k < n_arcs and tail[k] == u:
+            key[head[k]] += z
+            n_users[head[k]] += 1
+            k += 1
     mask = np.uint64(table.shape[0] - 1)
-    for j in range(n_purchases):
-        slot, first, n_users = key[j] & mask, start[j], start[j + 1] - start[j]
-        while table[slot] >= 0:
-            r = table[slot]
-            equal = key[r] == key[j] and start[r + 1] - start[r] == n_users
-            k = 0
-            while equal and k < n_users:
-                equal = users[start[r] + k] == users[first + k]
-                k += 1
-            if equal:
-                break
+    for j in range(key.shape[0]):
+        slot = key[j] & mask
+        while table[slot] >= 0 and (key[table[slot]] != key[j] or n_users[table[slot]] != n_users[j]):
             slot = (slot + np.uint64(1)) & mask
         if table[slot] < 0:
             table[slot] = j
         representative[j] = table[slot]
+    k = 0
+    while k < n_arcs:
+        u, end = tail[k], k
+        while end < n_arcs and tail[end] == u:
+            mark[head[end]] = u
+            end += 1
+        for a in range(k, end):
+            if mark[representative[head[a]]] != u:
+                representative[head[a]] = head[a]  # Two sets have the same hash, which never happens: it stays by itself.
+        k = end

@@ -1,11 +1,10 @@
 """Divide and conquer: a part of the path becomes pieces, each with one breakpoint.
 
 At lambda* of a part all of its splits together are worth nothing. If its best closure is worth something, that closure cuts the
-part in two; otherwise the part is a piece, and lambda* is its breakpoint. Large parts are cut by a guess and small ones by a
-minimum cut. A cut starts from the flow of the cut that made the part, because near a breakpoint that many splits share parts are
-cut several times in nearly the same place. Every piece is proven by a cut, so wrong guesses show as breakpoints out of order
-(`windows`); the pieces concerned are then joined and cut exactly. Parts have nothing in common, so that two threads can work on
-two of them.
+part in two; otherwise the part is a piece, and lambda* is its breakpoint. A large part is first divided by a guess, into many
+parts at once, and these by minimum cuts, which start from the shares of the guess, or from the flow of the cut before. Every
+piece is proven by a cut, so wrong guesses show as breakpoints out of order (`windows`); the pieces concerned are then joined and
+cut exactly. Parts have nothing in common, so that one network holds many of them, and two threads can work on two such networks.
 """
 
 from __future__ import annotations
@@ -19,19 +18,20 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import Closure, Ties, best_closure
+from solvers.closures.cut import Ties, best_closure
 from solvers.closures.preflow import Flow, preflow_closure
-from solvers.path.guess import GUESS_ARCS, guess_closure
-from solvers.path.parts import Network, Parts, PathPart
+from solvers.path.guess import GUESS_ARCS, guessed_parts
+from solvers.path.networks import Networks
+from solvers.path.part_sequence import PartSequence
+from solvers.path.parts import Parts, PathPart
 from solvers.path.threads import divide
-from solvers.path.ties import extreme
 from solvers.path.windows import contradictions
 
 THREADS = min(2, os.cpu_count() or 1)
 """There are too few large parts for more than two threads."""
 
 ONE_THREAD_ARCS = 20_000
-"""A part with at most so many usage arcs is divided to its end by one thread."""
+"""Parts with together at most so many usage arcs are divided to their ends by one thread."""
 
 MOST_REPAIRS = 8
 """After so many repairs the guesses are given up, and everything is cut again without them."""
@@ -45,20 +45,22 @@ class Piece:
     ----------
     ratio
         the breakpoint, in integer gains for one integer price; None if a wrong guess left a part that has no breakpoint.
-    part
-        the splits and their usage arcs, merged.
+    nodes
+        int32: the splits.
+    tail, head
+        int32: their usage arcs to merged purchases, in the numbers of the whole instance.
     dual
         int64, shape of the arcs: the flow that proves it, in gains times the denominator of `ratio`.
+    outside
+        how many splits of what was divided are outside of it.
     """
 
     ratio: Fraction | None
-    part: PathPart
+    nodes: NDArray[np.int32]
+    tail: NDArray[np.int32]
+    head: NDArray[np.int32]
     dual: NDArray[np.int64]
-
-    @property
-    def nodes(self) -> NDArray[np.int32]:
-        """The splits."""
-        return self.part.nodes
+    outside: int
 
 
 class PathDecomposition:
@@ -67,7 +69,7 @@ class PathDecomposition:
     Parameters
     ----------
     guess
-        cut large parts by guesses.
+        divide large parts by guesses.
     warm
         cut by `preflow_closure`, from earlier flows; False: by OR-Tools, in one thread.
     advance
@@ -87,7 +89,13 @@ class PathDecomposition:
         paid
             bool, shape (M (N + 1),): what the optimum inside the part pays.
         """
-        pieces = self._pieces(part, guess=self.guess) if part.nodes.size else []
+        if not part.subproblem.nodes.size:
+            return []
+        parts = self.parts.merged(PartSequence.of(part.subproblem))
+        if self.guess and parts.n_arcs > GUESS_ARCS:
+            self._count(guesses=1, arcs_guessed=parts.n_arcs)
+            parts = guessed_parts(self.parts, parts, self.ties)
+        pieces = self._pieces(parts)
         for attempt in range(MOST_REPAIRS + 1):
             wrong = contradictions([p.ratio for p in pieces])
             if not wrong:
@@ -95,61 +103,51 @@ class PathDecomposition:
             self._repair(pieces, wrong if attempt < MOST_REPAIRS else [(0, len(pieces) - 1)], paid)
         return pieces
 
-    def _pieces(self, part: PathPart, *, guess: bool) -> list[Piece]:
-        """Pieces of one part, outermost first; they obey (1) of `windows` where nothing was guessed."""
-        threads = THREADS if self.warm and part.n_arcs > ONE_THREAD_ARCS else 1
-        return divide((part, guess), self._step, threads=threads, done=self._found)
+    def _pieces(self, parts: PartSequence) -> list[Piece]:
+        """Pieces of some parts, outermost first; those of one part obey (1) of `windows`."""
+        threads = THREADS if self.warm and parts.n_arcs > ONE_THREAD_ARCS else 1
+        pieces = divide(parts, self._step, threads=threads, done=self._found)
+        return sorted(pieces, key=lambda piece: piece.outside)
 
     def _found(self, pieces: list[Piece]) -> None:
         self.advance(sum(p.nodes.size for p in pieces))
 
-    def _step(self, item: tuple[PathPart, bool]) -> tuple[list[Piece], list[tuple[PathPart, bool]]]:
-        """Divide a large part once, into outer and inner part, and a small one until only pieces are left."""
-        if item[0].n_arcs > ONE_THREAD_ARCS:
-            return self._divided(*item)
-        pieces, todo = [], [item]
-        while todo:
-            found, items = self._divided(*todo.pop())
+    def _step(self, parts: PartSequence) -> tuple[list[Piece], list[PartSequence]]:
+        """Divide a large part once, and small ones until only pieces are left."""
+        batches = list(parts.batches(ONE_THREAD_ARCS))
+        if len(batches) > 1:
+            return [], batches
+        pieces, rest = self._divided(parts)
+        while rest.n_parts:
+            if rest.n_arcs > ONE_THREAD_ARCS:
+                return pieces, [rest]
+            found, rest = self._divided(rest)
             pieces += found
-            todo += reversed(items)
         return pieces, []
 
-    def _divided(self, part: PathPart, guess: bool) -> tuple[list[Piece], list[tuple[PathPart, bool]]]:
-        """The piece that a part is, or its two parts, outer and inner."""
-        network = self.parts.network(part)
-        if network is None:
-            return [Piece(None, part, np.zeros(part.n_arcs, dtype=np.int64))], []
-        large = network.part.n_arcs > GUESS_ARCS
-        keep, flow = self._guessed(network) if guess and large else (None, None)
-        if keep is None:
-            guess &= not large  # where a guess failed on a part, it would fail on its halves too
-            closure, flow = self._cut(network, flow)
-            if closure.value == 0:
-                return [Piece(network.ratio, replace(network.part, flow=None), closure.duals())], []
-            keep = closure.keep
-        inner, outer = self.parts.halves(network, keep, flow)
-        return [], [(outer, guess), (inner, guess)]
+    def _divided(self, parts: PartSequence) -> tuple[list[Piece], PartSequence]:
+        """The pieces among some parts, and the halves of the others, outer and inner."""
+        networks = Networks.of(parts)
+        keep, flow, dual = self._cut(networks)
+        worth = networks.worth(keep)
+        done = (worth == 0) | np.array([ratio is None for ratio in networks.ratios])
+        pieces = _pieces_of(networks, done, dual)
+        half = np.zeros((done.size, 2), dtype=np.int32)
+        half[~done] = 1
+        number = np.where(half, np.cumsum(half).reshape(half.shape) - 1, -1).astype(np.int32)
+        label = number[parts.part_of_splits(), keep.astype(np.int8)]
+        rest = replace(parts, score=None, flow=flow, unit=networks.denominator)
+        return pieces, self.parts.divided(rest, label)
 
-    def _cut(self, network: Network, flow: Flow | None) -> tuple[Closure, Flow | None]:
-        """The part's best closure and, with `warm`, its flow; the cut starts from `flow`, or else from the part's own flow."""
+    def _cut(self, networks: Networks) -> tuple[NDArray[np.bool_], Flow | None, NDArray[np.int64]]:
+        """The parts' best closures; with `warm` their flow; and what proves them."""
         if self.warm:
-            closure, flow = preflow_closure(network.instance, ties=self.ties, start=network.start if flow is None else flow)
-        else:
-            closure, flow = best_closure(network.instance, ties=self.ties), None
-        self._count(cuts=1, arcs_cut=closure.n_arcs)
-        return closure, flow
-
-    def _guessed(self, network: Network) -> tuple[NDArray[np.bool_] | None, Flow | None]:
-        """A closure worth something at lambda*, so that its halves' breakpoints lie on the right sides of it; and a flow."""
-        instance, part = network.instance, network.part.subproblem
-        self._count(guesses=1, arcs_guessed=instance.tail.size)
-        guess = guess_closure(instance, self.parts.problem.ensemble.tree_of[part.nodes], self.ties)
-        flow = guess.flow(instance) if self.warm else None
-        if guess.keep is None:
-            return None, flow
-        keep = extreme(instance, part.gain, part.evaluation == 0, guess.keep, self.ties)
-        worth = int(instance.profit[keep].sum()) - int(instance.price[part.used(keep)].sum())
-        return keep if worth > 0 else None, flow
+            closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
+            self._count(cuts=networks.parts.n_parts, arcs_cut=closure.n_arcs)
+            return closure.keep, flow, closure.duals()
+        closures = [best_closure(Networks.of(part).instance, ties=self.ties) for part in networks.parts.batches(-1)]
+        self._count(cuts=len(closures), arcs_cut=sum(closure.n_arcs for closure in closures))
+        return np.concatenate([c.keep for c in closures]), None, np.concatenate([c.duals() for c in closures])
 
     def _repair(self, pieces: list[Piece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
         """Join the pieces of each range and cut them again, without guesses."""
@@ -162,9 +160,23 @@ class PathDecomposition:
         for first, last in reversed(wrong):
             nodes = np.concatenate([p.nodes for p in pieces[first : last + 1]])
             self._count(splits_repaired=nodes.size)
-            pieces[first : last + 1] = self._pieces(self.parts.reassembled(nodes, paid | (payer > last)), guess=False)
+            joined = PartSequence.of(self.parts.reassembled(nodes, paid | (payer > last)))
+            pieces[first : last + 1] = self._pieces(self.parts.merged(joined))
 
     def _count(self, **more: int) -> None:
         with self._lock:
             for name, count in more.items():
                 self.stats[name] += count
+
+
+def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int64]) -> list[Piece]:
+    """The parts that are pieces."""
+    part, parts = networks.parts.subproblem, networks.parts
+    tail, head = part.nodes[part.tail], part.purchases[part.head]
+    first, first_arc, outside = parts.first.tolist(), parts.first_arc.tolist(), parts.outside.tolist()
+    pieces = []
+    for k in np.flatnonzero(done).tolist():
+        arcs = slice(first_arc[k], first_arc[k + 1])
+        nodes = part.nodes[first[k] : first[k + 1]]
+        pieces.append(Piece(networks.ratios[k], nodes, tail[arcs], head[arcs], dual[arcs], outside[k]))
+    return pieces

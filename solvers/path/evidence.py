@@ -22,8 +22,8 @@ def path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fra
     tail, head, flow = (
         np.concatenate([np.zeros(0, dtype=dtype), *arrays])
         for dtype, arrays in (
-            (np.int32, [p.part.nodes[p.part.subproblem.tail] for p in pieces]),
-            (np.int32, [p.part.subproblem.purchases[p.part.subproblem.head] for p in pieces]),
+            (np.int32, [p.tail for p in pieces]),
+            (np.int32, [p.head for p in pieces]),
             (np.int64, [p.dual for p in pieces]),
         )
     )
@@ -40,5 +40,5 @@ def _room(parts: Parts, pieces: Sequence[Piece], representative: NDArray[np.int3
     """The most that the users of each purchase may pay together: its price at the breakpoint where it is first paid."""
     at = np.zeros(representative.size, dtype=np.int64)
     for piece in pieces:
-        at[piece.part.subproblem.purchases] = 0 if piece.ratio is None else piece.ratio.numerator
+        at[piece.head] = 0 if piece.ratio is None else piece.ratio.numerator
     return parts.problem.purchase_price() * at[representative]

@@ -1,214 +1,233 @@
-"""A quick guess of a part's best closure, by sharing prices among splits. No proof depends on it.
+"""A quick guess of how a part divides, into many parts at once, by sharing prices among splits. No proof depends on it.
 
 Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
 
     charge_u = exp(s_u) sum over j of price_j / Z_j,       Z_j = sum over the users u' of j of exp(s_u')                      (1)
-    level_u  of the trees at profit and charge, by (1) of `solvers.closures.tree_levels`                                      (2)
-    s_u     += log level_u, with a limit and a momentum    (2) and (3) of `solvers.price_sharing.solve`                       (3)
+    level_u  of the trees at gain and charge, by (1) of `solvers.closures.tree_levels`                                      (2)
+    s_u     += log level_u, with a momentum                                                                                 (3)
 
-on a network with merged purchases. After a few rounds, splits whose level is not near 1 count as decided. The others are a
-smaller closure problem, the core, which gets a few rounds too, and so on; a minimum cut ends it. A round costs 2 ns an arc, a cut
-of a large network several hundred.
+on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be borne by those
+of its users whose level is the highest. Once no price can be moved to a higher level, the levels are the breakpoints, of all
+splits at once; after 20 rounds most are right within some per cent. Thresholds are then set where few splits are unsure. A cut of
+the unsure ones, beside those that are sure, tells their side; the cuts at all thresholds are one network. A round costs 2 to 4 ns
+an arc, a cut of a large network several hundred.
+
+Danisch, Chan and Sozio (2017) find the dense parts of graphs likewise: loads are balanced, and flows verify what falls apart.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.merging import merge_purchases, starts_by_tail
-from solvers.closures.cut import ClosureProblem, Ties
-from solvers.closures.numbering import compact
-from solvers.closures.preflow import Flow, preflow_closure
-from solvers.closures.preflow.adjacency import grouped
-from solvers.closures.preflow.flow import UNLIMITED
+from formulations.instance.merging import starts_by_tail
+from solvers.closures.cut import Ties
+from solvers.closures.preflow import preflow_closure
 from solvers.closures.tree_levels import LevelTrees
-from solvers.closures.tree_pass import choose
-from solvers.price_sharing.shares import SMALLEST_WEIGHT, weights_of
-from solvers.price_sharing.step import momentum, step_limit
+from solvers.path.networks import shared_flow
+from solvers.path.part_sequence import PartSequence
+from solvers.path.parts import Parts
+from solvers.path.ties import extreme
+from solvers.price_sharing.step import momentum
 
 GUESS_ARCS = 60_000
-"""Only parts with more usage arcs than that are guessed; smaller ones are cut at once."""
+"""Only with more usage arcs than that a guess is made; fewer are cut at once."""
 
-ROUNDS_PER_SHRINKING = 20
-"""Rounds between two checks of which splits are decided."""
+DIVISIONS = 2
+"""How often parts are divided by guesses."""
 
-UNSURE = 0.05
-"""A split counts as decided where the logarithm of its level is farther than that from 0."""
+ROUNDS = 20
+"""Rounds before each division. After 30 from nothing, scores have drifted out of the range of a float."""
 
-SHRINKING = 0.8
-"""If a check leaves more than this part of the usage arcs undecided, it is the last one."""
+WATCHED = 4
+"""A level lies between the least and the largest that it had in so many last rounds, up to `UNSURE`."""
 
-LARGEST_CORE = 0.5
-"""If the core has more than this part of the usage arcs, give up: a cut of the whole part costs little more and is exact."""
+UNSURE = 1.2
+"""Levels are taken to be right within this, divided by the number of rounds made, as logarithms."""
 
+BANDS = 16
+"""Each division sets at most so many thresholds, one in each band of equally many arcs."""
 
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """A guessed closure, and the scores behind it.
+LARGEST_LEVEL = 12.0
+"""The largest logarithm of a level, in units of the lambda of its part, and the least with a minus."""
 
-    Parameters
-    ----------
-    keep
-        bool, shape (k,): a closure that is probably the best one; None where so little was decided that a cut is better.
-    score
-        float64, shape (k,): the scores, by which purchases are shared out.
-    """
-
-    keep: NDArray[np.bool_] | None
-    score: NDArray[np.float64]
-
-    def flow(self, problem: ClosureProblem) -> Flow:
-        """A flow for a cut to start from: each split pays its share (1) and hands the rest up; it may exceed what a split has."""
-        weight = weights_of(self.score)
-        paid = _shares(problem.tail, problem.head, problem.price.astype(np.float64), weight)
-        return Flow(paid, np.full(problem.profit.size, UNLIMITED))
+GRID = 4096
+"""The lambda of a threshold is a fraction whose numerator or denominator this is."""
 
 
-def guess_closure(problem: ClosureProblem, tree: NDArray[np.int32], ties: Ties) -> Guess:
-    """A closure that is probably the best one.
-
-    Parameters
-    ----------
-    problem
-        with parents before their children, and usage arcs grouped by tail.
-    tree
-        int32, shape (k,): the tree of every split, ascending.
-    """
-    keep, open_ = np.zeros(problem.profit.size, dtype=bool), np.arange(problem.profit.size)
-    all_scores = np.zeros(problem.profit.size)
-    score, stepped, made = all_scores.copy(), all_scores.copy(), 0
-    core = problem
-    while core.tail.size > GUESS_ARCS:
-        log_level = _shared(core, score, stepped, made)
-        all_scores[open_] = score
-        made += ROUNDS_PER_SHRINKING
-        kept, unsure = log_level >= UNSURE, np.abs(log_level) < UNSURE
-        keep[open_[kept]] = True
-        arcs = core.tail.size
-        core = _undecided(core, kept, unsure)
-        open_, score, stepped = open_[unsure], score[unsure], stepped[unsure]
-        if core.tail.size > SHRINKING * arcs:
+def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties) -> PartSequence:
+    """Probable parts of some parts, with scores by which their prices can be shared out."""
+    score = np.zeros(sequence.n_splits)
+    stepped = score.copy()
+    for k in range(DIVISIONS):
+        lowest, highest = _levels(sequence, score, stepped)
+        tolerance = UNSURE / ((k + 1) * ROUNDS)
+        label = _sides(sequence, score, lowest - tolerance, highest + tolerance, ties)
+        label = _rising(sequence, _with_ties(sequence, label, ties))
+        order = np.argsort(label, kind="stable")
+        score, stepped = score[order], stepped[order]
+        sequence = parts.divided(sequence, label)
+        if sequence.n_arcs <= GUESS_ARCS:
             break
-    if core.tail.size > LARGEST_CORE * problem.tail.size:
-        return Guess(None, all_scores)
-    if open_.size:
-        keep[open_[preflow_closure(core, ties=ties)[0].keep]] = True
-    return Guess(_polished(problem, tree, keep), all_scores)
+    return replace(sequence, score=score)
 
 
-def _shared(problem: ClosureProblem, score: NDArray[np.float64], stepped: NDArray[np.float64], made: int) -> NDArray[np.float32]:
-    """Make some rounds of (1) to (3) after those made before; update both scores and return the logarithms of the levels."""
-    start, arc = grouped(problem.head, problem.price.size)
-    users = problem.tail[arc]
-    price = problem.price.astype(np.float64)
-    half = int(np.searchsorted(start, users.size // 2))
-    charge = np.empty((2, score.size))
-    log_level = np.zeros(score.size, dtype=np.float32)
+def _levels(
+    sequence: PartSequence, score: NDArray[np.float64], stepped: NDArray[np.float64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Rounds of (1) to (3), which update both scores; the lowest and highest logarithm of each level in the last ones.
+
+    Levels are relative to lambda* of the split's part.
+    """
+    part, k = sequence.subproblem, sequence.n_splits
+    start = starts_by_tail(part.tail, k)
+    middle = _middle(part.parent, start)
+    lam = sequence.mean_lambda()
+    price, evaluation = part.price * sequence.of_purchases(lam), part.evaluation * sequence.of_splits(lam)
+    total, charge = np.zeros((2, part.price.size)), np.empty(k)
+    log_level, seen = np.empty(k, dtype=np.float32), np.empty((WATCHED, k), dtype=np.float32)
     trees: LevelTrees | None = None
     with ThreadPoolExecutor(1) as pool:
-        for k in range(made + 1, made + ROUNDS_PER_SHRINKING + 1):
-            weight = weights_of(score)
-            first_half = pool.submit(_share, start, users, price, weight, charge[0], 0, half)
-            _share(start, users, price, weight, charge[1], half, price.size)
-            first_half.result()
-            limit = step_limit(k)
-            pays = (charge[0] + charge[1]) * weight
+        for r in range(1, ROUNDS + 1):
+            weight = sequence.weights(score)
+            half = pool.submit(_totals, start, part.head, weight, total[0], 0, middle)
+            _totals(start, part.head, weight, total[1], middle, k)
+            half.result()
+            total[0] += total[1]
+            rate = np.divide(price, total[0], out=total[1])
+            half = pool.submit(_charges, start, part.head, weight, rate, charge, 0, middle)
+            _charges(start, part.head, weight, rate, charge, middle, k)
+            half.result()
+            charge += evaluation
             if trees is None:
-                trees = LevelTrees(problem.parent, problem.profit, pays)
-            trees.log_levels(pays, max(limit, 2 * UNSURE), log_level)
+                trees = LevelTrees(part.parent, part.gain, charge, middle)
+            trees.log_levels(charge, LARGEST_LEVEL, log_level, pool)
             before = stepped.copy()
-            stepped[:] = score + np.clip(log_level, -limit, limit)
-            score[:] = stepped + momentum(k) * (stepped - before)
-    return log_level
+            np.add(score, log_level, out=stepped)
+            score[:] = stepped + momentum(r) * (stepped - before)
+            seen[r % WATCHED] = log_level
+    return seen.min(axis=0), seen.max(axis=0)
 
 
-def _undecided(problem: ClosureProblem, kept: NDArray[np.bool_], unsure: NDArray[np.bool_]) -> ClosureProblem:
-    """The closure problem of the unsure splits, with the purchases that no kept split pays, merged."""
-    place = np.where(unsure, np.cumsum(unsure) - 1, -1).astype(np.int32)
-    above = problem.parent[unsure]
-    parent = np.where(above >= 0, place[above], np.int32(-1))
-    tail, head = _unpaid(problem.tail, problem.head, problem.price.size, kept, place)
-    purchases, head = compact(head, problem.price.size)
-    merged = merge_purchases(tail, head, problem.price[purchases])
-    occurring, head = compact(head[merged.arc], purchases.size)
-    return ClosureProblem(problem.profit[unsure], parent, tail[merged.arc], head, merged.price[occurring])
+def _middle(parent: NDArray[np.int32], start: NDArray[np.int64]) -> int:
+    """A split before which one tree ends and another begins, with about half of the arcs before it."""
+    least = np.minimum.accumulate(np.where(parent >= 0, parent, parent.size)[::-1])[::-1]
+    borders = np.flatnonzero(least >= np.arange(parent.size))
+    return int(borders[np.argmin(np.abs(start[borders] - start[-1] // 2))])
 
 
-def _polished(problem: ClosureProblem, tree: NDArray[np.int32], keep: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Improve a closure: give every tree in turn its best closure beside the other trees, twice."""
-    users = np.bincount(problem.head[keep[problem.tail]], minlength=problem.price.size)
-    first = [*np.flatnonzero(np.diff(tree, prepend=-1)).tolist(), tree.size]
-    arcs = starts_by_tail(problem.tail, tree.size)
-    for _ in range(2):
-        for a, b in pairwise(first):
-            _respond(a, b, problem.parent, problem.profit, arcs, problem.head, problem.price, users, keep)
-    return keep
+def _sides(
+    sequence: PartSequence, score: NDArray[np.float64], lowest: NDArray[np.float32], highest: NDArray[np.float32], ties: Ties
+) -> NDArray[np.int32]:
+    """The place of each split among the thresholds of all parts; those unsure on which side they are go where a cut puts them."""
+    part_of = sequence.part_of_splits()
+    shift = 4 * LARGEST_LEVEL * part_of  # so that the levels of all parts ascend
+    low, high = lowest + shift, highest + shift
+    threshold = _thresholds(sequence, low, high)
+    place = np.searchsorted(threshold, low)
+    unsure = np.searchsorted(threshold, high) > place
+    block = (place + part_of).astype(np.int32)
+    if not unsure.any():
+        return block
+    # a purchase is paid by the sure splits inside, else by the unsure ones at the threshold, else by the sure ones outside
+    label = 2 * block + unsure.astype(np.int32)
+    at, core_of = np.unique(place[unsure], return_inverse=True)
+    new_part = np.full(label.size, -1, dtype=np.int32)
+    new_part[unsure] = core_of
+    order = np.flatnonzero(unsure)[np.argsort(core_of, kind="stable")]
+    core = sequence.restricted(label, sequence.payers(label), new_part)
+    old = part_of[order[core.first[:-1]]]
+    lam = np.exp(threshold[at] - 4 * LARGEST_LEVEL * old) * sequence.mean_lambda()[old]
+    p, q = (np.where(dear, np.round(GRID * ratio), GRID) for dear, ratio in ((lam >= 1, lam), (lam < 1, 1 / lam)))
+    instance = core.at(p.astype(np.int64), q.astype(np.int64))
+    closure, _ = preflow_closure(instance, ties=ties, start=shared_flow(instance, core.weights(score[order])))
+    block[order[closure.keep]] += 1
+    return block
+
+
+def _thresholds(sequence: PartSequence, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Thresholds between levels, ascending, each with the fewest arcs of unsure splits in its band; no split is unsure at two."""
+    arcs = np.diff(starts_by_tail(sequence.subproblem.tail, low.size)) + 1
+    level = (low + high) / 2
+    order, by_low, by_high = (np.argsort(x, kind="stable") for x in (level, low, high))
+    candidate = (level[order][1:] + level[order][:-1]) / 2
+    begun = np.searchsorted(low[by_low], candidate)
+    ended = np.searchsorted(high[by_high], candidate)
+    unsure = np.append(0, np.cumsum(arcs[by_low]))[begun] - np.append(0, np.cumsum(arcs[by_high]))[ended]
+    unsure[sequence.first[1:-1] - 1] = arcs.sum()  # between two parts
+    reach = np.append(-np.inf, np.maximum.accumulate(high[by_low]))[begun]
+    band = np.cumsum(arcs[order])[:-1] * BANDS // int(arcs.sum())
+    best = np.lexsort((unsure, band))
+    best = best[np.flatnonzero(np.diff(band[best], prepend=-1))]
+    found, last = [], -np.inf
+    for k in best[unsure[best] * BANDS <= arcs.sum()].tolist():
+        if candidate[k] > last:
+            found.append(candidate[k])
+            last = max(candidate[k], reach[k])
+    return np.array(found)
+
+
+def _with_ties(sequence: PartSequence, label: NDArray[np.int32], ties: Ties) -> NDArray[np.int32]:
+    """The same with the smallest or the largest of all closures that are optimal together with those that the labels divide."""
+    part = sequence.subproblem
+    first_label = sequence.of_splits(np.minimum.reduceat(label, sequence.first[:-1]))
+    instance, free = part.closure_problem(part.gain, part.price), part.evaluation == 0
+    found = first_label.copy()
+    for depth in range(1, int((label - first_label).max()) + 1):
+        found += extreme(instance, part.gain, free, label - first_label >= depth, ties)
+    return found
+
+
+def _rising(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int32]:
+    """New parts by labels, without the thresholds between parts whose lambdas do not rise, or that have no splits or no cost."""
+    part = sequence.subproblem
+    n_labels = int(label.max()) + 1
+    gain, cost = np.zeros((2, n_labels), dtype=np.int64)
+    np.add.at(gain, label, part.gain)
+    np.add.at(cost, label, part.evaluation)
+    np.add.at(cost, sequence.payers(label), part.price)
+    old, size = np.full(n_labels, -1, dtype=np.int32), np.bincount(label, minlength=n_labels)
+    old[label] = sequence.part_of_splits()
+    found: list[tuple[int, int, int]] = []
+    place = np.zeros(n_labels, dtype=np.int32)
+    for x, (g, c, of, n) in enumerate(zip(gain.tolist(), cost.tolist(), old.tolist(), size.tolist(), strict=True)):
+        if n:
+            while found and found[-1][2] == of and (c == 0 or found[-1][0] * c >= g * found[-1][1]):
+                g, c = g + found[-1][0], c + found[-1][1]
+                found.pop()
+            found.append((g, c, of))
+        place[x] = len(found) - 1
+    # a part goes with those further outside that were joined to later ones
+    return np.minimum.accumulate(place[::-1])[::-1][label]
 
 
 @njit(cache=True, nogil=True)
-def _respond(a, b, parent, profit, arcs, head, price, users, keep):  # type: ignore[no-untyped-def]
-    """The best closure of one tree, the splits a, ..., b - 1, when it pays for the purchases that no other tree pays for."""
-    for h in range(a, b):
-        if keep[h]:
-            for k in range(arcs[h], arcs[h + 1]):
-                users[head[k]] -= 1
-    worth = profit[a:b].copy()
-    for h in range(a, b):
-        for k in range(arcs[h], arcs[h + 1]):
-            if users[head[k]] == 0:
-                worth[h - a] -= price[head[k]]
-    choose(parent[a:b] - a, worth, keep[a:b])
-    for h in range(a, b):
-        if keep[h]:
-            for k in range(arcs[h], arcs[h + 1]):
-                users[head[k]] += 1
+def _totals(start, head, weight, total, first, last):  # type: ignore[no-untyped-def]
+    """Z of (1), as far as the splits first, ..., last - 1 make it up."""
+    for j in range(total.shape[0]):
+        total[j] = 0.0
+    for u in range(first, last):
+        for k in range(start[u], start[u + 1]):
+            total[head[k]] += weight[u]
 
 
 @njit(cache=True, nogil=True)
-def _unpaid(tail, head, n_purchases, kept, place):  # type: ignore[no-untyped-def]
-    """Arcs of splits with a place, to purchases that no kept split pays; tails as places."""
-    paid = np.zeros(n_purchases, dtype=np.bool_)
-    for k in range(tail.shape[0]):
-        if kept[tail[k]]:
-            paid[head[k]] = True
-    open_tail, open_head = np.empty_like(tail), np.empty_like(head)
-    count = 0
-    for k in range(tail.shape[0]):
-        if place[tail[k]] >= 0 and not paid[head[k]]:
-            open_tail[count] = place[tail[k]]
-            open_head[count] = head[k]
-            count += 1
-    return open_tail[:count].copy(), open_head[:count].copy()
-
-
-@njit(cache=True, nogil=True)
-def _share(start, users, price, weight, charge, first, last):  # type: ignore[no-untyped-def]
-    """(1) without the split's own weight, for some of the purchases."""
-    charge[:] = 0.0
-    for j in range(first, last):
-        total = 0.0
-        for k in range(start[j], start[j + 1]):
-            total += weight[users[k]]
-        if total > 0.0:
-            rate = price[j] / total
-            for k in range(start[j], start[j + 1]):
-                charge[users[k]] += rate
-
-
-@njit(cache=True, nogil=True)
-def _shares(tail, head, price, weight):  # type: ignore[no-untyped-def]
-    """(1) for every usage arc, rounded down. Rounding may lift the sum for a purchase above its price, which does no harm."""
-    total = np.zeros(price.shape[0])
-    for k in range(tail.shape[0]):
-        total[head[k]] += weight[tail[k]]
-    share = np.zeros(tail.shape[0], dtype=np.int64)
-    for k in range(tail.shape[0]):
-        if weight[tail[k]] > SMALLEST_WEIGHT:
-            share[k] = np.int64(price[head[k]] * (weight[tail[k]] / total[head[k]]))
-    return share
+def _charges(start, head, weight, rate, charge, first, last):  # type: ignore[no-untyped-def]
+    """(1) of the splits first, ..., last - 1, where `rate` is price / Z."""
+    for u in range(first, last):
+        # four sums, so that no addition waits for the one before
+        a = b = c = d = 0.0
+        k, end = start[u], start[u + 1]
+        while k + 4 <= end:
+            a += rate[head[k]]
+            b += rate[head[k + 1]]
+            c += rate[head[k + 2]]
+            d += rate[head[k + 3]]
+            k += 4
+        for q in range(k, end):
+            a += rate[head[q]]
+        charge[u] = ((a + b) + (c + d)) * weight[u]

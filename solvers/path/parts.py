@@ -4,45 +4,39 @@ A part with total gain G and total price P, evaluation included, is worth as muc
 
     lambda* = G / P                                                                                         (1)
 
-A closure of a part cuts it into an inner and an outer part. The inner part keeps all usage arcs of its splits. The outer part
-keeps those of its arcs that lead to purchases which the inner part does not pay. So no two parts share an arc, and every price is
-paid once.
+Nested closures of a part divide it into parts one outside of the other. Each of them keeps those usage arcs of its splits that
+lead to purchases which no part further inside pays:
+
+    arc (u, j) stays   <=>   u is in the innermost part that needs j                                        (2)
+
+So no two parts share an arc, and every price is paid once. Parts have nothing in common. Any number of them is therefore one
+network, in which each has a lambda of its own, and all of them are merged, cut and divided by the same few passes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
+from formulations.instance.merging import representatives
 from formulations.instance.problem import PruningProblem
-from solvers.closures.cut import ClosureProblem
 from solvers.closures.preflow import Flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
+from solvers.path.part_sequence import PartSequence
 
 
 @dataclass(frozen=True, eq=False)
 class PathPart:
-    """Splits between two nested closures, with their flow.
-
-    Parameters
-    ----------
-    subproblem
-        the splits, and the purchases that the inner closure has not paid.
-    flow
-        what is known of the flow from the cut that made the part, in gains times `unit`.
-    """
+    """What lies between two nested closures: splits, ascending, and the purchases that the inner closure has not paid."""
 
     subproblem: ParametricSubproblem
-    flow: Flow | None = None
-    unit: int = 1
 
     @property
     def nodes(self) -> NDArray[np.int32]:
-        """The splits, ascending."""
+        """The splits."""
         return self.subproblem.nodes
 
     @property
@@ -51,30 +45,10 @@ class PathPart:
         return self.subproblem.tail.size
 
 
-@dataclass(frozen=True, eq=False)
-class Network:
-    """A part at lambda* (1) as a closure problem in integers: gains times the denominator, prices times the numerator.
-
-    Parameters
-    ----------
-    part
-        the part, its purchases merged.
-    ratio
-        lambda*.
-    start
-        the part's flow at lambda*, which need not fit.
-    """
-
-    part: PathPart
-    ratio: Fraction
-    instance: ClosureProblem
-    start: Flow | None
-
-
 class Parts:
-    """Makes parts and their networks, and remembers which purchases have been merged.
+    """Divides parts, and remembers which purchases have been merged.
 
-    Parts have no purchase in common, so threads can work on two of them.
+    Parts have no purchase in common, so threads can work on two sequences.
 
     Parameters
     ----------
@@ -87,11 +61,7 @@ class Parts:
         self.merge = merge
         self.merged_into = np.arange(problem.n_purchases, dtype=np.int32)
 
-    def between(self, outer: NDArray[np.bool_], inner: NDArray[np.bool_]) -> PathPart:
-        """Everything between two closures, the inner one free of charge, so that it has paid nothing."""
-        return PathPart(parametric_subproblem(self.problem, np.flatnonzero(outer & ~inner).astype(np.int32)))
-
-    def reassembled(self, nodes: NDArray[np.int32], paid: NDArray[np.bool_]) -> PathPart:
+    def reassembled(self, nodes: NDArray[np.int32], paid: NDArray[np.bool_]) -> ParametricSubproblem:
         """A part out of the splits of some pieces, its purchases as they were before merging.
 
         Parameters
@@ -101,45 +71,38 @@ class Parts:
         """
         part = parametric_subproblem(self.problem, np.sort(nodes), paid)
         self.merged_into[part.purchases] = part.purchases
-        return PathPart(part)
+        return part
 
-    def network(self, part: PathPart) -> Network | None:
-        """The part's network; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that (1) fails."""
-        if self.merge:
-            part = self._merged(part)
-        gain, cost = part.subproblem.total_gain, part.subproblem.total_cost
-        if cost == 0 or gain < 0:
-            return None
-        ratio = Fraction(gain, cost)
-        start = None if part.flow is None else part.flow.scaled(ratio.denominator / part.unit)
-        return Network(part, ratio, part.subproblem.at(ratio), start)
+    def divided(self, parts: PartSequence, label: NDArray[np.int32]) -> PartSequence:
+        """New parts by (2), their purchases merged.
 
-    def _merged(self, part: PathPart) -> PathPart:
-        """The part after merging purchases; the flows of merged arcs are added up."""
-        before = part.subproblem
-        after, group, arcs = before.merged()
-        if arcs.size == before.tail.size:
-            return part
-        self.merged_into[before.purchases] = after.purchases[group]
-        flow = part.flow
+        Parameters
+        ----------
+        label
+            int32, shape (k,): the new part of each split, as `PartSequence.restricted` takes it.
+        """
+        return self.merged(parts.restricted(label, parts.payers(label), label))
+
+    def merged(self, parts: PartSequence) -> PartSequence:
+        """Merge purchases with the same users; the flows of merged arcs are added up."""
+        if not self.merge:
+            return parts
+        part, flow = parts.subproblem, parts.flow
+        representative = representatives(part.tail, part.head, part.price.size)
+        own = np.where(representative == np.arange(representative.size), np.int32(0), np.int32(-1))
+        everyone, label = np.arange(parts.n_splits, dtype=np.int32), np.zeros(parts.n_splits, dtype=np.int32)
+        tail, head, met, _, number = parts._arcs(label, own, everyone)
+        if tail.size == part.tail.size:
+            return parts
+        group, purchases = number[representative], part.purchases[met]
+        self.merged_into[part.purchases] = purchases[group]
+        price = np.zeros(met.size, dtype=np.int64)
+        np.add.at(price, group, part.price)
+        # copies, because what is cut off would stay in memory
+        after = replace(part, tail=tail.copy(), head=head.copy(), purchases=purchases, price=price)
         if flow is not None:
-            flow = Flow(_summed(before.tail, group[before.head], after.tail, after.head, flow.usage_flow), flow.parent_flow)
-        return PathPart(after, flow, part.unit)
-
-    def halves(self, network: Network, keep: NDArray[np.bool_], flow: Flow | None = None) -> tuple[PathPart, PathPart]:
-        """The inner part, and the outer one without the purchases that the inner one pays; `keep` bool, shape (k,)."""
-        part, unit = network.part.subproblem, network.ratio.denominator
-        kept, unpaid = np.empty((2, part.tail.size), dtype=np.bool_)
-        _sides(part.tail, part.head, keep, np.zeros(part.price.size, dtype=np.bool_), kept, unpaid)
-        inner, outer = (
-            PathPart(
-                part.restricted(nodes, arcs)[0],
-                None if flow is None else Flow(flow.usage_flow[arcs], flow.parent_flow[nodes]),
-                unit,
-            )
-            for nodes, arcs in ((keep, kept), (~keep, unpaid))
-        )
-        return inner, outer
+            flow = Flow(_summed(part.tail, group[part.head], after.tail, after.head, flow.usage_flow), flow.parent_flow)
+        return replace(parts, subproblem=after, flow=flow)
 
 
 def _summed(
@@ -168,14 +131,3 @@ def _add_up(tail, group, merged_tail, merged_head, flow, place, summed):  # type
         while k < tail.shape[0] and tail[k] == u:
             summed[place[group[k]]] += flow[k]
             k += 1
-
-
-@njit(cache=True, nogil=True)
-def _sides(tail, head, keep, paid, kept, unpaid):  # type: ignore[no-untyped-def]
-    """Which arcs belong to kept splits, and which lead to purchases that no kept split pays."""
-    for k in range(tail.shape[0]):
-        kept[k] = keep[tail[k]]
-        if kept[k]:
-            paid[head[k]] = True
-    for k in range(tail.shape[0]):
-        unpaid[k] = not paid[head[k]]

@@ -130,7 +130,7 @@ def divide_and_conquer(
     merge
         merge purchases that the same splits need, see `formulations.instance.merging`.
     guess
-        cut large parts in two by guesses, which are verified; False: by minimum cuts.
+        divide large parts by guesses, which are verified; False: by minimum cuts.
     warm
         start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
     largest

@@ -31,7 +31,7 @@ from formulations.errors import SolverFailedError
 from solvers.closures.cut import Closure, ClosureProblem, Ties
 from solvers.closures.preflow.adjacency import grouped
 from solvers.closures.preflow.flow import Flow
-from solvers.closures.preflow.kernels import discharge, fit, prepare, values
+from solvers.closures.preflow.kernels import discharge, fit, prepare
 from solvers.closures.preflow.residual import label_all, reached_by_excess
 
 
@@ -61,13 +61,20 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     network = _Network(problem, start)
     label = network.ship()
     keep = network.reached_by_excess() if ties == "smallest" else label[: problem.profit.size] > network.balance.size
-    paid = np.zeros(problem.price.size, dtype=np.bool_)
-    left, worth = values(problem.profit, problem.tail, problem.head, problem.price, keep, network.balance, paid)
+    left, worth = _left_and_worth(problem, keep, network.balance)
     if left != worth:
         raise SolverFailedError(f"push-relabel left {left}, its closure is worth {worth}; please report this with the instance")
     arcs = problem.tail.size + problem.price.size + problem.profit.size + int(np.count_nonzero(problem.parent >= 0))
     flow = network.flow
     return Closure(keep, left, arcs, lambda: flow.usage_flow), flow
+
+
+def _left_and_worth(problem: ClosureProblem, keep: NDArray[np.bool_], balance: NDArray[np.int64]) -> tuple[int, int]:
+    """What the flow leaves over, and the profits of a closure less the prices of what it needs. Both may wrap around, alike."""
+    paid = np.zeros(problem.price.size, dtype=np.bool_)
+    paid[problem.head[keep[problem.tail]]] = True
+    left, worth = np.maximum(balance, 0).sum(), np.concatenate([problem.profit[keep], -problem.price[paid]]).sum()
+    return int(left), int(worth)
 
 
 class _Network:

@@ -33,10 +33,10 @@ class Flow:
         """Nothing is paid yet."""
         return Flow(np.zeros(problem.tail.size, dtype=np.int64), np.zeros(problem.profit.size, dtype=np.int64))
 
-    def scaled(self, factor: float) -> Flow:
-        """Times a factor, rounded down, at most `UNLIMITED`; a split may then spend a little more than it has."""
-        return Flow(_times(self.usage_flow, factor), _times(self.parent_flow, factor))
+    def scaled(self, of_arcs: NDArray[np.float64], of_splits: NDArray[np.float64]) -> Flow:
+        """Times factors, rounded down, at most `UNLIMITED`; a split may then spend a little more than it has."""
+        return Flow(_times(self.usage_flow, of_arcs), _times(self.parent_flow, of_splits))
 
 
-def _times(flow: NDArray[np.int64], factor: float) -> NDArray[np.int64]:
+def _times(flow: NDArray[np.int64], factor: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(np.minimum(flow * factor, float(UNLIMITED)), dtype=np.int64)

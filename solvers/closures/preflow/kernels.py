@@ -56,23 +56,6 @@ def prepare(parent, tail, head, arc, usage_flow, parent_flow, balance, place, us
 
 
 @njit(cache=True, nogil=True)
-def values(profit, tail, head, price, keep, balance, paid):  # type: ignore[no-untyped-def]
-    """What the flow leaves over, and the profits of a closure less the prices of what it needs; `paid` are not set at first."""
-    left, worth = 0, 0
-    for v in range(balance.shape[0]):
-        if balance[v] > 0:
-            left += balance[v]
-    for h in range(profit.shape[0]):
-        if keep[h]:
-            worth += profit[h]
-    for a in range(tail.shape[0]):
-        if keep[tail[a]] and not paid[head[a]]:
-            paid[head[a]] = True
-            worth -= price[head[a]]
-    return left, worth
-
-
-@njit(cache=True, nogil=True)
 def discharge(  # type: ignore[no-untyped-def]
     parent,
     first_child,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
@@ -19,14 +19,13 @@ from formulations import PruningPath, PruningProblem
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path
 from solvers import pruning_path
-from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.cut import Ties
 from solvers.closures.preflow import Flow
-from solvers.closures.preflow.flow import UNLIMITED
-from solvers.path.decomposition import PathDecomposition
-from solvers.path.guess import guess_closure
-from solvers.path.parts import Network
+from solvers.closures.subproblem import ParametricSubproblem
+from solvers.path.guess import guessed_parts
+from solvers.path.part_sequence import PartSequence
+from solvers.path.parts import Parts
 from solvers.path.pruning_path import divide_and_conquer
-from solvers.path.ties import extreme
 from tests.instances import random_problem
 
 TIES = ("smallest", "largest")
@@ -34,12 +33,11 @@ TIES = ("smallest", "largest")
 
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guesses on parts of any size, followed however little they decide; parts of any size in threads."""
+    """Guesses on parts of any size, and parts of any size in threads."""
     monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", -1)
     monkeypatch.setattr(decomposition, "THREADS", 3)
     monkeypatch.setattr(decomposition, "GUESS_ARCS", -1)
-    monkeypatch.setattr(guess, "GUESS_ARCS", 0)
-    monkeypatch.setattr(guess, "LARGEST_CORE", 1.0)
+    monkeypatch.setattr(guess, "GUESS_ARCS", -1)
 
 
 def assert_same(a: PruningPath, b: PruningPath) -> None:
@@ -53,18 +51,18 @@ def exactly(problem: PruningProblem, ties: Ties = "smallest") -> PruningPath:
     return divide_and_conquer(problem, ties=ties, guess=False, merge=False, warm=False)
 
 
-def by_chance(rng: np.random.Generator) -> Callable[[PathDecomposition, Network], tuple[NDArray[np.bool_] | None, Flow]]:
-    """Guesses that know nothing, followed whatever they are worth: splits are kept by chance, below kept ones; and any flow."""
+def by_chance(rng: np.random.Generator) -> Callable[[Parts, PartSequence, Ties], PartSequence]:
+    """Guesses that know nothing: up to four parts, splits in them by chance, below others as it has to be; and any flow."""
 
-    def guessed(self: PathDecomposition, network: Network) -> tuple[NDArray[np.bool_] | None, Flow]:
-        problem, nodes = network.instance, network.part.nodes
-        keep = rng.random(nodes.size) < rng.choice([0.3, 0.7, 0.9])
-        for h, above in enumerate(problem.parent):
-            keep[h] &= above < 0 or keep[above]
-        integers = self.parts.problem.integers
-        keep = extreme(problem, integers.gain[nodes], integers.evaluation[nodes] == 0, keep, self.ties)
-        flow = Flow(rng.integers(0, 100, problem.tail.size), rng.integers(0, 100, nodes.size))
-        return keep if keep.any() and not keep.all() else None, flow
+    def guessed(parts: Parts, sequence: PartSequence, ties: Ties) -> PartSequence:
+        label = rng.integers(0, rng.integers(2, 5), sequence.n_splits).astype(np.int32)
+        for h, above in enumerate(sequence.subproblem.parent):
+            label[h] = label[h] if above < 0 else min(label[h], label[above])
+        label = guess._with_ties(sequence, label, ties)
+        label = np.unique(label, return_inverse=True)[1].astype(np.int32)
+        made = parts.divided(sequence, label)
+        flow = Flow(rng.integers(0, 100, made.n_arcs), rng.integers(0, 100, made.n_splits))
+        return replace(made, flow=flow, unit=rng.integers(1, 9, made.n_parts))
 
     return guessed
 
@@ -102,7 +100,7 @@ def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.Monk
     for seed in range(120):
         problem = random_problem(seed)
         exact = exactly(problem, ties)
-        monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(seed)))
+        monkeypatch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(seed)))
         path = pruning_path(problem, ties=ties)
         assert_same(path, exact)
         assert check_path(path)
@@ -118,7 +116,7 @@ def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
     exact = exactly(problem, ties)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(decomposition, "GUESS_ARCS", -1)
-        patch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(luck)))
+        patch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(luck)))
         assert_same(pruning_path(problem, ties=ties), exact)
 
 
@@ -129,7 +127,7 @@ def test_guesses_are_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> Non
     for seed in range(40):
         problem = random_problem(seed)
         exact = exactly(problem)
-        monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(seed)))
+        monkeypatch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(seed)))
         path = pruning_path(problem)
         assert_same(path, exact)
         assert path.stats["repairs"] <= 1
@@ -155,7 +153,7 @@ def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, m
     assert check_path(path)
     assert path.stats["guesses"] > 0
     assert path.stats["arcs_cut"] < divide_and_conquer(breast_cancer, ties=ties, guess=False).stats["arcs_cut"]
-    monkeypatch.setattr(PathDecomposition, "_guessed", by_chance(np.random.default_rng(0)))
+    monkeypatch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(0)))
     mended = pruning_path(breast_cancer, ties=ties)
     assert mended.stats["repairs"] > 0
     assert_same(mended, exact)
@@ -169,35 +167,64 @@ def test_small_parts_are_not_guessed() -> None:
     assert path.stats["cuts"] > 0
 
 
+def stumps(gain: list[int], tail: list[int], head: list[int], price: list[int]) -> PartSequence:
+    """One part of trees with a split each."""
+    k, j = len(gain), len(price)
+    return PartSequence.of(
+        ParametricSubproblem(
+            nodes=np.arange(k, dtype=np.int32),
+            parent=np.full(k, -1, dtype=np.int32),
+            tail=np.array(tail, dtype=np.int32),
+            head=np.array(head, dtype=np.int32),
+            purchases=np.arange(j, dtype=np.int32),
+            gain=np.array(gain),
+            evaluation=np.zeros(k, dtype=np.int64),
+            price=np.array(price),
+        )
+    )
+
+
 @pytest.mark.usefixtures("everywhere")
-def test_a_guess_by_hand() -> None:
-    """Two stumps share a purchase of price 3 and gain 2 each: kept. A third pays 5 of its own for a gain of 4: not."""
-    none, both = np.full(3, -1, dtype=np.int32), np.array([0, 1, 2], dtype=np.int32)
-    heads, prices = np.array([0, 0, 1], dtype=np.int32), np.array([3, 5])
-    problem = ClosureProblem(np.array([2, 2, 4]), none, both, heads, prices)
-    kept = guess_closure(problem, np.arange(3, dtype=np.int32), "smallest")
-    assert kept.keep is not None
-    assert kept.keep.tolist() == [True, True, False]
-    assert kept.score[0] == kept.score[1] > kept.score[2]
+@pytest.mark.parametrize("ties", TIES)
+def test_a_guess_by_hand(ties: Ties) -> None:
+    """Two stumps share a purchase of price 3 and gain 2 each, which is 4 / 3; a third gains 4 for 5, less, so it goes first."""
+    parts = guessed_parts(Parts(two_trees(), merge=True), stumps([2, 2, 4], [0, 1, 2], [0, 0, 1], [3, 5]), ties)
+    assert parts.first.tolist() == [0, 1, 3]
+    assert parts.subproblem.nodes.tolist() == [2, 0, 1]
+    assert parts.outside.tolist() == [0, 1]
+    assert parts.score is not None
+    assert parts.score[1] == parts.score[2] > parts.score[0]
 
 
-def test_what_a_guess_lets_splits_pay() -> None:
-    """With weights 1 and 3 of 4 two splits share a price of 8 as 2 and 6; the third pays its own 5 alone."""
-    heads, prices = np.array([0, 0, 1], dtype=np.int32), np.array([8, 5])
-    problem = ClosureProblem(
-        np.ones(3, dtype=np.int64), np.full(3, -1, dtype=np.int32), np.arange(3, dtype=np.int32), heads, prices
-    )
-    flow = guess.Guess(None, np.log([1.0, 3.0, 2.0])).flow(problem)
-    assert flow.usage_flow.tolist() == [2, 6, 5]
-    assert (flow.parent_flow == UNLIMITED).all()
+def test_nothing_is_guessed_where_all_are_alike() -> None:
+    """Splits of one level lie on one side of every threshold."""
+    parts = guessed_parts(Parts(two_trees(), merge=True), stumps([2, 2], [0, 1], [0, 0], [4]), "smallest")
+    assert parts.n_parts == 1
 
 
-def test_nothing_is_guessed_where_little_is_clear(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a look leaves all arcs in doubt there is no guess, and everything is cut."""
-    monkeypatch.setattr(guess, "GUESS_ARCS", 0)
-    monkeypatch.setattr(guess, "_shared", lambda problem, score, stepped, made: np.zeros(score.size))
-    one = np.zeros(2, dtype=np.int32)
-    problem = ClosureProblem(
-        np.array([2, 2]), np.full(2, -1, dtype=np.int32), np.arange(2, dtype=np.int32), one, np.array([4], dtype=np.int64)
-    )
-    assert guess_closure(problem, np.arange(2, dtype=np.int32), "smallest").keep is None
+@pytest.mark.parametrize(("gain", "inside"), [(2, 0), (4, 1)])
+def test_a_cut_puts_the_unsure_on_their_side(gain: int, inside: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Split 1 shares purchase 0 with split 0, which is surely inside, and pays 3 alone: it is inside if it gains more than 3."""
+    monkeypatch.setattr(guess, "_thresholds", lambda *_: np.array([0.0]))
+    # lambda* is 1
+    part = stumps([9, gain, 5 - gain], [0, 1, 1, 2], [0, 0, 1, 2], [5, 3, 6])
+    low, high = np.array([0.5, -0.1, -2.0], dtype=np.float32), np.array([1.0, 0.1, -1.0], dtype=np.float32)
+    assert guess._sides(part, np.zeros(3), low, high, "smallest").tolist() == [1, inside, 0]
+
+
+def test_no_split_is_unsure_at_two_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four levels far apart have three thresholds between them; where one split may be on both sides of two, the second goes."""
+    monkeypatch.setattr(guess, "BANDS", 4)
+    part = stumps([1] * 4, [0, 1, 2, 3], [0, 1, 2, 3], [1] * 4)
+    low = np.array([0.0, 1.0, 2.0, 3.0])
+    assert guess._thresholds(part, low - 0.1, low + 0.1).tolist() == [0.5, 1.5, 2.5]
+    low[1], high = -0.5, np.array([0.1, 2.5, 2.1, 3.1])
+    assert guess._thresholds(part, low, high).tolist() == pytest.approx([0.525, 2.55])
+
+
+def test_parts_whose_lambdas_do_not_rise_are_joined() -> None:
+    """A split that gains 1 for 1 is no part inside of one that gains 3 for 1; the other way round both are parts."""
+    part = stumps([1, 3], [0, 1], [0, 1], [1, 1])
+    assert guess._rising(part, np.array([1, 0], dtype=np.int32)).tolist() == [0, 0]
+    assert guess._rising(part, np.array([0, 1], dtype=np.int32)).tolist() == [0, 1]
+    assert guess._rising(part, np.array([1, 3], dtype=np.int32)).tolist() == [0, 1]

@@ -177,13 +177,13 @@ def test_numbers_near_the_limit() -> None:
 
 def test_a_wrong_answer_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     """If closure and flow disagree, that is said."""
-    monkeypatch.setattr(closure_module, "values", lambda *arguments: (1, 2))
+    monkeypatch.setattr(closure_module, "_left_and_worth", lambda *arguments: (1, 2))
     with pytest.raises(SolverFailedError, match="left 1, its closure is worth 2"):
         preflow_closure(network([1], [-1], [], []))
 
 
 def test_a_flow_scaled() -> None:
-    """Times a factor, rounded down, never above what counts as unlimited."""
-    flow = Flow(np.array([3, 10]), np.array([UNLIMITED, 0])).scaled(1.5)
-    assert flow.usage_flow.tolist() == [4, 15]
+    """Times a factor for each arc and split, rounded down, never above what counts as unlimited."""
+    flow = Flow(np.array([3, 10]), np.array([UNLIMITED, 0])).scaled(np.array([1.5, 0.5]), np.array([1.5, 0.5]))
+    assert flow.usage_flow.tolist() == [4, 5]
     assert flow.parent_flow.tolist() == [UNLIMITED, 0]

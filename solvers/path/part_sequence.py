@@ -1,0 +1,265 @@
+"""Several parts of a path in one set of arrays. (1) and (2) are those of `solvers.path.parts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.compiled import njit
+from formulations.errors import CapacityOverflowError
+from formulations.instance.merging import starts_by_tail
+from solvers.closures.cut import ClosureProblem
+from solvers.closures.preflow import Flow
+from solvers.closures.preflow.adjacency import grouped
+from solvers.closures.subproblem import MAX_PRODUCT, ParametricSubproblem
+
+Number = TypeVar("Number", bound=np.generic)
+
+LARGEST_SCORE = 300.0
+"""Weights are between exp(-300) and exp(300)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartSequence:
+    """Parts of a path, outermost first, in one set of arrays.
+
+    Parameters
+    ----------
+    subproblem
+        the splits of one part after the other, and their purchases as usage arcs first meet them.
+    first
+        int64, shape (p + 1,): where each part's splits start, and the end of the last.
+    outside
+        int64, shape (p,): how many splits of what was divided are outside of each part.
+    score
+        float64, shape (k,): scores by which prices can be shared out; None: none are known.
+    flow, unit
+        the flow from the cut that made the part, in gains times `unit`, int64 of shape (p,); None: none is known.
+    """
+
+    subproblem: ParametricSubproblem
+    first: NDArray[np.int64]
+    outside: NDArray[np.int64]
+    score: NDArray[np.float64] | None = None
+    flow: Flow | None = None
+    unit: NDArray[np.int64] | None = None
+
+    @staticmethod
+    def of(subproblem: ParametricSubproblem) -> PartSequence:
+        """A single part."""
+        return PartSequence(subproblem, np.array([0, subproblem.nodes.size]), np.zeros(1, dtype=np.int64))
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts there are, p."""
+        return self.outside.size
+
+    @property
+    def n_splits(self) -> int:
+        """How many splits all parts have, k."""
+        return self.subproblem.nodes.size
+
+    @property
+    def n_arcs(self) -> int:
+        """Usage arcs."""
+        return self.subproblem.tail.size
+
+    @cached_property
+    def first_arc(self) -> NDArray[np.int64]:
+        """Where each part's arcs start, and the end of the last; shape (p + 1,)."""
+        return np.searchsorted(self.subproblem.tail, self.first.astype(np.int32))
+
+    @cached_property
+    def first_purchase(self) -> NDArray[np.int64]:
+        """Where each part's purchases start, which its first arc leads to, and the end of the last; shape (p + 1,)."""
+        part = self.subproblem
+        return np.append(part.head, np.int32(part.purchases.size))[self.first_arc].astype(np.int64)
+
+    def of_splits(self, of_parts: NDArray[Number]) -> NDArray[Number]:
+        """What each split has where each part has so much; shape (k,)."""
+        return np.repeat(of_parts, np.diff(self.first))
+
+    def of_purchases(self, of_parts: NDArray[Number]) -> NDArray[Number]:
+        """What each purchase has where each part has so much; shape (j,)."""
+        return np.repeat(of_parts, np.diff(self.first_purchase))
+
+    def part_of_splits(self) -> NDArray[np.int32]:
+        """The part of each split, int32 of shape (k,)."""
+        return self.of_splits(np.arange(self.n_parts, dtype=np.int32))
+
+    def total(self, of_splits: NDArray[np.int64], of_purchases: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """The sum for each part of some amounts of its splits, and of its purchases; shape (p,)."""
+        total = _between(of_splits, self.first)
+        return total if of_purchases is None else total + _between(of_purchases, self.first_purchase)
+
+    @cached_property
+    def gain(self) -> NDArray[np.int64]:
+        """G of (1), shape (p,)."""
+        return self.total(self.subproblem.gain)
+
+    @cached_property
+    def cost(self) -> NDArray[np.int64]:
+        """P of (1), shape (p,)."""
+        return self.total(self.subproblem.evaluation, self.subproblem.price)
+
+    def mean_lambda(self) -> NDArray[np.float64]:
+        """(1) as a float > 0, whatever gains and costs are; shape (p,)."""
+        return np.maximum(self.gain, 1) / np.maximum(self.cost, 1)
+
+    def at(self, p: NDArray[np.int64], q: NDArray[np.int64]) -> ClosureProblem:
+        """All parts as one closure problem, each at its own lambda p / q: gains times q, prices times p.
+
+        Raises
+        ------
+        CapacityOverflowError
+            if the products do not fit 62 bits.
+        """
+        part = self.subproblem
+        gains = self.total(np.abs(part.gain)).astype(np.float64) * q
+        largest = max(gains.max(initial=0.0), (self.cost.astype(np.float64) * p).max(initial=0.0))
+        if largest >= MAX_PRODUCT:
+            raise CapacityOverflowError(
+                f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"
+            )
+        profit = part.gain * self.of_splits(q) - part.evaluation * self.of_splits(p)
+        return part.closure_problem(profit, part.price * self.of_purchases(p))
+
+    def weights(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        """exp(s_u) times a factor for each part, in the range of a float, because only ratios within a part count; shape (k,)."""
+        highest = self.of_splits(np.maximum.reduceat(score, self.first[:-1]))
+        weight: NDArray[np.float64] = np.exp(np.maximum(score - highest + LARGEST_SCORE, -LARGEST_SCORE))
+        return weight
+
+    def payers(self, label: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The highest label of the splits that need each purchase; int32, shape (j,)."""
+        highest = np.full(self.subproblem.purchases.size, -1, dtype=np.int32)
+        _highest(self.subproblem.tail, self.subproblem.head, label, highest)
+        return highest
+
+    def restricted(self, label: NDArray[np.int32], payer: NDArray[np.int32], new_part: NDArray[np.int32]) -> PartSequence:
+        """New parts, nothing merged.
+
+        Parameters
+        ----------
+        label, payer
+            int32, shapes (k,) and (j,): an arc stays if the label of its split is the purchase's payer.
+        new_part
+            int32, shape (k,): the new part of each split, not above its parent's; -1 for none. Old parts have no new part in
+            common, and those of old parts further outside have lower numbers. Splits of one new part have the same label.
+        """
+        old = self.subproblem
+        n_new = int(new_part.max(initial=-1)) + 1
+        start, order = grouped(new_part, n_new)
+        first, order = start.astype(np.int64), order[: start[-1]]
+        place = np.empty(self.n_splits, dtype=np.int32)
+        place[order] = np.arange(order.size, dtype=np.int32)
+        above = old.parent[order]
+        parent = np.where((above >= 0) & (new_part[above] == new_part[order]), place[above], np.int32(-1))
+        tail, head, met, arc, _ = self._arcs(label, payer, order)
+        part_of = self.part_of_splits()[order[first[:-1]]]
+        return PartSequence(
+            ParametricSubproblem(
+                old.nodes[order],
+                parent,
+                tail,
+                head,
+                old.purchases[met],
+                old.gain[order],
+                old.evaluation[order],
+                old.price[met],
+            ),
+            first,
+            self.outside[part_of] + first[:-1] - first[np.searchsorted(part_of, part_of)],
+            None if self.score is None else self.score[order],
+            None if self.flow is None else Flow(self.flow.usage_flow[arc], self.flow.parent_flow[order]),
+            None if self.unit is None else self.unit[part_of],
+        )
+
+    def _arcs(
+        self, label: NDArray[np.int32], payer: NDArray[np.int32], order: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], ...]:
+        """The arcs of the splits of `order` to purchases whose payer is the split's label.
+
+        Returns
+        -------
+        tuple
+            int32: tails, as places in `order`; heads, as places in the next array; the purchases, as they are met; the arcs' old
+            numbers; and the place of each old purchase, shape (j,), -1 where no arc leads to it.
+        """
+        part, first_arc = self.subproblem, starts_by_tail(self.subproblem.tail, self.n_splits)
+        room = int((first_arc[order + 1] - first_arc[order]).sum())
+        tail, head, met, arc = np.empty((4, room), dtype=np.int32)
+        number = np.full(part.purchases.size, -1, dtype=np.int32)
+        n_arcs, n_met = _restrict(label, first_arc, part.head, order, payer, number, tail, head, met, arc)
+        return tail[:n_arcs], head[:n_arcs], met[:n_met], arc[:n_arcs], number
+
+    def batches(self, most: int) -> Iterator[PartSequence]:
+        """Parts next to each other, together of at most so many arcs, or a single one."""
+        begin = 0
+        while begin < self.n_parts:
+            end = max(begin + 1, int(np.searchsorted(self.first_arc, self.first_arc[begin] + most, side="right")) - 1)
+            yield self if end - begin == self.n_parts else self._slice(begin, end)
+            begin = end
+
+    def _slice(self, begin: int, end: int) -> PartSequence:
+        """The parts begin, ..., end - 1."""
+        part = self.subproblem
+        (u, v), (a, b), (i, j) = (first[[begin, end]].tolist() for first in (self.first, self.first_arc, self.first_purchase))
+        above = part.parent[u:v]
+        return PartSequence(
+            ParametricSubproblem(
+                part.nodes[u:v],
+                np.where(above >= 0, above - np.int32(u), np.int32(-1)),
+                part.tail[a:b] - np.int32(u),
+                part.head[a:b] - np.int32(i),
+                part.purchases[i:j],
+                part.gain[u:v],
+                part.evaluation[u:v],
+                part.price[i:j],
+            ),
+            self.first[begin : end + 1] - u,
+            self.outside[begin:end],
+            None if self.score is None else self.score[u:v],
+            None if self.flow is None else Flow(self.flow.usage_flow[a:b], self.flow.parent_flow[u:v]),
+            None if self.unit is None else self.unit[begin:end],
+        )
+
+
+def _between(amounts: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sums between borders. A running sum that wraps around does no harm to its differences."""
+    running = np.zeros(amounts.size + 1, dtype=np.int64)
+    np.cumsum(amounts, out=running[1:])
+    return np.diff(running[first])
+
+
+@njit(cache=True, nogil=True)
+def _highest(tail, head, label, highest):  # type: ignore[no-untyped-def]
+    """The highest label of the users of each purchase."""
+    for k in range(tail.shape[0]):
+        if label[tail[k]] > highest[head[k]]:
+            highest[head[k]] = label[tail[k]]
+
+
+@njit(cache=True, nogil=True)
+def _restrict(label, first_arc, old_head, order, payer, number, tail, head, met, arc):  # type: ignore[no-untyped-def]
+    """(2) for the arcs of some splits; purchases are numbered as they are met."""
+    n_arcs, n_purchases = 0, 0
+    for u in range(order.shape[0]):
+        h = order[u]
+        for k in range(first_arc[h], first_arc[h + 1]):
+            j = old_head[k]
+            if payer[j] == label[h]:
+                if number[j] < 0:
+                    number[j] = n_purchases
+                    met[n_purchases] = j
+                    n_purchases += 1
+                tail[n_arcs] = u
+                head[n_arcs] = number[j]
+                arc[n_arcs] = k
+                n_arcs += 1
+    return n_arcs, n_purchases
