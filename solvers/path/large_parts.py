@@ -33,11 +33,9 @@ from solvers.closures.subproblem import small_subproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.path.parts import PathPart
-from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
-from solvers.price_sharing.solve import WARM_START_ITERATION
 from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory, negligible_gain
 
 CLOSE = 1e-6
@@ -128,17 +126,10 @@ class Division:
 
 @dataclass(frozen=True, eq=False)
 class LargePart:
-    """What lies between two optima, the inner one within the outer one.
-
-    Parameters
-    ----------
-    start
-        the scores to start from.
-    """
+    """What lies between two optima, the inner one within the outer one."""
 
     outer: Optimum
     inner: Optimum
-    start: Scores | None = None
 
     @property
     def nodes(self) -> NDArray[np.int32]:
@@ -174,8 +165,7 @@ class LargePart:
         # Where an end is not optimal, it may be worse than what was found at any lambda.
         if is_end or (missed and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
             return Edge(self.ratio, self.nodes)
-        scores = Scores(found.score, WARM_START_ITERATION)
-        return LargePart(outer, middle, scores), LargePart(middle, inner, scores)
+        return LargePart(outer, middle), LargePart(middle, inner)
 
     def _find(self, how: Division, key: str) -> tuple[FoundInPart, Optimum]:
         """What rounds find in the part, from the state in the files if it is this part's."""
@@ -183,7 +173,7 @@ class LargePart:
         objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
         rows = LocalRows(objective, how.pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
-        run = Run(rows, how.ties, self.start, Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
+        run = Run(rows, how.ties, known=Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
         save = None
         if files is not None:
             state = files.load_state(key)
@@ -199,7 +189,6 @@ class LargePart:
             kept=kept,
             bound=run.bound * objective.unit / problem.integers.gain_unit,
             ratio=objective.lam / problem.integers.lam_unit,
-            score=run.scores().score,
             rounds=run.rounds_made,
             seconds=time.perf_counter() - started,
         )

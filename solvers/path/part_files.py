@@ -32,8 +32,6 @@ class FoundInPart:
         in integer gains: no pruning between the ends is worth more at `ratio`.
     ratio
         lambda in integer gains for one integer price, or the nearest below it that fits 61 bits.
-    score
-        float64, shape (n,): the last score of every node.
     rounds, seconds
         what it took, earlier runs included.
     """
@@ -41,7 +39,6 @@ class FoundInPart:
     kept: NDArray[np.bool_]
     bound: Fraction
     ratio: Fraction
-    score: NDArray[np.float64]
     rounds: int
     seconds: float
 
@@ -65,10 +62,10 @@ class PartFiles(PointFiles):
             return None
         arrays, figures = self._read(file)
         with errors_naming(file):
-            kept, score = (stored_array(arrays[name], name, kind, n_nodes) for name, kind in (("kept", "b"), ("score", "f")))
+            kept = stored_array(arrays["kept"], "kept", "b", n_nodes)
             bound, ratio = (stored_fraction(figures[name], name) for name in ("bound", "ratio"))
             rounds = whole_number(figures["rounds"], "rounds", MOST_ROUNDS)
-            return FoundInPart(kept, bound, ratio, score, rounds, stored_number(figures, "seconds"))
+            return FoundInPart(kept, bound, ratio, rounds, stored_number(figures, "seconds"))
 
     def save_part(self, part_key: str, found: FoundInPart) -> None:
         """Write what was found in a part, and delete the state on the way to it.
@@ -79,7 +76,7 @@ class PartFiles(PointFiles):
             where it cannot be written.
         """
         figures = {"bound": str(found.bound), "ratio": str(found.ratio), "rounds": found.rounds, "seconds": found.seconds}
-        arrays = {"instance": self.instance, "figures": json.dumps(figures), "kept": found.kept, "score": found.score}
+        arrays = {"instance": self.instance, "figures": json.dumps(figures), "kept": found.kept}
         write_atomically(self._part_file(part_key), arrays)
         self.state_file.unlink(missing_ok=True)
 
