@@ -222,7 +222,7 @@ def _solve(
                 files.save_state(run.state(), point_key)
 
         stopped, core_arcs = drive(run, goal, save, progress=progress)
-    solution = solution_of(run, rate, goal.gap, stopped, core_arcs, started)
+        solution = solution_of(run, rate, goal.gap, stopped, core_arcs, started)
     proof = cast("SharedPrices", solution.certificate)
     nothing = np.zeros(problem.ensemble.n_nodes, dtype=bool)
     kept, pruned = run.decided() if problem.integers.exact else (nothing, nothing)

@@ -124,10 +124,9 @@ def price_sharing(
     rate = exact(lam, "lam")
     warn_if_short(problem)
     goal = Goal(started + time_limit, gap, rounds, small_core)
-    with interruption_explained(checkpoint):
-        with ThreadPoolExecutor(1) as pool:
-            rows = LocalRows(integer_objective(problem, rate).refined(), pool)
-            run, stopped, core_arcs = run_to_goal(rows, goal, ties=ties, start=start, checkpoint=checkpoint, progress=progress)
+    with interruption_explained(checkpoint), ThreadPoolExecutor(1) as pool:
+        rows = LocalRows(integer_objective(problem, rate).refined(), pool)
+        run, stopped, core_arcs = run_to_goal(rows, goal, ties=ties, start=start, checkpoint=checkpoint, progress=progress)
         solution = solution_of(run, lam, gap, stopped, core_arcs, started)
     warn_if_undecided(lam, stopped, solution.stats, solution.gap, solution.relative_gap)
     return solution

@@ -22,6 +22,7 @@ from proofs_checks.optimality.shared_path import check_shared_path
 from proofs_checks.optimality.shared_prices import _sum_below
 from solvers import brute_force, pruning_path
 from solvers.price_sharing import PathPoint, price_sharing_path
+from solvers.price_sharing.shares import Sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 from tests.loops import looped
 from tests.solvers.cases import instance

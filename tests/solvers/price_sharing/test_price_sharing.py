@@ -33,7 +33,7 @@ from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import Scores, final_scores, price_sharing, stopping
+from solvers.price_sharing import Scores, final_scores, loop, price_sharing, price_sharing_path, stopping
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import ScoreFile, problem_fingerprint
 from solvers.price_sharing.levels import best_level
@@ -459,6 +459,19 @@ def test_ctrl_c_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Run, "round", stop)
     with pytest.raises(InterruptedSolveError, match="interrupted while sharing prices"):
         price_sharing(instance("iris"), 0.05, small_core=0)
+
+
+def test_a_run_that_stops_when_splits_were_fixed_says_what_its_core_would_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes merging what is left, in two threads: they are there until the answer is."""
+    monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
+    monkeypatch.setattr(shares_module, "MOST_LEFT", math.inf)
+    monkeypatch.setattr(loop, "ROUNDS_PER_CHECK", 2)
+    problem, lam = instance("breast cancer, licence"), lambdas("breast cancer, licence")[0]
+    core = price_sharing(problem, lam, gap=0.1, small_core=0).stats
+    assert 0 < core["core_splits"] < problem.ensemble.n_splits
+    assert core["core_cut_bytes"] > 0
+    point = price_sharing_path(problem, [lam], gap=0.1, small_core=0)[0]
+    assert point.solution.stats["core_cut_bytes"] == core["core_cut_bytes"]
 
 
 def test_a_negative_gap_is_refused() -> None:
