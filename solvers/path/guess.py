@@ -32,7 +32,7 @@ from solvers.path.networks import shared_flow
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts
 from solvers.path.ties import extreme
-from solvers.price_sharing.step import momentum
+from solvers.price_sharing.step import advance
 
 GUESS_ARCS = 60_000
 """Only with more usage arcs than that a guess is made; fewer are cut at once."""
@@ -106,9 +106,7 @@ def _levels(
             if trees is None:
                 trees = LevelTrees(part.parent, part.gain, charge, middle)
             trees.log_levels(charge, LARGEST_LEVEL, log_level, pool)
-            before = stepped.copy()
-            np.add(score, log_level, out=stepped)
-            score[:] = stepped + momentum(r) * (stepped - before)
+            advance(score, stepped, log_level, r)
             seen[r % WATCHED] = log_level
     return seen.min(axis=0), seen.max(axis=0)
 

@@ -27,7 +27,7 @@ from solvers.closures.cut import Ties
 from solvers.closures.tree_levels import LevelTrees
 from solvers.path.level_repairs import LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
-from solvers.price_sharing.step import MOST_CARRIED, momentum, step_limit
+from solvers.price_sharing.step import advance, step_limit
 
 TRIES = (40, 80, 160, 320)
 """Rounds after which the rest is moved where that is possible."""
@@ -89,9 +89,7 @@ class _State:
             self.trees = LevelTrees(self.parent, self.profit, pays, self.shares.remaining.middle)
         limit, log_level = step_limit(k), np.empty(pays.size, dtype=np.float32)
         self.trees.log_levels(pays, max(limit, LEAST_LIMIT), log_level, self.shares.pool)
-        before, self.stepped = self.stepped, self.score + np.clip(log_level, -limit, limit)
-        carried = np.clip(self.stepped - before, -MOST_CARRIED * limit, MOST_CARRIED * limit)
-        self.score = self.stepped + np.float32(momentum(k)) * carried
+        advance(self.score, self.stepped, log_level, k, limit)
 
 
 class ProofByShares:

@@ -26,7 +26,7 @@ from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.levels import THRESHOLDS, best_level
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
-from solvers.price_sharing.step import MOST_CARRIED, momentum, step_limit
+from solvers.price_sharing.step import advance, step_limit
 from solvers.price_sharing.trees import forced
 
 LOG = logging.getLogger(__name__)
@@ -216,12 +216,7 @@ class Run:
         if bound < self.lowest_bound:
             self.lowest_bound = bound
             self.score_at_lowest[:] = self.score
-        before, self.stepped = self.stepped, np.clip(log_level, -limit, limit)
-        self.stepped += self.score
-        np.subtract(self.stepped, before, out=self.score)
-        np.clip(self.score, -MOST_CARRIED * limit, MOST_CARRIED * limit, out=self.score)
-        self.score *= np.float32(momentum(self.rounds_made))
-        self.score += self.stepped
+        advance(self.score, self.stepped, log_level, self.rounds_made, limit)
 
     def check(self) -> None:
         """Try the level sets of the last round, prove the bound in integers, and fix the splits that it decides."""
