@@ -10,9 +10,12 @@ leaves there. Otherwise the closure cuts D into an inner and an outer part, whic
 Started from the optimum at lambda = 0 and the best closure that is free of charge, G and P are positive for
 "smallest" ties, P for "largest", whatever the signs of single gains.
 
-Parts of more than `LARGEST_NETWORK` usage arcs are cut in two by price sharing, which needs no network. Other large parts are
-cut by a guess instead of a minimum cut. Every piece is proven by a cut of its own, and the pieces are the
-path if and only if their breakpoints come in order. Where they do not, a guess was wrong, and the pieces there are cut again.
+Large parts are divided into many at once by a guess instead of a minimum cut (`solvers.path.guess`). Every piece is proven by a
+cut of its own, and the pieces are the path if and only if their breakpoints come in order. Where they do not, a guess was wrong,
+and the pieces there are cut again.
+
+Parts of more than `LARGEST_NETWORK` usage arcs are cut in two by price sharing, which needs no network (`solvers.path.large_parts`).
+All pieces of such a path are proven together, without their usage arcs (`solvers.path.proof_by_shares`).
 
 Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Severance (1976) for (1). The guesses are ours.
 """
