@@ -139,7 +139,7 @@ class _Moves:
     def add_shares(self, purchase: NDArray[np.int64], split: NDArray[np.int64], share: NDArray[np.int64]) -> None:
         """Add to the shares of those pairs of a purchase and a split that are named in a move."""
         arc = purchase * self._n + split
-        named = np.isin(arc, self._arcs)
+        named = self._arcs[np.minimum(np.searchsorted(self._arcs, arc), self._arcs.size - 1)] == arc
         for a, s in zip(arc[named].tolist(), share[named].tolist(), strict=True):
             self._share[a] = self._share.get(a, 0) + s
 
