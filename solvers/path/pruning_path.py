@@ -15,7 +15,8 @@ cut of its own, and the pieces are the path if and only if their breakpoints com
 and the pieces there are cut again.
 
 Parts of more than `LARGEST_NETWORK` usage arcs are cut in two by price sharing, which needs no network:
-`solvers.path.large_parts`. All pieces of such a path are proven together, without their usage arcs (`solvers.path.proof_by_shares`).
+`solvers.path.large_parts`. All pieces of such a path are proven together, without their usage arcs, by
+`solvers.path.proof_by_shares`.
 
 Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Severance (1976) for (1). The guesses are ours.
 """
