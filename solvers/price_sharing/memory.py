@@ -7,7 +7,7 @@ N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, 
     nodes    105 n                      the trees, their errors and integers                                              (1)
     blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
     run      51 n + 3 M N + 2 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
-    path     (25 n + 400,000) P         the answers and proofs that are kept; 0 for a single lambda
+    path     (25 n + 4,000,000) P       the answers and proofs that are kept; 0 for a single lambda
 
 The bytes for each node are measured. A is at most N T M, and at most 32 million: where more would be left, rounds do not list
 them, see `solvers.price_sharing.merged_usage`. The usage arcs of the core that is cut in the end are stored too, and their number
@@ -30,6 +30,7 @@ from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free, readable
 from solvers.price_sharing.merged_usage import MOST_BYTES
+from solvers.price_sharing.stopping import SMALL_PROOF
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def memory_needed(
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
         run=51 * nodes + (0 if on_disk else 3 * items * rows) + min(MOST_BYTES, 2 * rows * trees * items),
-        path=(25 * nodes + 400_000) * points,
+        path=(25 * nodes + 8 * SMALL_PROOF) * points,
     )
 
 

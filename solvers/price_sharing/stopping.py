@@ -38,6 +38,9 @@ ROUNDS_PER_CHECK = 10
 SMALL_CORE = 50_000
 """A core of at most so many usage arcs, merged, is cut at once: the cut costs about as much as ten more rounds."""
 
+SMALL_PROOF = 500_000
+"""Usage arcs, merged ones counted one by one, of a core that is cut without a look at memory: its proof has 8 bytes for each."""
+
 MOST_IN_VAIN = 400
 """Rounds without progress after which a run that can't cut its core ends; a core that all but vanishes takes back as many."""
 
@@ -86,7 +89,7 @@ class Goal:
         """Whether to cut the core now. A run to a gap cuts only a core that more rounds do not make smaller."""
         if self.gap > 0.0:
             patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else MOST_IN_VAIN
-        elif run.rows.cut_arcs <= min(self.small_core, SMALL_CORE):
+        elif run.rows.cut_arcs <= min(self.small_core, SMALL_CORE) and run.n_arcs <= SMALL_PROOF:
             return True
         elif run.rows.cut_arcs <= self.small_core:
             patience = 0

@@ -20,6 +20,7 @@ from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free
 from solvers.price_sharing import memory, price_sharing, price_sharing_path
 from solvers.price_sharing.memory import memory_needed, memory_of_run
+from solvers.price_sharing.merged_usage import MOST_BYTES
 from tests.instances import with_usage
 from tests.solvers.cases import instance
 
@@ -32,7 +33,7 @@ def grown() -> tuple[NDArray[np.float32], RandomForestClassifier]:
 
 
 def test_the_prediction_is_what_is_allocated() -> None:
-    """From the table to the solution NumPy allocates what was predicted, within a quarter, run alone and all in all."""
+    """From the table to the solution NumPy allocates what was predicted, within a quarter; of merged lists at most as much."""
     X, forest = grown()
     price_sharing(pm.problem_from_forest(forest, X[:100], costs=1.0), 0.01)  # compiled
     tracemalloc.start()
@@ -48,8 +49,9 @@ def test_the_prediction_is_what_is_allocated() -> None:
     assert needs.table == X.nbytes
     assert made - before == pytest.approx(needs.routing + needs.nodes, rel=0.25)
     assert run == needs.blocks + needs.run
-    assert peak - made == pytest.approx(run, rel=0.25)
-    assert peak - before == pytest.approx(needs.total - needs.table, rel=0.25)
+    lists = min(MOST_BYTES, 2 * 80_000 * 10 * 28)
+    assert 0.75 * (run - lists) < peak - made < run
+    assert 0.75 * (needs.total - needs.table - lists) < peak - before < needs.total - needs.table
 
 
 def test_a_path_keeps_answers_and_proofs_only() -> None:
@@ -59,13 +61,13 @@ def test_a_path_keeps_answers_and_proofs_only() -> None:
     price_sharing(problem, 0.005)  # makes the blocks of rows
     lams = (0.004, 0.01, 0.02, 0.03)
     needs = memory_of_run(problem, len(lams))
-    assert needs - memory_of_run(problem) == (25 * problem.ensemble.n_nodes + 400_000) * len(lams)
+    assert needs - memory_of_run(problem) == (25 * problem.ensemble.n_nodes + 4_000_000) * len(lams)
     tracemalloc.start()
     points = price_sharing_path(problem, lams, done=lambda point: point.solution.pruning.cost)  # type: ignore[union-attr]
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(points) == len(lams)
-    assert kept < needs - memory_of_run(problem) < problem.n_purchases  # not even one byte for each purchase, once
+    assert kept < needs - memory_of_run(problem)
     assert peak < 1.25 * needs
 
 
@@ -76,7 +78,7 @@ def test_the_formula_by_hand() -> None:
     assert (needs.blocks, needs.run) == (2 * 21 + 88 + 28, 51 * 11 + 42 + 84)
     assert needs.total == 140 + 252 + 1155 + 158 + 687
     path = memory_needed(rows=7, trees=3, nodes=11, items=2, features=5, points=4)
-    assert (path.path, path.total - needs.total) == (1_601_100, 1_601_100)
+    assert (path.path, path.total - needs.total) == (16_001_100, 16_001_100)
     assert memory_needed(rows=7, trees=3, nodes=11, items=2).table == 0
     one, two = (memory_needed(rows=n, trees=1, nodes=100, items=1).blocks for n in (BLOCK, BLOCK + 1))
     assert two - one == 2 + 800 + 4
