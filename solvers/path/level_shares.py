@@ -12,11 +12,10 @@ of 2^-bits integer prices, rounded as `formulations.answers.pruning_path.PathSha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.shares import halves, in_threads
 
 NONE: NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
@@ -94,21 +94,21 @@ class LevelShares:
 
     def _find_own(self) -> None:
         """Write down the rows of those slices that are partly at the level of their purchases, 2 bytes each."""
-        remaining, halves = self.remaining, self._halves()
+        remaining, threads = self.remaining, halves(self.remaining)
         arguments = remaining.blocked_usage, self.level, self.highest, self.count, self.first
-        self._in_threads([partial(_own, *arguments, self.own, *half) for half in halves])
+        in_threads(self.pool, [partial(_own, *arguments, self.own, *half) for half in threads])
         blocks, slices = remaining.objective.usage.row_blocks, remaining.slices
         nodes = self.nodes[slices.split]
         rows = blocks.stop[:, nodes] - blocks.start[:, nodes]
         partly = np.where(rows == self.count, 0, self.count).ravel()
         np.cumsum(partly[:-1], out=self.first.ravel()[1:])
         self.own = np.empty(int(partly.sum(dtype=np.int64)), dtype=np.uint16)
-        self._in_threads([partial(_own, *arguments, self.own, *half) for half in halves])
+        in_threads(self.pool, [partial(_own, *arguments, self.own, *half) for half in threads])
 
     def rough_charges(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """(2) up to rounding, in integer prices, several times as fast."""
-        remaining, halves = self.remaining, self._halves()
-        charge = [np.zeros(weight.size) for _ in halves]
+        remaining, threads = self.remaining, halves(self.remaining)
+        charge = [np.zeros(weight.size) for _ in threads]
         works = [
             partial(
                 _charge,
@@ -119,11 +119,11 @@ class LevelShares:
                 self.own,
                 weight,
                 charge[t],
-                *halves[t],
+                *threads[t],
             )
-            for t in range(len(halves))
+            for t in range(len(threads))
         ]
-        self._in_threads(works)
+        in_threads(self.pool, works)
         for other in charge[1:]:
             charge[0] += other
         charge[0] *= weight
@@ -153,37 +153,24 @@ class LevelShares:
 
         The threads have different rows, or different items. Arcs are written as far as there is room for them.
         """
-        remaining, halves = self.remaining, self._halves()
+        remaining, threads = self.remaining, halves(self.remaining)
         k = weight.size
-        charge = [np.zeros(k, dtype=np.int64) for _ in halves]
-        balance = [np.zeros((k, each), dtype=np.int64) for _ in halves]
-        found = [np.full((k, each), -1, dtype=np.int64) for _ in halves]
+        charge = [np.zeros(k, dtype=np.int64) for _ in threads]
+        balance = [np.zeros((k, each), dtype=np.int64) for _ in threads]
+        found = [np.full((k, each), -1, dtype=np.int64) for _ in threads]
         works = [
             partial(
                 _share, remaining.blocked_usage, remaining.prices, self.bits, self.count, self.first, self.own, weight, selected,
-                charge[t], balance[t], found[t], arcs[t].tail, arcs[t].head, arcs[t].share, *halves[t],
+                charge[t], balance[t], found[t], arcs[t].tail, arcs[t].head, arcs[t].share, *threads[t],
             )
-            for t in range(len(halves))
+            for t in range(len(threads))
         ]  # fmt: skip
-        counts = self._in_threads(works)
-        for t in range(1, len(halves)):
+        counts = in_threads(self.pool, works)
+        for t in range(1, len(threads)):
             charge[0] += charge[t]
             better = balance[t] > balance[0]
             found[0][better] = found[t][better]
         return charge[0], found[0], counts
-
-    def _halves(self) -> list[tuple[int, int, int, int]]:
-        """The first and last block and the first and last slice of each thread; a single block is divided by items."""
-        parts, n_blocks = self.remaining.slices.parts, self.remaining.objective.usage.row_blocks.n_blocks
-        if n_blocks == 1:
-            return [(0, 1, a, b) for a, b in pairwise(parts)]
-        half = (n_blocks + 1) // 2
-        return [(a, b, 0, parts[-1]) for a, b in ((0, half), (half, n_blocks))]
-
-    def _in_threads(self, works: Sequence[Callable[[], int]]) -> list[int]:
-        """What each work returns: the first one in this thread, the others in the pool's."""
-        others = [self.pool.submit(work) for work in works[1:]]
-        return [works[0](), *(other.result() for other in others)]
 
 
 @njit(cache=True, nogil=True)

@@ -69,7 +69,7 @@ class Sharing:
             return None
         n_parts = len(borders) - 1
         each = int(left * slices.n_arcs) // n_parts, self.most_bytes // n_parts
-        found = self._in_threads([partial(merged_usage, usage, prices, *between, *each) for between in pairwise(borders)])
+        found = in_threads(self.pool, [partial(merged_usage, usage, prices, *between, *each) for between in pairwise(borders)])
         parts = tuple(part for part in found if part is not None)
         return parts if len(parts) == n_parts else None
 
@@ -78,7 +78,7 @@ class Sharing:
         weight = weights_of(score)
         parts: list[Callable[[NDArray[np.float64]], None]]
         if self.merged is None:
-            parts = [partial(self._part, *half, weight) for half in self._halves()]
+            parts = [partial(self._part, *half, weight) for half in halves(self.remaining)]
         else:
             parts = [partial(merged.add_charges, weight) for merged in self.merged]
         charge = self._sum(parts, weight.size, np.float64)
@@ -95,26 +95,10 @@ class Sharing:
     def _sum(self, parts: Sequence[Callable[[NDArray[Any]], None]], size: int, dtype: type) -> NDArray[Any]:
         """The sum of what the parts add to an array of zeros each."""
         sums: list[NDArray[Any]] = [np.zeros(size, dtype=dtype) for _ in parts]
-        self._in_threads([partial(part, total) for part, total in zip(parts, sums, strict=True)])
+        in_threads(self.pool, [partial(part, total) for part, total in zip(parts, sums, strict=True)])
         for other in sums[1:]:
             sums[0] += other
         return sums[0]
-
-    def _in_threads(self, works: Sequence[Callable[[], T]]) -> list[T]:
-        """What each work returns: the last one in this thread, the others in the pool's."""
-        others = [self.pool.submit(work) for work in works[:-1]]
-        last = works[-1]()
-        return [*(other.result() for other in others), last]
-
-    def _halves(self) -> list[tuple[int, int, int, int]]:
-        """The first and last block and the first and last slice of each thread; a single block is divided by items."""
-        s, n_blocks = self.remaining.slices, self.remaining.objective.usage.row_blocks.n_blocks
-        if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
-            return [(0, n_blocks, 0, s.parts[-1])]
-        if n_blocks == 1:
-            return [(0, 1, s.parts[0], s.parts[1]), (0, 1, s.parts[1], s.parts[2])]
-        half = (n_blocks + 1) // 2
-        return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
 
     def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
         """Integers that are at most the c_u of some feasible shares, whatever floating point did to `charges`.
@@ -136,6 +120,24 @@ class Sharing:
         """Add the charges of some slices for some blocks of rows to `charge`, without the factor exp(s_u)."""
         remaining = self.remaining
         _share(remaining.blocked_usage, remaining.prices, weight, charge, block, last_block, first, last)
+
+
+def in_threads(pool: ThreadPoolExecutor, works: Sequence[Callable[[], T]]) -> list[T]:
+    """What each work returns: the last one in this thread, the others in the pool's."""
+    others = [pool.submit(work) for work in works[:-1]]
+    last = works[-1]()
+    return [*(other.result() for other in others), last]
+
+
+def halves(remaining: Remaining) -> list[tuple[int, int, int, int]]:
+    """The first and last block and the first and last slice of each thread; a single block is divided by items."""
+    s, n_blocks = remaining.slices, remaining.objective.usage.row_blocks.n_blocks
+    if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
+        return [(0, n_blocks, 0, s.parts[-1])]
+    if n_blocks == 1:
+        return [(0, 1, s.parts[0], s.parts[1]), (0, 1, s.parts[1], s.parts[2])]
+    half = (n_blocks + 1) // 2
+    return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
 
 
 def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:

@@ -17,6 +17,7 @@ from solvers.path.level_repairs import LevelBlocks
 from solvers.path.level_shares import LevelShares, SharedArcs
 from solvers.path.proof_by_shares import ProofByShares
 from solvers.path.pruning_path import divide_and_conquer
+from solvers.price_sharing import shares as shares_module
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -45,8 +46,12 @@ def by_definition(problem: PruningProblem, level: NDArray[np.int32], weight: NDA
 
 
 @looped("seed", range(12))
-def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(seed: int) -> None:
-    """Shares are whole numbers of 2^-20, add up to the price exactly, and are those of the definition up to rounding."""
+def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares are whole numbers of 2^-20, add up to the price exactly, and are those of the definition up to rounding.
+
+    In one thread and in two.
+    """
+    monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 10**9 * (seed % 2))
     problem, rng = random_problem(seed), np.random.default_rng(seed)
     n = problem.ensemble.n_nodes
     level, weight = rng.integers(0, 4, n).astype(np.int32), rng.exponential(size=n)
