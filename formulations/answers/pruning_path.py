@@ -70,7 +70,7 @@ class PathShares:
     Parameters
     ----------
     weight
-        float64, shape (n,): between 1e-300 and 1e300 for splits whose level is a breakpoint; others do not count.
+        float64, shape (n,): between 1e-150 and 1e150 for splits whose level is a breakpoint; others do not count.
     bits
         shares are multiples of 2^-bits integer prices before the moves; all purchases together are less than 2^62 of them.
     purchase, giver, taker, amount

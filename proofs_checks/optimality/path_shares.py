@@ -24,7 +24,9 @@ from formulations.answers.pruning_path import PathShares
 from proofs_checks.optimality.recount import Recount, Refuted
 from proofs_checks.optimality.wide_sums import wide_sum
 
-LEAST_WEIGHT, LARGEST_WEIGHT = 1e-300, 1e300
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
+"""Sums of weights, and rates of prices below 2^62, stay floats."""
+
 MARGIN = 1.0 - 2.0**-30
 MOST_BITS = 62
 

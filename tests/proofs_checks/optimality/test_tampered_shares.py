@@ -107,9 +107,10 @@ PART = Fraction(1, 100)
 NO_OPTIMUM = "which does not pay|keeping it still pays"
 
 BOTH: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
-    "a weight of 0": (shares_with(weight=put(0, 0)), "split 0 has the weight 0.0, not 1e-300 to 1e\\+300"),
+    "a weight of 0": (shares_with(weight=put(0, 0)), "split 0 has the weight 0.0, not 1e-150 to 1e\\+150"),
     "a weight below 0": (shares_with(weight=put(6, -1)), "split 6 has the weight -1.0"),
     "a large weight": (shares_with(weight=put(3, 1e301)), "split 3 has the weight 1e\\+301"),
+    "very small weights": (shares_with(weight=lambda w: w * 1e-200), "split 0 has the weight .*e-(199|20[0-9]), not 1e-150"),
     "a weight of nan": (shares_with(weight=put(3, math.nan)), "split 3 has the weight nan"),
     "an infinite weight": (shares_with(weight=put(3, math.inf)), "split 3 has the weight inf"),
     "weights missing": (shares_with(weight=lambda w: w[:-1]), "the weights are no array of 14"),
