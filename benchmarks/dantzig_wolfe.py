@@ -2,7 +2,7 @@
 
     python -m benchmarks.dantzig_wolfe                           four data sets, up to 300 s each for the textbook's scheme
     python -m benchmarks.dantzig_wolfe --data sonar heart_statlog
-    python -m benchmarks.dantzig_wolfe --parts                   other masters, other pricing, a start by price sharing
+    python -m benchmarks.dantzig_wolfe --parts                   other masters, other pricing
     python -m benchmarks.dantzig_wolfe --quick                   a few trees on iris, in seconds
 
 Fully grown entropy trees on 90 % of the rows, all features at every split; the same rows are the cost sample, every feature
@@ -29,7 +29,7 @@ import prunemodels as pm
 from benchmarks.path import machine
 from formulations.programs.columns import usage_columns
 from prunemodels.data_files import load_dataset
-from solvers.column_generation import AFTER_PRICE_SHARING, BUNDLE, PLAIN, SMOOTHED, Scheme, dantzig_wolfe
+from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
 from solvers.column_generation.pricing import PricingMethod
 
 GAP = 1e-6
@@ -58,9 +58,8 @@ SCHEMES: Schemes = {"textbook": (PLAIN, "shortest paths"), "bundle": (BUNDLE, "s
 PARTS: Schemes = {
     **SCHEMES,
     "textbook, rows merged": (Scheme(master="linear program", look=False), "shortest paths"),
-    "rows merged, smoothing": (SMOOTHED, "shortest paths"),
+    "rows merged, smoothing": (Scheme(master="linear program", smoothing=0.5), "shortest paths"),
     "bundle, pricing by our tree pass": (BUNDLE, "tree pass"),
-    "price sharing first": (AFTER_PRICE_SHARING, "shortest paths"),
 }
 
 
@@ -136,7 +135,7 @@ def table(settings: Sequence[Setting], schemes: Schemes, limit: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few trees on iris")
-    parser.add_argument("--parts", action="store_true", help="also other masters and pricing, and a start by price sharing")
+    parser.add_argument("--parts", action="store_true", help="also other masters and pricing")
     parser.add_argument("--data", nargs="+", choices=[s.data for s in SETTINGS], help="these data sets only")
     parser.add_argument("--time-limit", type=float, default=300.0, help="seconds for each scheme and instance")
     args = parser.parse_args()

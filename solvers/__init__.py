@@ -17,7 +17,7 @@ from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
 from solvers.budgets.closure import ClosureSolution, best_closure_within
 from solvers.closures.min_cut import min_cut
-from solvers.column_generation import AFTER_PRICE_SHARING, PLAIN, dantzig_wolfe
+from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.path.closure_path import closure_path
 from solvers.path.pruning_path import pruning_path
 from solvers.price_sharing import MemoryNeeds, PathPoint, memory_needed, price_sharing, price_sharing_path
@@ -31,7 +31,6 @@ EXACT_SOLVERS: dict[str, Solver] = {
     "min_cut": min_cut,
     "price_sharing": price_sharing,
     "dantzig_wolfe": dantzig_wolfe,
-    "dantzig_wolfe_after_price_sharing": partial(dantzig_wolfe, scheme=AFTER_PRICE_SHARING),
     "brute_force": brute_force,
     "highs_ip1": partial(integer_program, formulation="IP1"),
     "highs_ip3": partial(linear_program, formulation="IP3"),

@@ -5,6 +5,7 @@ float above or below them, or between. The references are the prunings of the fo
 `proofs_checks.optimality.recount`, which builds the instance from its trees, rows and prices; neither shares code with a solver.
 For each answer:
 
+    the call   ends, without a time limit, within `watchdog.MOST_CALLS` calls of functions                                (0)
     value      is the pruning's, recomputed                                                                               (1)
     bound      is at most the optimum                                                                                     (2)
     OPTIMAL    is said only where the value is the optimum's, up to the tolerance that the answer states                  (3)
@@ -30,6 +31,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks.fuzzing import watchdog
 from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.budget_solution import Bounded, BudgetSolution
 from formulations.answers.solution import Solution, Status
@@ -37,16 +39,12 @@ from formulations.errors import CapacityOverflowError, PruneModelsError
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
 from solvers.budgets import BUDGET_SOLVERS, solve_class_budgets, solve_worst_case
-from solvers.price_sharing import price_sharing_path
 
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
 
 MOST_PRUNINGS = 1500
 """Instances with more prunings are left out: each is recomputed in fractions."""
-
-SECONDS = 20.0
-"""Time limit of every call."""
 
 EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
 """Engines that every instance meets; of the others each meets one."""
@@ -114,8 +112,11 @@ def findings(seed: int) -> Iterator[Finding]:
         return
     for call, judge in _calls(instance, rng):
         try:
-            for wrong in judge():
-                yield Finding(seed, call, wrong)
+            with watchdog.limited():
+                wrong_answers = list(judge())
+            yield from (Finding(seed, call, wrong) for wrong in wrong_answers)
+        except watchdog.NeverEndsError as error:
+            yield Finding(seed, call, f"does not end: {error}")
         except CapacityOverflowError as refused:
             if instance.problem.integers.exact or not call.startswith("pruning_path"):
                 yield Finding(seed, call, f"refused an instance that could be built: {refused}")
@@ -287,7 +288,6 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
         for name in (*EVERY_TIME, str(rng.choice(others))):
             yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)
     yield "pruning_path", partial(_judge_path, instance)
-    yield "price_sharing_path", partial(_judge_shared_path, instance, _lambdas(instance, rng))
     for budget in _budgets(instance, rng):
         for name in BUDGET_SOLVERS:
             yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
@@ -332,7 +332,7 @@ def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
 
 def _judge_lambda(instance: Enumerated, name: str, lam: float | Fraction) -> Iterator[str]:
     """(1), (2), (3), (5) at a lambda."""
-    solution = SOLVERS[name](instance.problem, lam, time_limit=SECONDS)
+    solution = SOLVERS[name](instance.problem, lam)
     yield from _wrong_solution(instance, solution)
 
 
@@ -374,15 +374,9 @@ def _judge_path(instance: Enumerated) -> Iterator[str]:
             yield f"at lambda {float(lam)!r}: {float(mine)!r}, the optimum is {float(best)!r}"
 
 
-def _judge_shared_path(instance: Enumerated, lams: list[float | Fraction]) -> Iterator[str]:
-    for point in price_sharing_path(instance.problem, sorted(set(lams), key=Fraction), time_limit=SECONDS):
-        for wrong in _wrong_solution(instance, point.solution):
-            yield f"lam={point.solution.lam!r}: {wrong}"
-
-
 def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
     limit = Fraction(str(budget)) if isinstance(budget, float) else budget
-    solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, time_limit=SECONDS)
+    solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget)
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
     if cost > limit:
         yield f"costs {cost}, the budget is {limit}"
@@ -447,7 +441,7 @@ def _mean(problem: PruningProblem, costs: list[Fraction], rows: NDArray[np.int64
 
 def _judge_worst_case(instance: Enumerated, dearest: list[Fraction], budget: float | Fraction) -> Iterator[str]:
     limit = Fraction(str(budget)) if isinstance(budget, float) else budget
-    solution = solve_worst_case(instance.problem, budget, time_limit=SECONDS)
+    solution = solve_worst_case(instance.problem, budget)
     if dearest[instance.number_of(solution.pruning.kept)] > limit:
         yield f"a row pays {dearest[instance.number_of(solution.pruning.kept)]}, the budget is {limit}"
     yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: dearest[k] <= limit))
@@ -461,7 +455,7 @@ def _judge_classes(
     method: pm.budgets.Method,
 ) -> Iterator[str]:
     budgets = {f"class {c}": (half, limit) for c, (half, limit) in enumerate(zip(halves, limits, strict=True))}
-    solution = solve_class_budgets(instance.problem, budgets, time_limit=SECONDS, method=method)
+    solution = solve_class_budgets(instance.problem, budgets, method=method)
     allowed = [all(m <= b for m, b in zip(mean, limits, strict=True)) for mean in means]
     if not allowed[instance.number_of(solution.pruning.kept)]:
         yield "a class pays more than its budget"

@@ -41,6 +41,7 @@ class Status(StrEnum):
 class StopReason(StrEnum):
     """Why the solver stopped.
 
+    STALLED: floating point hides further progress, and the gap is above the one that was asked for.
     MEMORY_LIMIT: what is left to decide takes a minimum cut, which does not fit into the memory that is free.
 
     Examples
@@ -53,6 +54,7 @@ class StopReason(StrEnum):
     """
 
     CONVERGED = "converged"
+    STALLED = "stalled"
     TIME_LIMIT = "time limit"
     ITERATION_LIMIT = "iteration limit"
     MEMORY_LIMIT = "memory limit"

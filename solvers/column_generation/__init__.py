@@ -1,7 +1,7 @@
 """Dantzig-Wolfe decomposition: a loop that knows no trees, restricted masters, and pricing by trees."""
 
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.scheme import AFTER_PRICE_SHARING, BUNDLE, PLAIN, SMOOTHED, Scheme
+from solvers.column_generation.scheme import BUNDLE, PLAIN, Scheme
 from solvers.column_generation.solve import dantzig_wolfe
 
-__all__ = ["AFTER_PRICE_SHARING", "BUNDLE", "PLAIN", "SMOOTHED", "Scheme", "dantzig_wolfe", "generate_columns"]
+__all__ = ["BUNDLE", "PLAIN", "Scheme", "dantzig_wolfe", "generate_columns"]

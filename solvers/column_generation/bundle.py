@@ -67,8 +67,8 @@ FIRST_GAP = 1e-3
 EXACTNESS = 1e-13
 """Smaller differences, relative to the all-roots forest's value, are rounding."""
 
-MOST_IDLE = 100
-"""After this many steps in which the bound does not rise, and no column prices out, the run ends."""
+MOST_IDLE, MOST_REFINED = 100, 1000
+"""So many steps without a new column end the run: of those in which the best bound does not rise, and of any kind."""
 
 LARGEST_STEP = 1e100
 """gamma grows to this at most; products with it do not overflow."""
@@ -221,7 +221,8 @@ class CentredMaster:
         self.bundle, self.soft = Bundle(coupling, score, bound), SoftPrices(coupling)
         self.tolerance = EXACTNESS * coupling.reference
         self._promised = math.inf
-        self._idle = 0
+        self._best = bound
+        self._idle = self._refined = 0
 
     @property
     def n_columns(self) -> int:
@@ -240,12 +241,15 @@ class CentredMaster:
 
     def judge(self, bound: float, found_columns: bool) -> None:
         """Make a serious or a null step, given the bound at the last charges."""
-        self._idle = 0 if found_columns or bound > self.bundle.bound + self.tolerance else self._idle + 1
+        rises = bound > self._best + self.tolerance
+        self._best = max(self._best, bound)
+        self._idle = 0 if found_columns or rises else self._idle + 1
+        self._refined = 0 if found_columns else self._refined + 1
         self.bundle.judge(bound, self._promised, found_columns)
 
     def refine(self) -> bool:
         """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""
-        return self._idle < MOST_IDLE
+        return self._idle < MOST_IDLE and self._refined < MOST_REFINED
 
 
 class BundleMaster(CentredMaster):

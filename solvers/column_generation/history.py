@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -56,6 +57,11 @@ class Generated:
     bound: float
     upper: float
     rounds: tuple[Round, ...]
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the last round; inf without one."""
+        return self.rounds[-1].gap if self.rounds else math.inf
 
     def history(self) -> History:
         """By the name of each field of `Round`, one number for each round."""

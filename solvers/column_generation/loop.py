@@ -140,6 +140,7 @@ def generate_columns(
     best: tuple[NDArray[np.float64], float] | None = None,
     known: Sequence[Column] = (),
     judge: Callable[[float, bool], None] | None = None,
+    exact_master: Callable[[], Master[Column]] | None = None,
     progress: Callable[[Round], None] | None = None,
 ) -> Generated:
     """Solve the master, price and add columns, until the gap or a limit is reached or no column prices out.
@@ -162,6 +163,8 @@ def generate_columns(
         the columns that the master already has.
     judge
         called after pricing at the master's own charges, with the bound there and whether columns enter.
+    exact_master
+        makes the master that goes on, with the same columns, where an approximate one makes no more progress.
     progress
         called after every round.
 
@@ -172,8 +175,19 @@ def generate_columns(
         or in the pricing.
     """
     keys = {pricing.key(c) for c in known}
-    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, keys, judge or (lambda *_: None))
-    return run.until(gap, time_limit, rounds, progress)
+    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, keys, judge or _no_judge)
+    ended = run.until(gap, time_limit, rounds, progress)
+    if exact_master is None or ended.stopped is not StopReason.CONVERGED or ended.gap <= gap:
+        return ended
+    run.master, run.judge = exact_master(), _no_judge
+    try:
+        return run.until(gap, time_limit, rounds, progress)
+    except SolverFailedError:  # numbers too far apart for the linear program: what was found and proven before it stays
+        return run.ended(StopReason.CONVERGED)
+
+
+def _no_judge(bound: float, found_columns: bool) -> None:
+    """An exact master takes no notice of bounds."""
 
 
 class _ColumnLoop(Generic[Column]):

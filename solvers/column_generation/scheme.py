@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from formulations.arguments import Natural, Range, checked
+from formulations.arguments import Range, checked
 from formulations.errors import InvalidInputError
 
 MasterKind = Literal["bundle", "linear program"]
@@ -24,9 +24,6 @@ class Scheme:
     smoothing
         alpha in [0, 1), for the linear program. Pricing uses alpha times the charges of the best bound plus 1 - alpha times the
         master's; 0 is no smoothing.
-    start
-        rounds of price sharing before the first master, for the bundle. They give the first charges and columns, and mostly the
-        optimum too, so that little work is left for column generation. With 0 every purchase's price is shared equally at first.
     merge
         True: one purchase for all purchases with the same users, and no row for a purchase with a single user. False: a row for
         each usage arc.
@@ -42,7 +39,6 @@ class Scheme:
 
     master: MasterKind = "bundle"
     smoothing: Annotated[float, Range(0, 1, open_above=True)] = 0.0
-    start: Natural = 0
     merge: bool = True
     look: bool = True
 
@@ -51,18 +47,10 @@ class Scheme:
             raise InvalidInputError(f"smoothing is {self.smoothing!r}, but a bundle stays near its centre instead; leave it 0")
         if self.master == "bundle" and not self.look:
             raise InvalidInputError("look is False, but a bundle needs a pruning's value to tell the gap; leave it True")
-        if self.master != "bundle" and self.start:
-            raise InvalidInputError(f"start is {self.start!r} rounds, but only a bundle starts from scores; leave it 0")
 
 
 BUNDLE = Scheme()
 """Column generation with a proximal bundle master, from equal shares of the prices."""
 
-SMOOTHED = Scheme(master="linear program", smoothing=0.5)
-"""Rows merged, pricing at smoothed charges (Wentges), prunings of the forest valued in every round."""
-
 PLAIN = Scheme(master="linear program", merge=False, look=False)
 """The textbook version: a row for each usage arc, two first columns for each tree, and pricing at the master's own duals."""
-
-AFTER_PRICE_SHARING = Scheme(start=400)
-"""Up to 400 rounds of price sharing first. They do nearly all of the work."""

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Solution
+from formulations.answers.solution import Solution, Status, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -28,10 +30,9 @@ from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
 from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.pricing import PricingMethod, TreePricing, columns_of
+from solvers.column_generation.pricing import PricingMethod, TreePricing, TreePruning, columns_of
 from solvers.column_generation.scheme import BUNDLE, Scheme
 from solvers.column_generation.soft_prices import SoftPrices
-from solvers.column_generation.start import Start, share_prices
 from solvers.programs.rounding import is_integral
 
 PROVEN = 1e-6
@@ -66,15 +67,16 @@ def dantzig_wolfe(
         "shortest paths": every tree's cheapest pruning as a shortest path, by OR-Tools' minimum cost flow. "tree pass": by
         our own pass over the trees, which is faster.
     scheme
-        `BUNDLE`, `SMOOTHED`, `PLAIN`, `AFTER_PRICE_SHARING`, or any other `Scheme`.
+        `BUNDLE`, `PLAIN`, or any other `Scheme`. Where a bundle makes no more progress, the textbook's master goes on with its
+        columns.
     progress
         called after every round.
 
     Returns
     -------
     Solution
-        with `ItemLoads` as certificate. Columns of ``history``, one number for each round, in (OBJ): the fields of
-        `solvers.column_generation.history.Round`.
+        with `ItemLoads` as certificate; `StopReason.STALLED` if floating point hides what is left of the gap. Columns of
+        ``history``, one number for each round, in (OBJ): the fields of `solvers.column_generation.history.Round`.
 
     Raises
     ------
@@ -99,6 +101,15 @@ def dantzig_wolfe(
         return run.solve(lam, time_limit, gap, rounds, progress)
 
 
+@dataclass(frozen=True, eq=False)
+class _First:
+    """The first charges, one for each coupling row, the Lagrangian bound there, and the first columns, each once."""
+
+    charge: NDArray[np.float64]
+    bound: float
+    columns: list[TreePruning]
+
+
 class _DantzigWolfe:
     """One run of the decomposition."""
 
@@ -117,24 +128,26 @@ class _DantzigWolfe:
         self, lam: float, time_limit: float, gap: float, rounds: float, progress: Callable[[Round], None] | None
     ) -> Solution:
         """Find first columns, generate the others, and prove the bound."""
-        start = self.start(gap, time_limit)
+        first = self.start()
         start_seconds = self.seconds
-        master = self.master(start)
-        master.add(start.columns)
+        self.master = self._first_master(first)
+        bundle = self.master if isinstance(self.master, BundleMaster) else None
         found = generate_columns(
-            master,
+            self.master,
             self.pricing,
             reference=self.coupling.reference,
             gap=gap,
-            tolerance=master.tolerance,
+            tolerance=self.master.tolerance,
             time_limit=time_limit - start_seconds,
             rounds=rounds,
             smoothing=self.scheme.smoothing,
-            best=(start.charge, start.bound) if isinstance(master, BundleMaster) else None,
-            known=start.columns,
-            judge=master.judge if isinstance(master, BundleMaster) else None,
+            best=(first.charge, first.bound) if bundle else None,
+            known=first.columns,
+            judge=bundle.judge if bundle else None,
+            exact_master=self._textbook_master if bundle else None,
             progress=progress,
         )
+        master = self.master
         if master.y is not None:
             self.incumbent.offer_levels(master.y)
         pruning, rate = self.incumbent.pruning, exact(lam, "lam")
@@ -144,7 +157,6 @@ class _DantzigWolfe:
         stats = {
             "seconds": self.seconds,
             "start_seconds": start_seconds,
-            "start_rounds": float(start.rounds),
             **found.stats(),
             "columns": float(master.n_columns),
             "rows": float(master.n_rows),
@@ -155,27 +167,37 @@ class _DantzigWolfe:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
         tolerance, history = max(gap, PROVEN), found.history()
-        return Solution(
+        solution = Solution(
             self.problem, lam, pruning, value, bound, found.stopped, tolerance, duals, stats, "dantzig_wolfe", history
         )
+        if found.stopped is StopReason.CONVERGED and found.gap > tolerance and solution.status is not Status.OPTIMAL:
+            return replace(solution, stopped=StopReason.STALLED)
+        return solution
 
-    def master(self, start: Start) -> BundleMaster | FullMaster:
-        """The restricted master, still without columns."""
+    def _first_master(self, first: _First) -> BundleMaster | FullMaster:
+        """The restricted master with the first columns."""
+        master: BundleMaster | FullMaster
         if self.scheme.master == "bundle":
-            return BundleMaster(self.coupling, self.incumbent, start.score, start.bound)
-        return FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
+            master = BundleMaster(self.coupling, self.incumbent, np.zeros(self.coupling.stop.size), first.bound)
+        else:
+            master = FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
+        master.add(first.columns)
+        return master
 
-    def start(self, gap: float, time_limit: float) -> Start:
-        """The first charges, their bound and the first columns."""
-        soft = SoftPrices(self.coupling)
-        if self.scheme.start:
-            return share_prices(soft, self.incumbent, rounds=self.scheme.start, gap=gap, time_limit=time_limit)
+    def _textbook_master(self) -> FullMaster:
+        """The linear program with the bundle's columns."""
+        assert isinstance(self.master, BundleMaster), "it follows a bundle"
+        columns, self.master = self.master.bundle.columns, FullMaster(self.coupling, self.incumbent)
+        self.master.add(columns)
+        return self.master
+
+    def start(self) -> _First:
+        """The first charges, which share each price equally, their bound and the first columns."""
         unpruned = self.problem.ensemble.is_split
         both = [*columns_of(self.coupling, np.zeros_like(unpruned)), *columns_of(self.coupling, unpruned)]
-        score = np.zeros(unpruned.size)
-        charge, bound = soft.shares(score)[0], -math.inf
+        charge, bound = SoftPrices(self.coupling).shares(np.zeros(unpruned.size))[0], -math.inf
         if self.scheme.master == "bundle":
             found = self.pricing.price(charge)
             charge, bound = found.charge, found.bound
             both += [*columns_of(self.coupling, self.incumbent.pruning.kept), *found.columns]
-        return Start(score, charge, bound, list({c.key: c for c in both}.values()), 0)
+        return _First(charge, bound, list({c.key: c for c in both}.values()))

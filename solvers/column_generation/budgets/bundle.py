@@ -54,7 +54,7 @@ class BudgetBundleMaster(CentredMaster):
         """A bundle step at (1)."""
         bundle, problem, lam = self.bundle, self.coupling.problem, self._slope()
         if lam != self.lam:
-            self.lam, bundle.bound = lam, -math.inf
+            self.lam, bundle.bound, self._best = lam, -math.inf, -math.inf
         at = self.coupling.at(lam)
         cost = bundle.cost(at.own, problem.gain, at.stop[problem.ensemble.roots])
         deadline, spent = time.perf_counter() + time_limit, lam * self.coupling.limit

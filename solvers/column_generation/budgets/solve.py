@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +18,6 @@ from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
@@ -31,6 +30,9 @@ from solvers.column_generation.history import Generated, Round
 from solvers.column_generation.loop import generate_columns, relative_gap
 from solvers.column_generation.pricing import PricingMethod, TreePruning
 from solvers.column_generation.scheme import BUNDLE, Scheme
+
+PROVEN = 1e-6
+"""Up to this relative gap, or the requested one if that is larger, a run that ends has converged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +124,6 @@ def dantzig_wolfe_budget(
         if Ctrl-C arrived meanwhile.
     """
     limit = exact(budget, "budget")
-    if scheme.start:
-        raise InvalidInputError(f"the scheme begins with {scheme.start} rounds of price sharing; under a budget it has no start")
     with interruption_as_error("during Dantzig-Wolfe decomposition"):
         run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
         return run.solve(time_limit, tolerance, rounds, progress)
@@ -140,6 +140,7 @@ class _BudgetDantzigWolfe:
         self.incumbent = BudgetIncumbent(self.cheap, budget)
         self.incumbent.offer_levels(self.dear.kept.astype(np.float64), 0.0)
         self.pricing = BudgetPricing(self.coupling, self.incumbent, pricing)
+        self.master: BudgetBundleMaster | BudgetMaster | None = None
 
     @property
     def seconds(self) -> float:
@@ -152,33 +153,45 @@ class _BudgetDantzigWolfe:
         coupling, charge, bound = self.coupling, np.zeros(self.coupling.unit.n_rows + 1), self.dear.error
         upper, reference = float(self.incumbent.mixture.value), coupling.unit.reference
         if relative_gap(upper, bound, reference) <= tolerance:  # the budget does not bind, or no budget helps
-            return self._answer(Generated(StopReason.CONVERGED, charge, bound, upper, ()), None)
-        master: BudgetBundleMaster | BudgetMaster
+            return self._answer(Generated(StopReason.CONVERGED, charge, bound, upper, ()))
+        bundle = None
         if self.scheme.master == "bundle":
-            master = BudgetBundleMaster(coupling, self.incumbent, self.cheap, self.dear)
+            self.master = bundle = BudgetBundleMaster(coupling, self.incumbent, self.cheap, self.dear)
         else:
-            master = BudgetMaster(coupling, self.incumbent)
+            self.master = BudgetMaster(coupling, self.incumbent)
         ends = (np.zeros_like(self.cheap.kept), self.cheap.kept, self.dear.kept)
         columns = list({c.key: c for kept in ends for c in coupling.columns_of(kept)}.values())
-        master.add(columns)
+        self.master.add(columns)
         found = generate_columns(
-            master,
+            self.master,
             self.pricing,
             reference=reference,
             gap=tolerance,
-            tolerance=master.tolerance,
+            tolerance=self.master.tolerance,
             time_limit=time_limit - self.seconds,
             rounds=rounds,
             smoothing=self.scheme.smoothing,
             best=(charge, bound),
             known=columns,
-            judge=master.judge if isinstance(master, BudgetBundleMaster) else None,
+            judge=bundle.judge if bundle else None,
+            exact_master=self._textbook_master if bundle else None,
             progress=progress,
         )
-        return self._answer(found, master)
+        answer = self._answer(found)
+        proven = relative_gap(answer.value, answer.bound, reference)
+        if found.stopped is StopReason.CONVERGED and min(found.gap, proven) > max(tolerance, PROVEN):
+            return replace(answer, stopped=StopReason.STALLED)
+        return answer
 
-    def _answer(self, found: Generated, master: BudgetBundleMaster | BudgetMaster | None) -> BudgetDecomposition:
-        mixture = self.incumbent.mixture
+    def _textbook_master(self) -> BudgetMaster:
+        """The linear program with the bundle's columns."""
+        assert isinstance(self.master, BudgetBundleMaster), "it follows a bundle"
+        columns, self.master = self.master.bundle.columns, BudgetMaster(self.coupling, self.incumbent)
+        self.master.add(columns)
+        return self.master
+
+    def _answer(self, found: Generated) -> BudgetDecomposition:
+        mixture, master = self.incumbent.mixture, self.master
         bound = self._bound(found)
         stats = {"seconds": self.seconds, **found.stats()}
         value = float(mixture.value)
@@ -193,7 +206,7 @@ class _BudgetDantzigWolfe:
             value,
             bound,
             lam,
-            self._mixed(master),
+            self._mixed(),
             mixture,
             self.incumbent.pruning,
             found.history(),
@@ -208,9 +221,9 @@ class _BudgetDantzigWolfe:
         charge, lam = found.charge[:-1], exact(float(found.charge[-1]), "lam")
         return max(self.coupling.proven_bound(charge, rate) for rate in {lam, self.incumbent.mixture.lam})
 
-    def _mixed(self, master: BudgetBundleMaster | BudgetMaster | None) -> tuple[tuple[tuple[TreePruning, float], ...], ...]:
+    def _mixed(self) -> tuple[tuple[tuple[TreePruning, float], ...], ...]:
         """The columns with a positive weight, tree by tree; the weights sum to 1 up to rounding."""
-        mixture = self.incumbent.mixture
+        mixture, master = self.incumbent.mixture, self.master
         pairs: list[tuple[TreePruning, float]] = []
         if isinstance(master, BudgetMaster):
             pairs = list(zip(master.columns, master.alpha.tolist(), strict=False))

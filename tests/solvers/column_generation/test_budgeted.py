@@ -18,7 +18,7 @@ from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPri
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.budgets.master import BudgetMaster
 from solvers.column_generation.budgets.solve import BudgetDecomposition, dantzig_wolfe_budget
-from solvers.column_generation.scheme import AFTER_PRICE_SHARING, BUNDLE, SMOOTHED
+from solvers.column_generation.scheme import BUNDLE, Scheme
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_classes import two_wards
@@ -31,7 +31,7 @@ def rounding(problem: pm.PruningProblem, lam: float) -> float:
     return 2 * (problem.integers.error_rounding + lam * problem.integers.cost_rounding)
 
 
-SCHEMES = {"bundle": BUNDLE, "linear program": SMOOTHED}
+SCHEMES = {"bundle": BUNDLE, "linear program": Scheme(master="linear program", smoothing=0.5)}
 
 
 @looped(("name", "scheme"), [*((name, "bundle") for name in PRESENT), *((name, "linear program") for name in REAL)])
@@ -230,7 +230,6 @@ def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
         ({"budget": 1, "time_limit": -1}, "time_limit is -1"),
         ({"budget": 1, "tolerance": float("nan")}, "tolerance is nan"),
         ({"budget": 1, "rounds": -2}, "rounds is -2"),
-        ({"budget": 1, "scheme": AFTER_PRICE_SHARING}, "begins with 400 rounds of price sharing"),
         ({"budget": 1, "pricing": "guess"}, "pricing is 'guess'"),
     ],
 )
