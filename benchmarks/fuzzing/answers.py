@@ -9,7 +9,7 @@ For each answer:
     value      is the pruning's, recomputed                                                                               (1)
     bound      is at most the optimum                                                                                     (2)
     OPTIMAL    is said only where the value is the optimum's, up to the tolerance that the answer states                  (3)
-    budgets    are kept exactly                                                                                           (4)
+    budgets    are kept exactly; floats by costs rounded to floats                                                         (4)
     value      is never above that of the forest of single leaves where that is allowed                                   (5)
 
 What floats can hide is `PRECISION` of the error of the forest of single leaves, and of the value itself.
@@ -375,12 +375,16 @@ def _judge_path(instance: Enumerated) -> Iterator[str]:
 
 
 def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
-    limit = Fraction(str(budget)) if isinstance(budget, float) else budget
     solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget)
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
-    if cost > limit:
-        yield f"costs {cost}, the budget is {limit}"
-    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: instance.cost[k] <= limit))
+    if not _keeps(cost, budget):
+        yield f"costs {cost}, the budget is {budget!r}"
+    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: _keeps(instance.cost[k], budget)))
+
+
+def _keeps(cost: Fraction, budget: float | Fraction) -> bool:
+    """A float stands for every number that rounds to it."""
+    return (float(cost) if isinstance(budget, float) else cost) <= budget
 
 
 def _wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
@@ -440,11 +444,10 @@ def _mean(problem: PruningProblem, costs: list[Fraction], rows: NDArray[np.int64
 
 
 def _judge_worst_case(instance: Enumerated, dearest: list[Fraction], budget: float | Fraction) -> Iterator[str]:
-    limit = Fraction(str(budget)) if isinstance(budget, float) else budget
     solution = solve_worst_case(instance.problem, budget)
-    if dearest[instance.number_of(solution.pruning.kept)] > limit:
-        yield f"a row pays {dearest[instance.number_of(solution.pruning.kept)]}, the budget is {limit}"
-    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: dearest[k] <= limit))
+    if not _keeps(dearest[instance.number_of(solution.pruning.kept)], budget):
+        yield f"a row pays {dearest[instance.number_of(solution.pruning.kept)]}, the budget is {budget!r}"
+    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: _keeps(dearest[k], budget)))
 
 
 def _judge_classes(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.budget import budget_limit
 from formulations.instance.cost_items import exact
 from formulations.instance.routing import Amount
 
@@ -31,7 +32,7 @@ def row_sums(n_rows: int, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> 
 def first_row_within(
     budget: object, cost: NDArray[np.float64], exact_cost: Callable[[], Sequence[Fraction]], *, rounded: bool, answer: str
 ) -> int:
-    """The first row whose cost is at most the budget; compared as exact fractions where nothing was rounded.
+    """The first row whose cost is within the budget, see `formulations.instance.budget`; exactly where nothing was rounded.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def first_row_within(
     InvalidInputError
         if the budget is negative or NaN, or below every row's cost.
     """
-    limit = exact(budget, "budget")
+    limit = budget_limit(budget)
     costs: Sequence[Fraction] | NDArray[np.float64] = cost if rounded else exact_cost()
     first = next((k for k in range(len(cost)) if costs[k] <= (float(limit) if rounded else limit)), None)
     if first is None:  # the last row is the cheapest

@@ -135,7 +135,9 @@ class Pruning(Shown):
 
     @property
     def cost(self) -> float:
-        """Average cost of a prediction: `feature_cost` + `evaluation_cost`."""
+        """Average cost of a prediction, `feature_cost` + `evaluation_cost`; the exact cost rounded once, if prices are exact."""
+        if self.problem.integers.cost_rounding == 0:
+            return float(self.exact_cost)
         return self.feature_cost + self.evaluation_cost
 
     @cached_property

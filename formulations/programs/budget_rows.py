@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Annotated
@@ -23,7 +23,8 @@ from scipy import sparse
 
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import budget_limit, limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from formulations.instance.integers import common_unit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
@@ -176,8 +177,10 @@ def class_rows(problem: PruningProblem, budgets: ClassBudgets) -> BudgetRows:
         if mine.size == 0:
             raise InvalidInputError(f"budgets[{name!r}] has no row of positive weight: it has no mean cost; leave it out")
         members.append(mine)
-        limits.append(exact(limit, f"budgets[{name!r}]"))
-    return BudgetRows(problem, tuple(map(str, budgets)), _membership(members, problem.n_rows), tuple(limits))
+        budget_limit(limit, f"budgets[{name!r}]")
+        limits.append(limit)
+    rows = BudgetRows(problem, tuple(map(str, budgets)), _membership(members, problem.n_rows), ())
+    return replace(rows, limits=tuple(budget_limit(b, unit=1 / s) for b, s in zip(limits, rows.integer_scales, strict=True)))
 
 
 def one_row(problem: PruningProblem, budget: Price) -> BudgetRows:
@@ -188,7 +191,8 @@ def one_row(problem: PruningProblem, budget: Price) -> BudgetRows:
     InvalidInputError
         for a budget that is negative or no number.
     """
-    return BudgetRows(problem, ("all",), _membership([np.arange(problem.n_rows)], problem.n_rows), (exact(budget, "budget"),))
+    limit = limit_of_mean_cost(problem, budget)
+    return BudgetRows(problem, ("all",), _membership([np.arange(problem.n_rows)], problem.n_rows), (limit,))
 
 
 def example_rows(problem: PruningProblem, budget: Price) -> BudgetRows:
@@ -199,7 +203,7 @@ def example_rows(problem: PruningProblem, budget: Price) -> BudgetRows:
     InvalidInputError
         for a budget that is negative or no number.
     """
-    limit = exact(budget, "budget")
+    limit = budget_limit(budget, unit=common_unit([p for p in (*problem.costs.prices, *problem.evaluation) if p]))
     ensemble, routing = problem.ensemble, problem.routing
     leaves = np.flatnonzero(~ensemble.is_split)
     ends = np.empty((ensemble.n_trees, problem.n_rows), dtype=np.int64)

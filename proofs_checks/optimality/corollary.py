@@ -28,7 +28,8 @@ from typing import Any
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from proofs_checks.optimality.edges import Edge, edges_of, prove_edges
 from proofs_checks.optimality.path_optimality import PathProof
 from proofs_checks.optimality.recount import Refuted
@@ -205,7 +206,7 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     <BLANKLINE>
     1 integral, 1 fractional, 0 undecided
     """
-    asked = None if budgets is None else [exact(b, f"budgets[{k}]") for k, b in enumerate(budgets)]
+    asked = None if budgets is None else [limit_of_mean_cost(path.problem, b, f"budgets[{k}]") for k, b in enumerate(budgets)]
     claim = CLAIM.format("the middle of every edge" if asked is None else f"{len(asked)} budgets")
     try:
         proof = prove_edges(path, X)

@@ -21,6 +21,7 @@ from tqdm import tqdm
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
+from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.processes import in_processes, in_this_process
@@ -105,7 +106,7 @@ def compare(
         raise InvalidInputError(f"{given} of lam and budget given; give lam, error per unit of cost, or budget, one or several")
     if budget is not None:
         names = check_solvers(solvers, BUDGET_SOLVERS)
-        numbers = list(check_budgets(budget))
+        numbers = list(check_budgets(budget, problem))
     else:
         names = check_solvers(solvers)
         exact(lam, "lam")
@@ -159,8 +160,8 @@ def check_solvers(solvers: Sequence[str] | None, known: Mapping[str, object] = S
     return names
 
 
-def check_budgets(budget: object) -> list[Fraction]:
-    """The budgets as fractions.
+def check_budgets(budget: object, problem: PruningProblem | None = None) -> list[Fraction]:
+    """The budgets as fractions, of a problem as its engines read them.
 
     Raises
     ------
@@ -168,7 +169,11 @@ def check_budgets(budget: object) -> list[Fraction]:
         for none, budgets by class, and one that is negative or not a number.
     """
     if isinstance(budget, str) or not isinstance(budget, Sequence | np.ndarray):
-        return [exact(budget, "budget")]
+        return [_limit(problem, budget, "budget")]
     if len(budget) == 0:
         raise InvalidInputError("budget is empty; give at least one")
-    return [exact(b.item() if isinstance(b, np.generic) else b, f"budget[{k}]") for k, b in enumerate(budget)]
+    return [_limit(problem, b.item() if isinstance(b, np.generic) else b, f"budget[{k}]") for k, b in enumerate(budget)]
+
+
+def _limit(problem: PruningProblem | None, budget: object, name: str) -> Fraction:
+    return exact(budget, name) if problem is None else limit_of_mean_cost(problem, budget, name)

@@ -14,6 +14,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble_loss import EnsembleProblem
 from solvers.ensemble_loss import LevelSets
@@ -102,7 +103,7 @@ class EnsemblePath:
         InvalidInputError
             if the budget is negative, NaN, or below what the cheapest pruning costs.
         """
-        limit = exact(budget, "budget")
+        limit = limit_of_mean_cost(self.problem.problem, budget)
         cost, loss, where, row = self._pool
         rounded = self.problem.problem.integers.cost_rounding > 0
         for k in np.lexsort((cost, loss)).tolist():

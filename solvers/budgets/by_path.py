@@ -13,7 +13,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.exact.cost import exact_cost
 from solvers.budgets.hull import relaxed_optimum
@@ -41,7 +42,7 @@ def best_breakpoint(
         for a budget that is negative or not a number, and for the path of another problem.
     """
     started = time.perf_counter()
-    limit = exact(budget, "budget")
+    limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
     return solution(problem, limit, within(path, limit), relaxation, {"seconds": time.perf_counter() - started})

@@ -25,6 +25,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
 from formulations.extras import naming_extras
+from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.budget_matrix import in_integers
@@ -71,7 +72,7 @@ def linear_program_within(
     InterruptedSolveError
         on Ctrl-C.
     """
-    started, limit, solver = time.perf_counter(), exact(budget, "budget"), engine_named(engine)
+    started, limit, solver = time.perf_counter(), limit_of_mean_cost(problem, budget), engine_named(engine)
 
     def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
         program = program_of(problem, "LP1", budget=budget, relax=True, merge=True)
@@ -84,7 +85,7 @@ def linear_program_within(
 @stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: _unsolved(given, seconds))
 def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds = math.inf) -> BudgetSolution:
     """LP1's relaxation as a Pyomo model, solved by HiGHS. Parameters and errors as in `linear_program_within`."""
-    started, limit = time.perf_counter(), exact(budget, "budget")
+    started, limit = time.perf_counter(), limit_of_mean_cost(problem, budget)
 
     def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
         with naming_extras():
@@ -166,7 +167,8 @@ def _relaxed(problem: PruningProblem, budget: Fraction, solved: Solved, time_lim
 
 def _unsolved(given: Given, seconds: float) -> BudgetSolution:
     """The solution where nothing was found in time."""
-    problem, budget = given["problem"], exact(given["budget"], "budget")
+    problem = given["problem"]
+    budget = limit_of_mean_cost(problem, given["budget"])
     best = BudgetIncumbent(Pruning(problem, free_of_charge(problem, "smallest")), budget)
     coupling = BudgetCoupling.build(problem, budget)
     bound = coupling.proven_bound(np.zeros(coupling.unit.n_rows), Fraction(0))

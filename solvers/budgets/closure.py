@@ -32,7 +32,7 @@ from scipy import sparse
 from formulations.answers.solution import Status
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import exact
+from formulations.instance.budget import budget_limit
 from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
 from formulations.programs.integer_rows import integer_row
 from formulations.programs.linear_program import Block, LinearProgram, Names
@@ -95,7 +95,7 @@ def best_closure_within(
     elif path.problem is not problem:
         raise InvalidInputError("path belongs to another problem; give closure_path(problem), or None")
     row = path.row_at_cost(budget)
-    search = _ClosureSearch(path, exact(budget, "budget"), row)
+    search = _ClosureSearch(path, budget_limit(budget), row)
     if row > 0:  # otherwise the least error of all closures is affordable
         search.consider(search.shed(path.kept(row - 1)))
         search.branch_and_bound(time_limit)

@@ -10,7 +10,8 @@ import numpy as np
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Seconds, checked
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings
 from solvers.budgets.by_path import path_of, solution
@@ -28,7 +29,7 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Se
         for forests with more than a million prunings, and for a budget that is negative or not a number.
     """
     started = time.perf_counter()
-    limit = exact(budget, "budget")
+    limit = limit_of_mean_cost(problem, budget)
     every = all_prunings(problem)
     fits = np.flatnonzero(every.cost <= max(0, room(problem, limit)))
     size = every.kept[fits].sum(axis=1)

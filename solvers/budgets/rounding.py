@@ -17,7 +17,8 @@ from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
 from solvers.budgets.by_path import path_of
@@ -63,7 +64,7 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
     >>> pm.budgets.round_relaxation(problem, 10)
     BudgetRounding(1 component, 0 within the budget, error at most 0.124768 above LP1's 0.118232)
     """
-    limit = exact(budget, "budget")
+    limit = limit_of_mean_cost(problem, budget)
     with interruption_as_error("while rounding LP1's optimum"):
         return _rounded(relaxed_optimum(path_of(problem, path), limit))
 

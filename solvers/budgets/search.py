@@ -27,7 +27,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Natural, Seconds, Seed, checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
 from solvers.budgets.by_path import path_of, row_within, solution
@@ -194,7 +195,7 @@ def best_within(
         on Ctrl-C.
     """
     started = time.perf_counter()
-    limit = exact(budget, "budget")
+    limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
     row = row_within(path, limit)

@@ -23,7 +23,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import CapacityOverflowError, InvalidInputError
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.budget import limit_of_mean_cost
+from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of, path_of, solution, within
 from solvers.budgets.exact.core import KnapsackCore
@@ -80,7 +81,7 @@ def exact_budget(
         on Ctrl-C while the path is computed.
     """
     started = time.perf_counter()
-    limit = exact(budget, "budget")
+    limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
     first = within(path, limit)

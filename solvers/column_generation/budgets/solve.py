@@ -18,6 +18,7 @@ from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
+from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
@@ -123,7 +124,7 @@ def dantzig_wolfe_budget(
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
     """
-    limit = exact(budget, "budget")
+    limit = limit_of_mean_cost(problem, budget)
     with interruption_as_error("during Dantzig-Wolfe decomposition"):
         run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
         return run.solve(time_limit, tolerance, rounds, progress)

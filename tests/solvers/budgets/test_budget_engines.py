@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import math
+import sys
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CapacityOverflowError, CostItems, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
+from formulations.instance.budget import budget_limit
 from formulations.instance.papers import two_trees
-from proofs_checks import check_corollary
+from formulations.programs.budget_rows import example_rows
+from proofs_checks import check_budget_solution, check_corollary
 from proofs_checks.optimality.recount import Recount
 from solvers.budgets import (
     BUDGET_SOLVERS,
@@ -22,8 +29,11 @@ from solvers.budgets import (
     relaxed_optimum,
     round_relaxation,
     solve_budget,
+    solve_class_budgets,
+    solve_worst_case,
 )
 from solvers.budgets import search as search_module
+from solvers.budgets.by_class.solve import Method
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.solve import exact_budget
@@ -64,6 +74,60 @@ def test_every_engine_on_every_instance(seed: int, name: str) -> None:
             # HiGHS' tolerances hide something where errors have no common unit to which its bound could be raised
             open_gap = name == "highs_lp1_integer" and problem.integers.error_rounding > 0
             assert found.status is Status.OPTIMAL or problem.integers.cost_rounding > 0 or open_gap
+
+
+def sevenths() -> PruningProblem:
+    """Two small trees of iris and seven rows: a cost of 20/7, say, is above the float that is nearest to it."""
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(2, max_leaf_nodes=4, random_state=1).fit(X, y)
+    return pm.problem_from_forest(forest, X[::22], costs=[1, 2, 3, 4], evaluation_cost=Fraction(1, 3))
+
+
+@pytest.mark.parametrize("name", BUDGET_SOLVERS)
+def test_a_float_allows_what_rounds_to_it(name: str) -> None:
+    """`budget=pruning.cost` allows the pruning, whose exact cost may be above that float; fractions are meant as they are."""
+    problem = sevenths()
+    path, above = pm.pruning_path(problem), 0
+    for row, cost in zip(path, path.exact_cost, strict=True):
+        assert row.cost == float(cost)
+        found = BUDGET_SOLVERS[name](problem, row.cost, time_limit=20)
+        assert found.error <= row.error + 1e-12
+        assert found.relaxation.is_integral
+        assert float(found.budget) == row.cost
+        assert exact_cost(found.pruning) <= found.budget
+        assert check_budget_solution(found, path).holds is not False
+        if found.budget > Fraction(repr(row.cost)):
+            above += 1
+            assert found.budget == cost
+            exactly = BUDGET_SOLVERS[name](problem, Fraction(repr(row.cost)), time_limit=20)
+            assert exactly.budget < cost
+            assert exactly.cost < row.cost
+    assert above
+
+
+@pytest.mark.parametrize("method", ["round", "exact"])
+def test_a_float_allows_what_rounds_to_it_in_a_class(method: Method) -> None:
+    """The mean cost of each class is a fraction of its own; for the dearest row costs are sums of prices."""
+    problem = sevenths()
+    for row in pm.pruning_path(problem):
+        budgets = {"all": (np.arange(7), row.cost)}
+        assert solve_class_budgets(problem, budgets, method=method).error <= row.error + 1e-12
+        dearest = max(example_rows(problem, 0).costs(row))
+        assert solve_worst_case(problem, float(dearest)).error <= row.error + 1e-12
+
+
+def test_half_way_to_the_next_float() -> None:
+    """Half-way numbers round to the even neighbour; the largest float has no next one."""
+    ulp = Fraction(math.ulp(1.0))
+    for number, even in ((1.0, True), (math.nextafter(1.0, 2.0), False)):
+        middle = Fraction(number) + ulp / 2
+        assert budget_limit(number, unit=ulp / 2) == (middle if even else Fraction(number))
+        assert float(budget_limit(number)) == number
+        assert middle - ulp / 2**60 < budget_limit(number) <= middle
+    assert budget_limit(0.1, unit=Fraction(1, 10)) == Fraction(1, 10)
+    assert budget_limit(0.1, unit=Fraction(1, 3)) == Fraction(1, 10)
+    assert budget_limit(sys.float_info.max) == Fraction(repr(sys.float_info.max))
+    assert budget_limit(Decimal("4.333")) == Fraction(4333, 1000)
 
 
 @looped("seed", SEEDS)
