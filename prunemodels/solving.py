@@ -29,7 +29,7 @@ from formulations.programs.budget_rows import ClassBudgets
 from formulations.timed_steps import timed_step
 from solvers import SOLVERS, optimal_pruning
 from solvers.budgets import BUDGET_SOLVERS, ClassBudgetsSolution, solve_budget, solve_class_budgets
-from solvers.budgets.solve import METHODS, SECONDS
+from solvers.budgets.solve import METHODS
 
 LOG = logging.getLogger(__name__)
 
@@ -92,7 +92,8 @@ def solve(
           for small instances. ``"auto"`` is ``"round"``.
     time_limit
         seconds; for a budget, without the time for the path. At the limit the answer is the best pruning and the best bound found
-        so far. Default: 10 for a budget by "auto" or "best", 300 by "exact", no limit otherwise.
+        so far. Default: no limit of time; "auto", "best" and "exact" then have one of work, option ``work``, so that the same
+        call gives the same answer under any load.
     **options
         options of the engine, see there: for example ``ties="largest"`` for `lam`, ``path=pruning_path(problem)`` for a budget.
 
@@ -158,13 +159,12 @@ def _for_budget(
     """Solve (2), by several engines one after the other, see `solve_budget`, or by the named engine."""
     name = "best" if method == AUTO else method
     engine: Callable[..., BudgetSolution] = _chosen(BUDGET_SOLVERS, name, "budget")
-    limit = math.inf if time_limit is None else time_limit
+    limit = {} if time_limit is None else {"time_limit": time_limit}
     if name in METHODS:
         engine = partial(solve_budget, method=name)
-        limit = SECONDS[name] if time_limit is None else time_limit
     _check_options(engine, options, method)
     with timed_step(LOG, "pruning of %s within the budget %g by %s", problem, float(budget), name):
-        return replace(engine(problem, budget, time_limit=limit, **options), method=name)
+        return replace(engine(problem, budget, **limit, **options), method=name)
 
 
 def _for_classes(

@@ -9,6 +9,7 @@ For each answer:
     value      is the pruning's, recomputed                                                                               (1)
     bound      is at most the optimum                                                                                     (2)
     OPTIMAL    is said only where the value is the optimum's, up to the tolerance that the answer states                  (3)
+    exact      search within a budget ends with the optimum                                                               (6)
     budgets    are kept exactly; floats by costs rounded to floats                                                         (4)
     value      is never above that of the forest of single leaves where that is allowed                                   (5)
 
@@ -380,6 +381,8 @@ def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> 
     if not _keeps(cost, budget):
         yield f"costs {cost}, the budget is {budget!r}"
     yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: _keeps(instance.cost[k], budget)))
+    if name == "exact" and solution.status is not Status.OPTIMAL:
+        yield f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"
 
 
 def _keeps(cost: Fraction, budget: float | Fraction) -> bool:

@@ -47,7 +47,7 @@ def budget_limit(budget: object, name: str = "budget", *, unit: Fraction | None 
         return limit
     number = float(cast("SupportsFloat", budget))
     next_number = math.nextafter(number, math.inf)
-    if math.isinf(next_number):
+    if number == 0 or math.isinf(next_number):
         return limit
     step = Fraction(next_number) - Fraction(number)
     unit = unit or step * FINE

@@ -49,7 +49,7 @@ SAVED = {"miniboone": "24.9", HEART: "150"}
 """The budget whose pruned forest is saved; half the unpruned cost for all other data."""
 
 SEARCH_SECONDS = 3.0
-"""Time limit of the search within each budget, where prices differ and the path has few prunings."""
+"""Limit of work, in seconds by formula, of the search within each budget, where prices differ and the path has few prunings."""
 
 Announce = Callable[[str], None]
 """A function that announces a step of the demo."""
@@ -107,7 +107,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
         row = path.row_at_cost(budget)
         pruning, lam = path[row], float(path.lam[row])
         if (priced != priced[0]).any():
-            found = solve_budget(problem, budget, time_limit=SEARCH_SECONDS, path=path)
+            found = solve_budget(problem, budget, work=SEARCH_SECONDS, path=path)
             pruning, lam = found.pruning, float(found.relaxation.lam)
         held_out = evaluate(apply_pruning(pruning, forest), X, y, costs=costs)
         measured.append(Measurement(seed, name, budget, lam, pruning.error, held_out))

@@ -30,7 +30,6 @@ from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import training_sample
 from prunemodels.forests.costs import Costs
-from solvers.budgets.solve import SECONDS
 
 
 class _BudgetPrunedForestCV(PrunedForestEstimator):
@@ -116,7 +115,7 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         setattr(self, f"{candidates.kind}_", candidates.values[chosen])
         value = candidates.values[chosen]
         between = candidates.kind == "budget" and path.spends_little(path.row_at_cost(value), value)
-        how: dict[str, Any] = {"method": "best" if between else "path", "time_limit": SECONDS["best"]}
+        how: dict[str, Any] = {"method": "best" if between else "path", "time_limit": None}
         goal = Goal.of(**{"budget": None, "lam": None, candidates.kind: value}, max_error_increase=None, choose="one_se", **how)
         self._keep(prune_by(goal, grown.forest, path, None, None, None, held_out=True))
         return self

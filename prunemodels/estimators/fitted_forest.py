@@ -41,7 +41,7 @@ def prune_forest(
     sample_weight: ArrayLike | None = None,
     evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
     method: Method = "best",
-    time_limit: Seconds | None = 10.0,
+    time_limit: Seconds | None = None,
     objective: Objective = "trees",
     misclassification_costs: ArrayLike | None = None,
 ) -> PrunedForest:

@@ -144,7 +144,7 @@ class PrunedForest(Shown, HoldsModel):
         y: Any = None,
         *,
         budgets: Sequence[Price] | Count | None = None,
-        time_limit: Seconds = 10.0,
+        time_limit: Seconds | None = None,
         confidence: Share = 0.95,
     ) -> BudgetTradeoff:
         """Cost and error on held-out examples of prunings within other budgets, beside this one.
@@ -178,7 +178,7 @@ class PrunedForest(Shown, HoldsModel):
         y: Any = None,
         *,
         budgets: Sequence[Price] | Count | None = None,
-        time_limit: Seconds = 10.0,
+        time_limit: Seconds | None = None,
         unit: str = "",
         ax: Any = None,
     ) -> Figure:

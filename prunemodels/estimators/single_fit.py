@@ -39,7 +39,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         errors: Literal["in-bag", "out-of-bag", "validation"] | None = None,
         evaluation_cost: Price | Sequence[Price] | NDArray[np.float64] = 0,
         method: Method = "best",
-        time_limit: float | None = 10.0,
+        time_limit: float | None = None,
         objective: Objective = "trees",
         misclassification_costs: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,

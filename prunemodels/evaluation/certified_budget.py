@@ -44,6 +44,9 @@ from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from solvers.budgets.by_path import path_of
 from solvers.budgets.solve import solve_budget
 
+WORK = 30.0
+"""Limit of the work of all searches together, in seconds by formula, see `solve_budget`."""
+
 STEPS = 10
 """Rows of the path whose costs differ by more than this part of the budget have other prunings tested in between."""
 
@@ -107,7 +110,7 @@ def budget_for_confidence(
     share: Share = 0.5,
     path: PruningPath | None = None,
     method: Method = "betting",
-    time_limit: Seconds = 30.0,
+    time_limit: Seconds | None = None,
     random_state: Seed | np.random.Generator | None = None,
 ) -> CertifiedBudget:
     """The dearest pruning that is certified to meet the budget in the population; see (1) to (3).
@@ -131,8 +134,8 @@ def budget_for_confidence(
         stated 10 % (``python -m benchmarks.confidence``). Take it only for weighted cost samples, which the others refuse, and
         only if no few rows are much dearer than the rest.
     time_limit
-        seconds of all searches between rows of the path together. The prunings that they find depend on the choosing rows
-        alone, so (3) holds for any limit.
+        seconds of all searches between rows of the path together; default: a limit of work, see `prunemodels.solve`. The
+        prunings that they find depend on the choosing rows alone, so (3) holds for any limit.
     random_state
         seed of the split, and of the order in which the certifying rows are read.
 
@@ -182,18 +185,19 @@ def budget_for_confidence(
 
 
 def _candidates(
-    path: PruningPath, certifying: PruningProblem, limit: Fraction, time_limit: float
+    path: PruningPath, certifying: PruningProblem, limit: Fraction, time_limit: float | None
 ) -> Iterator[tuple[Pruning, Fraction, NDArray[np.float64], float]]:
     """(2)'s prunings within the limit on the choosing rows, costs rising, with their exact costs there.
 
     Third and fourth: the cost of each certifying example, and the prices paid once. Nothing here depends on which prunings are
     certified.
     """
+    bounded: dict[str, Any] = {"work": WORK / STEPS} if time_limit is None else {"time_limit": time_limit / STEPS}
     below = Fraction(0)
     for k, x, once in costs_along(path, certifying):
         row_cost = path.exact_cost[k]
         for budget in _between(below, row_cost, limit):
-            found = solve_budget(path.problem, budget, time_limit=time_limit / STEPS, path=path).pruning
+            found = solve_budget(path.problem, budget, path=path, **bounded).pruning
             if found.exact_cost > below:
                 below, usage = found.exact_cost, certifying.usage
                 yield found, below, usage.row_costs(found.kept), usage.once_cost(found.kept)

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 SHARES = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.15, 0.1)
 """The budgets that are tried if none are given, as shares of what the unpruned forest costs."""
 
+WORK = 10.0
+"""Limit of the work of all searches together, in seconds by formula, see `solve_budget`."""
+
 SPENT = 0.98
 """A breakpoint that spends this share of a budget is taken without a search between the breakpoints."""
 
@@ -130,7 +133,7 @@ def budget_tradeoff(
     *,
     budgets: Sequence[Price] | Count | None = None,
     also: Sequence[tuple[Price, Pruning]] = (),
-    time_limit: Seconds = 10.0,
+    time_limit: Seconds | None = None,
     confidence: Share = 0.95,
 ) -> BudgetTradeoff:
     """Prune within each of several budgets, and judge each pruning on held-out examples.
@@ -149,7 +152,8 @@ def budget_tradeoff(
     also
         pairs of a budget and a pruning that is already known.
     time_limit
-        seconds of all searches between breakpoints together.
+        seconds of all searches between breakpoints together. Default: a limit of work, with which the answer does not depend on
+        the clock.
     confidence
         of the intervals.
 
@@ -169,10 +173,13 @@ def budget_tradeoff(
     problem, known = path.problem, {float(exact(b, "budget")): pruning for b, pruning in also}
     wanted = [b for b in _budgets(budgets, Pruning.unpruned(problem).cost) if b not in known]
     found = dict(known)
-    ends = time.perf_counter() + time_limit
+    ends = math.inf if time_limit is None else time.perf_counter() + time_limit
     for left, budget in zip(range(len(wanted), 0, -1), sorted(wanted), strict=True):
-        seconds = math.inf if time_limit == math.inf else max(0.0, ends - time.perf_counter()) / left
-        found[budget] = _within(path, budget, seconds)
+        if time_limit is None:
+            found[budget] = _within(path, budget, work=WORK / len(wanted))
+        else:
+            seconds = math.inf if time_limit == math.inf else max(0.0, ends - time.perf_counter()) / left
+            found[budget] = _within(path, budget, time_limit=seconds)
     falling = sorted(found, reverse=True)
     check_columns(X, problem.ensemble.names_to_check)
     prunings = tuple(found[b] for b in falling)
@@ -189,12 +196,12 @@ def _budgets(budgets: Sequence[Price] | int | None, unpruned: float) -> list[flo
     return list(dict.fromkeys(float(exact(b, "budgets")) for b in budgets))
 
 
-def _within(path: PruningPath, budget: float, seconds: float) -> Pruning:
+def _within(path: PruningPath, budget: float, **limit: float) -> Pruning:
     """The best breakpoint if it spends nearly all of the budget; else the best pruning that a search finds."""
     breakpoint_ = path[path.row_at_cost(budget)]
     if breakpoint_.cost >= SPENT * min(budget, float(path.cost[0])):
         return breakpoint_
-    return solve_budget(path.problem, budget, time_limit=seconds, path=path).pruning
+    return solve_budget(path.problem, budget, path=path, **limit).pruning
 
 
 def _ends(name: str, interval: MeanInterval) -> dict[str, float]:

@@ -25,7 +25,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
-from formulations.arguments import Natural, Seconds, Seed, checked
+from formulations.arguments import Natural, NotNegative, Seconds, Seed, checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
@@ -33,6 +33,7 @@ from formulations.instance.problem import PruningProblem
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
 from solvers.budgets.by_path import path_of, row_within, solution
 from solvers.budgets.descent import Bracket, descend
+from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.filling import filled
@@ -71,8 +72,8 @@ class _BracketSearch:
         the budget less the cost of the cheaper end.
     goal
         the relaxation's gain, at which the search stops.
-    deadline
-        `time.perf_counter()` at which to stop.
+    effort
+        what may be spent.
     """
 
     problem: PruningProblem
@@ -82,7 +83,7 @@ class _BracketSearch:
     room: int
     goal: float
     seed: int
-    deadline: float
+    effort: Effort
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -97,8 +98,8 @@ class _BracketSearch:
 
     @property
     def over(self) -> bool:
-        """Whether the time is over or the best pruning is as good as the relaxation."""
-        return time.perf_counter() >= self.deadline or self.best_gain >= self.goal
+        """Whether the effort is spent or the best pruning is as good as the relaxation."""
+        return self.effort.is_over or self.best_gain >= self.goal
 
     def offer(self, gain: int, kept: NDArray[np.bool_]) -> None:
         """Take note of a pruning within the budget."""
@@ -138,6 +139,7 @@ class _BracketSearch:
         for _ in range(DRAWS_PER_BRACKET):
             if self.over:
                 break
+            self.effort.count_cut(bracket.part)
             end = descend(bracket, self.prices.draw(bracket.part))
             self.descents += 1
             self.offer_filled(end)
@@ -151,6 +153,7 @@ class _BracketSearch:
         """(2): the bracket of what is left of the best pruning, with all other splits up to the ceiling open."""
         removable = open_part(self.problem, self.best, self.floor)
         allowed_cost = int(self.random.uniform(0.5, 0.9) * removable.total_cost)
+        self.effort.count_cut(removable)
         ruin = descend(Bracket(self.floor, self.floor_gain, allowed_cost, removable), self.prices.draw(removable))
         reopened = open_part(self.problem, self.ceiling, ruin.kept)
         return Bracket(ruin.kept, ruin.gain, self.floor_room - (allowed_cost - ruin.room), reopened)
@@ -161,7 +164,8 @@ def best_within(
     problem: PruningProblem,
     budget: Price,
     *,
-    time_limit: Seconds = 30.0,
+    time_limit: Seconds = math.inf,
+    work: NotNegative = 30.0,
     rounds: Natural = 60,
     seed: Seed = 0,
     path: PruningPath | None = None,
@@ -174,6 +178,8 @@ def best_within(
         B >= 0: the largest cost of an average example, in the unit of the prices.
     time_limit
         seconds for the search, not counting the path; 0 gives the best breakpoint.
+    work
+        the most seconds of cuts by formula, see `solvers.budgets.effort`: a limit that does not depend on the clock.
     rounds
         largest number of starts and ruins.
     seed
@@ -200,37 +206,39 @@ def best_within(
     relaxation = relaxed_optimum(path, limit)
     row = row_within(path, limit)
     pruning, stopped = path[row], StopReason.CONVERGED
-    stats = {"descents": 0.0, "rounds": 0.0}
-    if row > 0 and not relaxation.is_integral and time_limit > 0:
-        search = _search(path, row, limit, seed, started + time_limit)
+    stats = {"descents": 0.0, "rounds": 0.0, "work": 0.0}
+    if row > 0 and not relaxation.is_integral and min(time_limit, work) > 0:
+        search = _search(path, row, limit, seed, Effort(work, started + time_limit))
         try:
             search.offer_filled(search.first_bracket)
-            _offer_rounded(search, path, limit, time_limit)
+            _offer_rounded(search, path, limit, min(time_limit, work))
             stats["rounds"] = float(search.run(rounds))
         except CapacityOverflowError:
             stopped = StopReason.ITERATION_LIMIT
         except KeyboardInterrupt as stop:
             raise InterruptedSolveError("interrupted while looking inside the hull edge; nothing was changed") from stop
-        stats["descents"] = float(search.descents)
+        stats |= {"descents": float(search.descents), "work": search.effort.spent}
         pruning = Pruning(problem, search.best)
         if search.best_gain < search.goal:
-            stopped = StopReason.TIME_LIMIT if time.perf_counter() >= search.deadline else StopReason.ITERATION_LIMIT
+            stopped = StopReason.ITERATION_LIMIT
+            if search.effort.is_over:
+                stopped = search.effort.reason
     stats["seconds"] = time.perf_counter() - started
     return solution(problem, limit, pruning, relaxation, stats, stopped=stopped)
 
 
-def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, time_limit: float) -> None:
-    """Offer LP1's rounded optimum, unless its cut may take most of the time."""
+def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, limit: float) -> None:
+    """Offer LP1's rounded optimum, unless its cut may take most of the limit."""
     part = search.first_bracket.part
     seconds, _ = predicted_seconds(part.tail.size, part.nodes.size)
-    if CUT_TIME_MARGIN * seconds > time_limit:
+    if CUT_TIME_MARGIN * seconds > limit:
         return
     pruning = round_relaxation(path.problem, budget, path=path).pruning
     if exact_cost(pruning) <= budget:
         search.offer(pruning.integer_gain - path[row_within(path, budget)].integer_gain, pruning.kept)
 
 
-def _search(path: PruningPath, row: int, budget: Fraction, seed: int, deadline: float) -> _BracketSearch:
+def _search(path: PruningPath, row: int, budget: Fraction, seed: int, effort: Effort) -> _BracketSearch:
     """The search in the edge above a row; an edge with few splits is widened on both sides."""
     problem = path.problem
     cheaper = path[row]
@@ -241,4 +249,4 @@ def _search(path: PruningPath, row: int, budget: Fraction, seed: int, deadline: 
     cost, gain = path.integer_cost, path.integer_gain
     share = min(Fraction(1), Fraction(room_left, cost[row - 1] - cost[row]))
     goal = math.floor(share * (gain[row - 1] - gain[row]))
-    return _BracketSearch(problem, cheaper.kept, path[down].kept, path[up].kept, room_left, goal, seed, deadline)
+    return _BracketSearch(problem, cheaper.kept, path[down].kept, path[up].kept, room_left, goal, seed, effort)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
-from formulations.arguments import Seconds, checked
+from formulations.arguments import NotNegative, Seconds, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
@@ -28,16 +28,16 @@ METHODS: dict[Method, Callable[..., BudgetSolution]] = {
     "best": best_within,
     "exact": exact_budget,
 }
-"""The methods of `solve_budget`: the best breakpoint; a better pruning within seconds; the optimum, if time allows."""
+"""The methods of `solve_budget`: the best breakpoint; a better pruning within some work; the optimum, if the work allows."""
 
-SECONDS = {"path": math.inf, "best": 10.0, "exact": 300.0}
-"""Default time limits."""
+WORK = {"path": math.inf, "best": 10.0, "exact": 300.0}
+"""Default limits of work, in seconds by formula (`solvers.budgets.effort`)."""
 
 FIRST_STAGE_SHARE, FIRST_SHARE_OF_SMALL = 0.25, 0.5
-"""Shares of the time for a first stage, which may make the later stages easier or unnecessary; and for branch and bound."""
+"""Shares of the limit for a first stage, which may make the later stages easier or unnecessary; and for branch and bound."""
 
-MOST_FIRST_SECONDS: dict[Callable[..., BudgetSolution], float] = {exact_budget: math.inf, best_within: 60.0}
-"""Most seconds for a first stage by each engine."""
+MOST_FIRST: dict[Callable[..., BudgetSolution], float] = {exact_budget: math.inf, best_within: 60.0}
+"""Most of the limit for a first stage by each engine."""
 
 INSIDE_AN_EDGE, WITH_BRANCHES = 1, ((2, 2, 1), 3)
 """A budget of the papers' two trees inside an edge of their path; prices and a budget at which the exact search branches."""
@@ -50,6 +50,7 @@ def solve_budget(
     *,
     method: Method = "best",
     time_limit: Seconds | None = None,
+    work: NotNegative | None = None,
     path: PruningPath | None = None,
     progress: bool = False,
 ) -> BudgetSolution:
@@ -63,11 +64,14 @@ def solve_budget(
         B >= 0: the largest cost of an average example, in the unit of the prices, evaluation included.
     method
         ``"path"``: the best breakpoint of the path, without a search. ``"best"``: that breakpoint, improved inside its hull edge
-        within seconds. ``"exact"``: the same, then branch and bound until the gap is 0 or the time is over. Each is at least as
-        good as the one before. Branch and bound solves most small instances (at most `FIRST_WINDOW_ARCS` usage arcs) in seconds,
-        so "best" tries it first on these.
+        within a limit. ``"exact"``: the same, then branch and bound until the gap is 0 or the limit is reached. Each is at least
+        as good as the one before. Branch and bound solves most small instances (at most `FIRST_WINDOW_ARCS` usage arcs) in
+        seconds, so "best" tries it first on these.
     time_limit
-        seconds, not counting the path; default 10 for "best", 300 for "exact".
+        seconds, not counting the path. Default: none but that of `work`, so that the same call gives the same answer on any load.
+    work
+        the most seconds of cuts by formula, see `solvers.budgets.effort`; default, without a time limit, 10 for "best", 300 for
+        "exact".
     path
         `pruning_path(problem)`, if it is known already.
     progress
@@ -86,19 +90,25 @@ def solve_budget(
     InterruptedSolveError
         on Ctrl-C.
     """
-    limit = SECONDS[method] if time_limit is None else time_limit
     exact(budget, "budget")
+    by_clock = math.inf if time_limit is None else time_limit
+    if work is None:
+        work = WORK[method] if time_limit is None else math.inf
     path = path_of(problem, path)
     first = best_breakpoint(problem, budget, path=path)
     if method == "path":
         return first
     _compile()
-    found, started = first, time.perf_counter()
+    found, started, spent = first, time.perf_counter(), 0.0
     for engine, share in _stages(method, small=problem.n_usage_arcs <= FIRST_WINDOW_ARCS):
-        seconds_left = max(0.0, limit - (time.perf_counter() - started))
+        seconds_left, work_left = max(0.0, by_clock - (time.perf_counter() - started)), max(0.0, work - spent)
         more: dict[str, Any] = {"incumbent": found.pruning, "progress": progress} if engine is exact_budget else {}
-        seconds = seconds_left if share == 1 else min(share * limit, seconds_left, MOST_FIRST_SECONDS[engine])
-        found = _better(found, engine(problem, budget, time_limit=seconds, path=path, **more))
+        if share < 1:
+            work_left = min(share * work, work_left, MOST_FIRST[engine])
+            if time_limit is not None:
+                seconds_left = min(share * time_limit, seconds_left, MOST_FIRST[engine])
+        answer = engine(problem, budget, time_limit=seconds_left, work=work_left, path=path, **more)
+        found, spent = _better(found, answer), spent + answer.stats.get("work", 0.0)
         if found.status is Status.OPTIMAL:
             break
     first_gap = first.error - first.bound
@@ -117,7 +127,7 @@ def _compile() -> None:
 
 
 def _stages(method: Method, *, small: bool) -> Iterator[tuple[Callable[..., BudgetSolution], float]]:
-    """The engines in order, each with its share of the time limit; 1 stands for all of the remaining time."""
+    """The engines in order, each with its share of the limit; 1 stands for all that is left."""
     if small:
         yield exact_budget, FIRST_SHARE_OF_SMALL
     if method == "best":

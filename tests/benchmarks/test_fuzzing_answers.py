@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +11,32 @@ import pytest
 from benchmarks.fuzzing import answers
 from formulations import PruningProblem
 from formulations.answers.solution import Solution
+from formulations.instance.papers import two_trees
 from solvers import SOLVERS, min_cut
 
-INSTANCES = (1, 48)
-"""Seeds on which solvers were wrong: prices far apart, and a row's cost that is exactly the budget."""
+INSTANCES = (1, 8, 48, 479, 1005)
+"""Seeds on which solvers were wrong: prices far apart or rounded, a cost that is exactly the budget, a stalled bundle."""
 
 
 @pytest.mark.parametrize("seed", INSTANCES)
 def test_what_was_wrong_is_right(seed: int) -> None:
     """Wrong at some time, with all engines, budgets and paths."""
     assert list(answers.findings(seed)) == []
+
+
+def test_a_call_that_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work is limited, not time, whatever an engine catches."""
+
+    def endless(*_: object, **__: object) -> Solution:
+        while True:
+            with suppress(Exception):
+                answers.enumerated(two_trees())
+
+    monkeypatch.setitem(SOLVERS, "min_cut", endless)
+    instance = answers.enumerated(two_trees())
+    assert instance is not None
+    with pytest.raises(answers.watchdog.NeverEndsError), answers.watchdog.limited(1000):
+        list(answers._judge_lambda(instance, "min_cut", 0.1))
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from formulations.answers.budget_solution import Bounded
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
+from formulations.errors import SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
 from formulations.programs.budget_matrix import budget_rows_matrix
@@ -28,6 +29,7 @@ from solvers.budgets.by_class.cut import ClassCut
 from solvers.budgets.by_class.relaxation import ClassRelaxation, relaxation_by_cuts, relaxation_by_program
 from solvers.budgets.by_class.rounding import ClassRounding
 from solvers.budgets.by_path import error_of
+from solvers.budgets.listing import best_allowed, is_tiny
 from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.budget_program import branch_within
 
@@ -191,6 +193,22 @@ class _ClassBudgets:
 
 
 def branch(rows: BudgetRows, rounding: ClassRounding, time_limit: float) -> float:
-    """Branch and bound by HiGHS: offers the prunings that it finds to `rounding`, and returns its bound."""
-    found = branch_within(budget_rows_matrix(rows), rows, rounding.offer, time_limit=time_limit)
-    return found.bound - rows.problem.integers.error_rounding
+    """Branch and bound by HiGHS: offers the prunings that it finds to `rounding`, and returns its bound.
+
+    Where HiGHS fails on a tiny forest, or its tolerances leave a gap, all prunings are listed.
+    """
+    problem, rounded = rows.problem, rows.problem.integers.error_rounding
+    tiny = is_tiny(problem)
+    try:
+        found = branch_within(budget_rows_matrix(rows), rows, rounding.offer, time_limit=time_limit)
+    except SolverFailedError:
+        if not tiny:
+            raise
+    else:
+        bound = found.bound - rounded
+        if not tiny or rounding.late or error_of(rounding.pruning) - bound <= 1e-12 * Pruning.all_roots(problem).error + rounded:
+            return bound
+    optimum = best_allowed(problem, lambda pruning, _: rows.within(pruning))
+    if optimum is not None:
+        rounding.offer(optimum)
+    return error_of(rounding.pruning) - 2 * rounded

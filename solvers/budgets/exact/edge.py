@@ -16,13 +16,12 @@ are allowed.
 
 from __future__ import annotations
 
-import math
-import time
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.closures.cut import Closure, best_closure
 from solvers.closures.subproblem import MAX_PRODUCT
@@ -52,7 +51,12 @@ class Edge:
 
 
 def edge_of(
-    core: KnapsackCore, *, first_lam: Fraction | None = None, goal: int, most_cuts: int | None = None, deadline: float = math.inf
+    core: KnapsackCore,
+    *,
+    first_lam: Fraction | None = None,
+    goal: int,
+    most_cuts: int | None = None,
+    effort: Effort | None = None,
 ) -> Edge:
     """The edge of a trimmed core. The search for it ends early as soon as the bound is at most `goal`.
 
@@ -62,9 +66,10 @@ def edge_of(
         the first lambda to try, mostly that of a similar core; ignored where it is not positive, or does not fit 62 bits.
     most_cuts
         stop after this many cuts, with the bound so far; None: no limit.
-    deadline
-        `time.perf_counter()` at which to stop, after at least one cut.
+    effort
+        what may be spent; at least one cut is made. None: as much as it takes.
     """
+    effort = effort or Effort()
     if core.room < 0 and core.high is None:
         return Edge(core, core.low, goal, 0)
     step = (int(np.gcd.reduce(core.gain)) or 1) if core.is_whole else 1
@@ -77,11 +82,12 @@ def edge_of(
             part = part.take(np.ones(part.nodes.size, dtype=bool))
             return Edge(part, lam, part.gained if bound is None else min(bound, part.gained), cuts)
         closure = cut(part, lam)
+        effort.count_cut(part)
         cuts += 1
         # the gain of what was taken is a multiple of the step too
         most = part.gained - core.gained + (closure.value + lam.numerator * part.room) // lam.denominator
         bound = core.gained + most // step * step if bound is None else min(bound, core.gained + most // step * step)
-        late = cuts == most_cuts or time.perf_counter() >= deadline
+        late = cuts == most_cuts or effort.is_over
         if bound <= goal or late or (lam == ends and closure.value == 0):
             return Edge(part, lam, bound, cuts)
         fits = part.cost_of(closure.keep) <= part.room

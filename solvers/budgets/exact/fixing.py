@@ -11,13 +11,12 @@ that is at most the incumbent's gain, h is pruned (kept).
 
 from __future__ import annotations
 
-import math
-import time
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.edge import cut
 from solvers.closures.tree_pass import force
@@ -26,9 +25,11 @@ REPEAT_SHARE = 0.1
 """Fixing is repeated as long as it decides at least this part of the splits."""
 
 
-def fixed(core: KnapsackCore, lam: Fraction, goal: int, deadline: float = math.inf) -> KnapsackCore | None:
+def fixed(core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = None) -> KnapsackCore | None:
     """The core after fixing all splits that are decided in every pruning with a gain above `goal`; None if there is none."""
-    while core.nodes.size and lam > 0 and time.perf_counter() < deadline:
+    effort = effort or Effort()
+    while core.nodes.size and lam > 0 and not effort.is_over:
+        effort.count_cut(core)
         kept, pruned = forced(core, lam)
         limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
         # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
+from solvers.budgets.effort import Effort
 from solvers.budgets.exact.branching import Estimates, estimates, with_ancestors, without_below
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.edge import Edge, edge_of
@@ -57,16 +57,16 @@ class Search:
         gain of the incumbent.
     offer
         called with every pruning found.
-    deadline
-        `time.perf_counter()` at which to stop.
+    effort
+        what may be spent.
     first_lam
         the first lambda to try, gain per cost in integers.
     """
 
-    def __init__(self, core: KnapsackCore, goal: int, offer: Offer, deadline: float, first_lam: Fraction) -> None:
+    def __init__(self, core: KnapsackCore, goal: int, offer: Offer, effort: Effort, first_lam: Fraction) -> None:
         self.goal = goal
         self.offer = offer
-        self.deadline = deadline
+        self.effort = effort
         self.nodes = 0
         self.cuts = 0
         self.left_splits = core.nodes.size
@@ -91,7 +91,7 @@ class Search:
         return bool(self.open) and -self.open[0].minus_bound > max(self.goal, self._missed)
 
     def run(self) -> Iterator[None]:
-        """Branch until no node is open or the time is over; yields after every node."""
+        """Branch until no node is open or the effort is spent; yields after every node."""
         if self._root is not None:
             root = self._solved(self._root, self._first_lam)
             self._root = None
@@ -99,7 +99,7 @@ class Search:
             if root is not None:
                 heapq.heappush(self.open, root)
             yield
-        while self.is_open and time.perf_counter() < self.deadline:
+        while self.is_open and not self.effort.is_over:
             # a node that Ctrl-C leaves half branched still counts in the bound
             self._current = self._next()
             if -self._current.minus_bound > self.goal:
@@ -132,7 +132,7 @@ class Search:
             worst = (max(-c.minus_bound for c in children), sum(-c.minus_bound for c in children))
             if least is None or worst < least:
                 chosen, least = children, worst
-            if time.perf_counter() >= self.deadline:
+            if self.effort.is_over:
                 break
         return chosen
 
@@ -142,7 +142,7 @@ class Search:
         likely = np.maximum(estimate.kept, estimate.pruned)
         failures = 0
         for h in np.argsort(-likely, kind="stable"):
-            if likely[h] < gap or failures == MOST_FAILED_PROBES or time.perf_counter() >= self.deadline:
+            if likely[h] < gap or failures == MOST_FAILED_PROBES or self.effort.is_over:
                 break
             place = int(np.searchsorted(core.nodes, node.edge.between.nodes[h]))
             if place == core.nodes.size or core.nodes[place] != node.edge.between.nodes[h]:
@@ -163,7 +163,7 @@ class Search:
             return True
         if estimated_lam is not None:
             lam = Fraction(estimated_lam).limit_denominator(max(1, int(lam.denominator)))
-        edge = edge_of(core.trimmed(), first_lam=lam, goal=self.goal, most_cuts=PROBE_CUTS, deadline=self.deadline)
+        edge = edge_of(core.trimmed(), first_lam=lam, goal=self.goal, most_cuts=PROBE_CUTS, effort=self.effort)
         self.cuts += edge.cuts
         return edge.bound <= self.goal
 
@@ -177,7 +177,7 @@ class Search:
         """A node with the core's edge, after fixing; None if the core holds nothing better than the goal."""
         for fixing in (True, True, False):
             core = core.trimmed()
-            edge = edge_of(core, first_lam=first_lam, goal=self.goal, deadline=self.deadline)
+            edge = edge_of(core, first_lam=first_lam, goal=self.goal, effort=self.effort)
             self.cuts += edge.cuts
             bound = edge.bound if inherited is None else min(inherited, edge.bound)
             if bound <= self.goal:
@@ -190,7 +190,7 @@ class Search:
             if bound <= self.goal:
                 return None
             if fixing:
-                smaller = fixed(core, edge.lam, self.goal, self.deadline)
+                smaller = fixed(core, edge.lam, self.goal, self.effort)
                 self.cuts += 1
                 if smaller is None:
                     return None

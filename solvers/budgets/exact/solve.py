@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,19 +21,21 @@ import numpy as np
 from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.answers.solution import StopReason
-from formulations.arguments import Seconds, checked
+from formulations.answers.solution import Status, StopReason
+from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of, path_of, solution, within
+from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.progress import GapProgress
 from solvers.budgets.exact.search import Search
 from solvers.budgets.exact.window import core_between, windows
 from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.listing import best_allowed, is_tiny
 
 
 @checked
@@ -41,6 +44,7 @@ def exact_budget(
     budget: Price,
     *,
     time_limit: Seconds = math.inf,
+    work: NotNegative = math.inf,
     path: PruningPath | None = None,
     incumbent: Pruning | None = None,
     progress: bool = False,
@@ -54,6 +58,8 @@ def exact_budget(
     time_limit
         seconds. When they are over, the call returns the best pruning and the bound so far. The limit is checked after every cut,
         which takes seconds on a large forest.
+    work
+        the most seconds of cuts by formula, see `solvers.budgets.effort`: a limit that does not depend on the clock.
     path
         `pruning_path(problem)`, if it is known already.
     incumbent
@@ -64,8 +70,9 @@ def exact_budget(
     Returns
     -------
     BudgetSolution
-        the gap is 0 unless a limit or Ctrl-C (StopReason.INTERRUPTED) came first, or rounding hides whether a pruning fits.
-        Stats: nodes and cuts; splits, fixed_splits and left_splits of the last window, before branching; bound_raised and
+        the gap is 0 unless a limit or Ctrl-C (StopReason.INTERRUPTED) came first, or rounding hides whether a pruning fits. Of
+        tiny forests (`solvers.budgets.listing`) all prunings are then listed, in exact numbers.
+        Stats: work; nodes and cuts; splits, fixed_splits and left_splits of the last window, before branching; bound_raised and
         error_lowered, the changes of bound and error as parts of the distance from the relaxation's value to the best
         breakpoint's error; seconds.
 
@@ -88,9 +95,22 @@ def exact_budget(
     best = _BestPruning(problem, limit, first)
     if incumbent is not None:
         best.start_from(incumbent)
-    windows_search = _WindowSearch(path, relaxation, best, started + time_limit)
+    windows_search = _WindowSearch(path, relaxation, best, Effort(work, started + time_limit))
     stopped = windows_search.run(progress=progress)
-    return windows_search.answer(first, stopped, started)
+    answer = windows_search.answer(first, stopped, started)
+    limited = stopped in (StopReason.TIME_LIMIT, StopReason.INTERRUPTED) or windows_search.effort.is_over
+    if answer.status is Status.OPTIMAL or limited or not is_tiny(problem):
+        return answer
+    return _listed(best, answer)
+
+
+def _listed(best: _BestPruning, answer: BudgetSolution) -> BudgetSolution:
+    """The optimum of a tiny instance, of which rounded prices or an overflow left something open."""
+    optimum = best_allowed(best.problem, best.fits)
+    assert optimum is not None, "the forest of single leaves costs nothing"
+    error = error_of(optimum)
+    bound = max(answer.bound, error - 2 * best.problem.integers.error_rounding)
+    return replace(answer, pruning=optimum, error=error, bound=bound, stopped=StopReason.CONVERGED)
 
 
 class _BestPruning:
@@ -116,13 +136,17 @@ class _BestPruning:
         if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
             self.pruning, self.gain = incumbent, incumbent.integer_gain
 
+    def fits(self, pruning: Pruning, cost: int) -> bool:
+        """Whether a pruning of this integer cost is within the budget, in exact numbers."""
+        return cost <= self.safe_cost or (cost <= self.most_cost and exact_cost(pruning) <= self.budget)
+
     def offer(self, core: KnapsackCore) -> int:
         """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat."""
         if core.gained > self.gain and core.room >= 0:
             kept = np.zeros(self.problem.ensemble.n_nodes, dtype=bool)
             kept[np.concatenate(core.taken)] = True
             pruning = Pruning(self.problem, kept)
-            if self.most_cost - core.room <= self.safe_cost or exact_cost(pruning) <= self.budget:
+            if self.fits(pruning, self.most_cost - core.room):
                 self.pruning, self.gain = pruning, core.gained
         return self.gain
 
@@ -130,11 +154,11 @@ class _BestPruning:
 class _WindowSearch:
     """Branch and bound in wider and wider windows of the path."""
 
-    def __init__(self, path: PruningPath, relaxation: Mixture, best: _BestPruning, deadline: float) -> None:
+    def __init__(self, path: PruningPath, relaxation: Mixture, best: _BestPruning, effort: Effort) -> None:
         self.path = path
         self.relaxation = relaxation
         self.best = best
-        self.deadline = deadline
+        self.effort = effort
         self.most = self.most_gain()
         self.splits = self.left_splits = self.nodes = self.cuts = 0
 
@@ -147,8 +171,8 @@ class _WindowSearch:
             self.most = self.path.integer_gain[0]
         with GapProgress(shown=progress) as bar:
             for outer, inner in windows(self.path, self.relaxation.budget):
-                if time.perf_counter() >= self.deadline:
-                    return StopReason.TIME_LIMIT
+                if self.effort.is_over:
+                    return self.effort.reason
                 try:
                     search = self._start(outer, inner)
                 except KeyboardInterrupt:
@@ -162,7 +186,7 @@ class _WindowSearch:
         core = core_between(self.path, outer, inner, self.best.most_cost)
         self.splits = core.nodes.size
         lam = self.relaxation.lam / self.best.problem.integers.lam_unit
-        return Search(core, self.best.gain, self.best.offer, self.deadline, lam)
+        return Search(core, self.best.gain, self.best.offer, self.effort, lam)
 
     def _follow(self, search: Search, bar: GapProgress) -> StopReason:
         """Search one window. Bound and counts are kept, whatever ends the search."""
@@ -179,7 +203,7 @@ class _WindowSearch:
         if search.bound is not None:
             self.most = min(before, search.bound)
         self.left_splits, self.nodes, self.cuts = search.left_splits, nodes + search.nodes, cuts + search.cuts
-        return StopReason.TIME_LIMIT if stopped is StopReason.CONVERGED and search.is_open else stopped
+        return self.effort.reason if stopped is StopReason.CONVERGED and search.is_open else stopped
 
     def most_gain(self) -> int:
         """The largest integer gain that the relaxation allows."""
@@ -195,6 +219,7 @@ class _WindowSearch:
         at_first = Fraction(error_of(first))
         stats = {
             "seconds": time.perf_counter() - started,
+            "work": self.effort.spent,
             "nodes": float(self.nodes),
             "cuts": float(self.cuts),
             "splits": float(self.splits),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from formulations import PruningPath, PruningProblem
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, best_within, brute_force_budget, solve
+from solvers.budgets.effort import Effort
 from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.exact.window import core_between
@@ -63,8 +65,10 @@ def asked(monkeypatch: pytest.MonkeyPatch, problem: PruningProblem, method: str,
     calls: Asked = []
 
     def scripted(name: str) -> Callable[..., BudgetSolution]:
-        def engine(problem: PruningProblem, budget: Fraction, *, time_limit: float, **more: object) -> BudgetSolution:
-            calls.append((name, time_limit))
+        def engine(
+            problem: PruningProblem, budget: Fraction, *, time_limit: float, work: float, **more: object
+        ) -> BudgetSolution:
+            calls.append((name, min(time_limit, work)))
             return best_breakpoint(problem, budget, path=more["path"])  # type: ignore[arg-type]
 
         return engine
@@ -72,7 +76,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, problem: PruningProblem, method: str,
     both = {"exact": scripted("exact"), "best": scripted("best")}
     monkeypatch.setattr(solve, "exact_budget", both["exact"])
     monkeypatch.setattr(solve, "best_within", both["best"])
-    monkeypatch.setattr(solve, "MOST_FIRST_SECONDS", {both["exact"]: math.inf, both["best"]: 60.0})
+    monkeypatch.setattr(solve, "MOST_FIRST", {both["exact"]: math.inf, both["best"]: 60.0})
     monkeypatch.setattr(solve, "FIRST_WINDOW_ARCS", 10**9 if small else 0)
     monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
     path = pm.pruning_path(problem)
@@ -95,6 +99,22 @@ def test_which_engines_are_asked(
 ) -> None:
     """Small instances go to branch and bound first; "exact" searches before it proves; a limit bounds all (the clock stands)."""
     assert asked(monkeypatch, costly(1)[0], method, limit, small=small) == expected
+
+
+@pytest.mark.parametrize("method", ["best", "exact"])
+def test_the_clock_decides_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a time limit the answer is the same where each look at the clock finds an hour gone; work limits it."""
+    problem, path, _ = costly(1)
+    options: Any = {"budget": halfway(path), "method": method, "path": path}
+    found = [pm.solve(problem, **options, **more) for more in ({}, {"work": 0.0}, {"work": 0.002})]
+    clock = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(time, "perf_counter", lambda: float(next(clock)))
+    again = [pm.solve(problem, **options, **more) for more in ({}, {"work": 0.0}, {"work": 0.002})]
+    for one, other in zip(found, again, strict=True):
+        assert (one.pruning.kept == other.pruning.kept).all()
+        assert (one.bound, one.stopped, one.stats["work"]) == (other.bound, other.stopped, other.stats["work"])
+    assert found[0].status is Status.OPTIMAL
+    assert found[0].gap < found[1].gap
 
 
 def test_compiling_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +162,7 @@ def test_an_edge_past_its_deadline_takes_one_cut() -> None:
         core = core_between(path, 0, len(path) - 1, int(halfway(path) // problem.integers.price_unit)).trimmed()
         if not core.nodes.size:
             continue
-        late, done = edge_of(core, goal=-1, deadline=-math.inf), edge_of(core, goal=-1)
+        late, done = edge_of(core, goal=-1, effort=Effort(work=0.0)), edge_of(core, goal=-1)
         assert late.cuts <= 1
         assert late.bound >= done.bound
         weaker += late.bound > done.bound

@@ -1,0 +1,51 @@
+"""What a search within a budget may spend: work, so that the same call gives the same answer under any load, or seconds.
+
+Work is counted in seconds that its cuts take by the formula of `solvers.price_sharing.stopping`, which knows only sizes. On the
+machine of that formula they are about the seconds of the clock.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from formulations.answers.solution import StopReason
+from solvers.closures.subproblem import ParametricSubproblem
+from solvers.price_sharing.stopping import cut_seconds
+
+PER_CUT = 1e-3
+"""Seconds that a cut of any size takes beside the formula: a part is built, bounded and filled in Python."""
+
+
+@dataclass(eq=False)
+class Effort:
+    """What may be spent, and what was.
+
+    Parameters
+    ----------
+    work
+        the most work, in seconds by formula.
+    deadline
+        of `time.perf_counter`.
+    spent
+        work so far.
+    """
+
+    work: float = math.inf
+    deadline: float = math.inf
+    spent: float = 0.0
+
+    def count_cut(self, part: ParametricSubproblem) -> None:
+        """Count a cut of a part."""
+        self.spent += PER_CUT + cut_seconds(part.tail.size, part.nodes.size)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more may be spent."""
+        return self.spent >= self.work or time.perf_counter() >= self.deadline
+
+    @property
+    def reason(self) -> StopReason:
+        """Why a search ends that is over."""
+        return StopReason.ITERATION_LIMIT if self.spent >= self.work else StopReason.TIME_LIMIT
