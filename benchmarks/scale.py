@@ -1,11 +1,10 @@
-"""Instances of price sharing at full size: seconds to a certified gap, to the optimum, along a path, and peak memory.
+"""Instances of price sharing at full size: seconds to a certified gap, to the optimum, of the whole path, and peak memory.
 
     python -m benchmarks.scale --data hepmass               1.4 million cost rows, 28 features, 40 trees grown on 100,000 rows
     python -m benchmarks.scale --data yahoo                 146,769 cost rows, 519 priced features, 140 trees grown on 60,000 rows
-    python -m benchmarks.scale --data hepmass --path 20     also a path of 20 lambdas
     python -m benchmarks.scale --data hepmass --edges 1     also the whole path, its check, and lambdas beside its longest edge
     python -m benchmarks.scale --train 3500000              forest grown on as many rows as CEGB17's on HEPMASS; not measured
-    ... --out FOLDER                                        saves the forest, points and parts of paths; a stopped run continues
+    ... --out FOLDER                                        saves the forest and parts of paths; a stopped run continues
     (ulimit -v 3500000; python -m benchmarks.scale ...)     in so many kB of address space: larger cuts are not tried
 
 Data are generated (`benchmarks.hepmass_like`, `benchmarks.yahoo_like`), forests have entropy and as many features at a split as
@@ -38,7 +37,7 @@ from formulations.answers.pruning_path import PathShares
 from proofs_checks import check_path
 from prunemodels.comparison.machine import machine
 from prunemodels.comparison.memory import high_water
-from solvers.price_sharing import PathPoint, final_scores, price_sharing, price_sharing_path
+from solvers.price_sharing import final_scores, price_sharing
 from solvers.price_sharing.memory import memory_needed
 
 GAP = 1e-4
@@ -57,12 +56,11 @@ class Shape:
     n_cost: int
     trees: int
     one: float
-    ends: tuple[float, float]
 
 
 SHAPES = {
-    "hepmass": Shape(hepmass_like.events, (1.0,) * 28, 100_000, 1_400_000, 40, 0.02, (0.002, 0.2)),
-    "yahoo": Shape(yahoo_like.documents, tuple(map(float, yahoo_like.prices())), 60_000, 146_769, 140, 0.002, (0.0002, 0.02)),
+    "hepmass": Shape(hepmass_like.events, (1.0,) * 28, 100_000, 1_400_000, 40, 0.02),
+    "yahoo": Shape(yahoo_like.documents, tuple(map(float, yahoo_like.prices())), 60_000, 146_769, 140, 0.002),
 }
 
 
@@ -89,13 +87,13 @@ class Report:
         self.file.write_text(json.dumps(self.figures, indent=1) + "\n")
 
 
-def measure(name: str, shape: Shape, out: Path, n_path: int, n_edges: int = 0) -> dict[str, Any]:
+def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, Any]:
     """All figures of one instance."""
     stem = name if shape.n_train == SHAPES[name].n_train else f"{name}-{shape.n_train}"
     report = Report(out / f"scale-{stem}.json")
     forest = joblib.load(out / forest_file(name, shape))
     nodes = sum(e.tree_.node_count for e in forest.estimators_)
-    sizes = {"items": len(shape.prices), "features": len(shape.prices), "points": n_path}
+    sizes = {"items": len(shape.prices), "features": len(shape.prices)}
     needs = memory_needed(rows=shape.n_cost, trees=shape.trees, nodes=nodes, **sizes)
     before = high_water() or 0
     report.add(data=name, machine=machine(), memory=str(needs), memory_predicted_mb=round((before + needs.total) / 1e6))
@@ -113,9 +111,6 @@ def measure(name: str, shape: Shape, out: Path, n_path: int, n_edges: int = 0) -
     report.add(items=problem.costs.n_items, usage_arcs=problem.n_usage_arcs)
     unit = problem.n_rows / (shape.trees * float(problem.errors.components[0].weight[0]))
     _one(problem, _short(shape.one * unit), report)
-    if n_path:
-        lams = [_short(float(lam) * unit) for lam in np.geomspace(*shape.ends, n_path)]
-        _path(problem, lams, unit, out / f"path-{stem}-{shape.n_cost}-{n_path}", report)
     if n_edges:
         _whole(problem, n_edges, out / f"parts-{stem}-{shape.n_cost}", report)
     report.add(peak_memory_mb=round((high_water() or 0) / 1e6))
@@ -141,35 +136,6 @@ def _one(problem: pm.PruningProblem, lam: float, report: Report) -> None:
         core_usage_arcs=int(best.stats["core_usage_arcs"]),
         gap_of_optimum=best.relative_gap,
         status=str(best.status),
-    )
-
-
-def _path(problem: pm.PruningProblem, lams: list[float], unit: float, folder: Path, report: Report) -> None:
-    """Exact optima for some lambdas, each reported as it is done."""
-    full = pm.Pruning.unpruned(problem).cost
-
-    def tell(point: PathPoint) -> None:
-        solution = point.solution
-        assert solution.pruning is not None
-        row = {
-            "lambda'": float(f"{float(solution.lam) / unit:.4g}"),
-            "seconds": round(solution.stats["seconds"], 1),
-            "rounds": int(solution.stats["iterations"]),
-            "decided by order": int(solution.stats["decided_by_order"]),
-            "splits": solution.pruning.n_splits,
-            "cost share": round(solution.pruning.cost / full, 4),
-            "error": round(solution.pruning.error, 6),
-            "gap": solution.relative_gap,
-        }
-        print(json.dumps(row), file=sys.stderr, flush=True)
-
-    started = time.perf_counter()
-    points = price_sharing_path(problem, lams, checkpoint=folder, done=tell, progress=True)
-    report.add(
-        seconds_of_this_run_for_the_path=round(time.perf_counter() - started, 1),
-        seconds_of_all_points=round(sum(p.solution.stats["seconds"] for p in points), 1),
-        points=len(points),
-        largest_gap_of_the_path=max(p.solution.relative_gap for p in points),
     )
 
 
@@ -222,7 +188,6 @@ def forest_file(name: str, shape: Shape) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Instances that no one has solved.")
     parser.add_argument("--data", default="hepmass", choices=sorted(SHAPES))
-    parser.add_argument("--path", type=int, default=0, metavar="POINTS")
     parser.add_argument("--edges", type=int, default=0, help="the whole path, and lambdas beside so many of its longest edges")
     parser.add_argument("--train", type=int, metavar="ROWS", help="rows that the forest is grown on; default: the instance's")
     parser.add_argument("--out", type=Path)
@@ -232,14 +197,14 @@ def main() -> None:
         parser.error(f"--train is {args.train}; give at least 1")
     shape = SHAPES[args.data] if args.train is None else replace(SHAPES[args.data], n_train=args.train)
     if args.measure:
-        measure(args.data, shape, args.out, args.path, args.edges)
+        measure(args.data, shape, args.out, args.edges)
         return
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) if args.out is None else args.out
         out.mkdir(parents=True, exist_ok=True)
         if not (out / forest_file(args.data, shape)).exists():
             grow(shape, out / forest_file(args.data, shape))
-        command = ["--data", args.data, "--path", str(args.path), "--edges", str(args.edges), "--out", str(out), "--measure"]
+        command = ["--data", args.data, "--edges", str(args.edges), "--out", str(out), "--measure"]
         command += [] if args.train is None else ["--train", str(args.train)]
         raise SystemExit(subprocess.run([sys.executable, "-m", "benchmarks.scale", *command], check=False).returncode)
 

@@ -20,7 +20,6 @@ from proofs_checks.optimality.budget_solution import check_budget_solution
 from proofs_checks.optimality.closure_path import check_closure_path
 from proofs_checks.optimality.corollary import check_corollary
 from proofs_checks.optimality.path_optimality import check_path
-from proofs_checks.optimality.shared_path import check_shared_path
 from proofs_checks.optimality.solution_optimality import check_solution
 from proofs_checks.total_unimodularity import METHODS, check_pieces, check_total_unimodularity
 from proofs_checks.total_unimodularity.explanation import explain_unimodularity
@@ -54,7 +53,6 @@ __all__ = [
     "check_pieces",
     "check_printed_matrices",
     "check_row_operations",
-    "check_shared_path",
     "check_solution",
     "check_total_unimodularity",
     "check_vertex",

@@ -4,13 +4,11 @@ from formulations import Status as Status, StopReason as StopReason
 from prunemodels.comparison.growth import measure_growth as measure_growth
 from solvers import (
     MemoryNeeds as MemoryNeeds,
-    PathPoint as PathPoint,
     dantzig_wolfe as dantzig_wolfe,
     integer_program as integer_program,
     linear_program as linear_program,
     memory_needed as memory_needed,
     min_cut as min_cut,
     price_sharing as price_sharing,
-    price_sharing_path as price_sharing_path,
     primal_dual as primal_dual,
 )

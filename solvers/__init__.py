@@ -20,7 +20,7 @@ from solvers.closures.min_cut import min_cut
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.path.closure_path import closure_path
 from solvers.path.pruning_path import pruning_path
-from solvers.price_sharing import MemoryNeeds, PathPoint, memory_needed, price_sharing, price_sharing_path
+from solvers.price_sharing import MemoryNeeds, memory_needed, price_sharing
 from solvers.primal_dual import primal_dual
 from solvers.programs.integer_program import integer_program
 from solvers.programs.linear_program import linear_program
@@ -61,7 +61,6 @@ __all__ = [
     "SOLVERS",
     "ClosureSolution",
     "MemoryNeeds",
-    "PathPoint",
     "Relaxation",
     "best_closure_within",
     "brute_force",
@@ -73,7 +72,6 @@ __all__ = [
     "min_cut",
     "optimal_pruning",
     "price_sharing",
-    "price_sharing_path",
     "primal_dual",
     "pruning_path",
     "pyomo_highs",

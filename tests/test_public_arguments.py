@@ -28,7 +28,7 @@ JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.a
 ANSWERS = """
     BoostedPath BoostedPruning BudgetRounding BudgetSolution BudgetTradeoff CertifiedBudget ClassBudgetsSolution
     Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
-    ModelForest OnDemandResult OnnxAgreement PathEvaluation PathPoint PrunedForest PruningPath PruningProblem Relaxation
+    ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest PruningPath PruningProblem Relaxation
     Request Solution Timing TradeoffCurve Verdict Walk WorstCaseSolution
 """
 """Classes of answers, which nobody but an engine makes."""

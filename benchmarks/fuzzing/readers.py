@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import math
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 import skops.io
 from scipy import io as matrix_market
 from scipy import sparse
@@ -46,8 +44,7 @@ from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.files.mixtures import load_mixture
 from prunemodels.forests.costs import items_from_table
 from prunemodels.forests.reading import read_forest
-from solvers.price_sharing import loop, price_sharing, price_sharing_path
-from solvers.price_sharing.point_files import PointFiles
+from solvers.price_sharing import price_sharing
 
 BYTES = (mutations.bits, mutations.cut, mutations.blocks)
 TEXT = (*BYTES, mutations.numbers, mutations.numbers, mutations.words, mutations.lines)
@@ -316,43 +313,6 @@ def _go_on_scores(place: Path) -> Any:
     return [[str(found.status), float(found.value)]]
 
 
-def _point_files() -> tuple[bytes, ...]:
-    """Points as a path leaves them; one is of the lambda in whose place it is put, the other is not."""
-    with tempfile.TemporaryDirectory() as folder:
-        price_sharing_path(_problem(), LAMS, checkpoint=folder)
-        return tuple(place.read_bytes() for place in sorted(Path(folder).glob("*.point"), reverse=True))
-
-
-def _state_files() -> tuple[bytes, ...]:
-    """States of the point at work, as a process that was killed leaves them."""
-    states: list[bytes] = []
-    save = PointFiles.save_state
-
-    def keep(self: PointFiles, state: Any, key: str) -> None:
-        save(self, state, key)
-        states.append(self.state_file.read_bytes())
-
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(PointFiles, "save_state", keep)
-        patch.setattr(loop, "SECONDS_BETWEEN_WRITES", 0)
-        price_sharing_path(_problem(), LAMS, checkpoint=folder, small_core=0)
-    return tuple(states[:3])
-
-
-def _go_on_path(name: str, place: Path) -> Any:
-    with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        if name == "point":
-            price_sharing_path(_problem(), LAMS, checkpoint=folder)
-            target = sorted(Path(folder).glob("*.point"))[-1]
-        else:
-            target = Path(folder) / "running.state"
-        shutil.copyfile(place, target)
-        points = price_sharing_path(_problem(), LAMS, checkpoint=folder, small_core=0)
-        return [
-            [str(p.solution.status), float(p.solution.value), float(p.solution.pruning.value(p.solution.lam))] for p in points
-        ]
-
-
 def _wrong_values(content: bytes, answer: Any) -> str | None:
     for (status, value, *recomputed), truth in zip(answer, _values(), strict=False):
         if recomputed and not math.isclose(value, recomputed[0], rel_tol=1e-9, abs_tol=1e-12):
@@ -515,8 +475,6 @@ READERS: dict[str, Reader] = {
     "cascade": Reader(".skops", _cascade_files, _run_cascade, ARCHIVE),
     "mixture": Reader(".mixture.json", _mixture_files, _run_mixture, (*TEXT, *[mutations.json_values] * 6), _wrong_mixture),
     "checkpoint of scores": Reader(".scores", _score_files, _go_on_scores, ARCHIVE, _wrong_values),
-    "checkpoint of a point": Reader(".point", _point_files, partial(_go_on_path, "point"), ARCHIVE, _wrong_values),
-    "checkpoint of a state": Reader(".state", _state_files, partial(_go_on_path, "state"), ARCHIVE, _wrong_values),
     "log of item sets": Reader(".json", _set_logs, _read_sets, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)),
     "table of a path": Reader(".csv", _path_tables, _check_path_table, TEXT, _wrong_path_table),
     "table of costs": Reader(".csv", _cost_tables, _read_costs, TEXT, _wrong_costs),

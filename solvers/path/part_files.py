@@ -1,7 +1,7 @@
 """What rounds found about the large parts of a path, in a folder: one file for each part, and the state of the run at work.
 
 A part is named by the fingerprint of its two ends, so the same divisions are found again whatever came before them. The folder,
-its lock and the state of the run at work are those of `solvers.price_sharing.point_files`.
+its lock and the state of the run at work are those of `solvers.price_sharing.run_files`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formulations.stored_arrays import stored_array, stored_fraction, whole_number
 from solvers.price_sharing.checkpoint import MOST_ROUNDS, write_atomically
-from solvers.price_sharing.point_files import PointFiles, errors_naming, stored_number
+from solvers.price_sharing.run_files import RunFiles, errors_naming, stored_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class FoundInPart:
 
 
 @dataclass(frozen=True)
-class PartFiles(PointFiles):
+class PartFiles(RunFiles):
     """A folder of parts of one path."""
 
     def load_part(self, part_key: str, n_nodes: int) -> FoundInPart | None:

@@ -2,8 +2,6 @@
 
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.memory import MemoryNeeds, memory_needed
-from solvers.price_sharing.path import price_sharing_path
-from solvers.price_sharing.path_point import PathPoint
 from solvers.price_sharing.solve import final_scores, price_sharing
 
-__all__ = ["MemoryNeeds", "PathPoint", "Scores", "final_scores", "memory_needed", "price_sharing", "price_sharing_path"]
+__all__ = ["MemoryNeeds", "Scores", "final_scores", "memory_needed", "price_sharing"]

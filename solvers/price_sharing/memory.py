@@ -1,13 +1,12 @@
 """How many bytes an instance and its solution take, predicted from its sizes alone.
 
-N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, B blocks of rows, P points of a path:
+N rows, T trees with n nodes in all, n / 2 of them splits, M items, F features, B blocks of rows:
 
     table    4 N F                      the cost sample as float32
     routing  4 N T + 24 N               who reaches which node; weights, numbers of the rows
     nodes    105 n                      the trees, their errors and integers                                              (1)
     blocks   2 N T + 8 n B + 4 N        the routing again, in blocks of rows; see `formulations.instance.row_blocks`
     run      51 n + 3 M N + 2 A         profits, scores, slices, levels of the splits; which purchases are paid; merged arcs
-    path     (25 n + 4,000,000) P       the answers and proofs that are kept; 0 for a single lambda
 
 The bytes for each node are measured. A is at most N T M, and at most 32 million: where more would be left, rounds do not list
 them, see `solvers.price_sharing.merged_usage`. The usage arcs of the core that is cut in the end are stored too, and their number
@@ -30,7 +29,6 @@ from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free, readable
 from solvers.price_sharing.merged_usage import MOST_BYTES
-from solvers.price_sharing.stopping import SMALL_PROOF
 
 
 @dataclass(frozen=True)
@@ -50,12 +48,11 @@ class MemoryNeeds:
     nodes: int
     blocks: int
     run: int
-    path: int = 0
 
     @property
     def total(self) -> int:
         """The sum; the interpreter and its libraries are not in it."""
-        return self.table + self.routing + self.nodes + self.blocks + self.run + self.path
+        return self.table + self.routing + self.nodes + self.blocks + self.run
 
     def __str__(self) -> str:
         free = memory_free()
@@ -63,9 +60,7 @@ class MemoryNeeds:
 
 
 @checked
-def memory_needed(
-    *, rows: int, trees: int, nodes: int, items: int, features: int = 0, points: int = 0, on_disk: bool = False
-) -> MemoryNeeds:
+def memory_needed(*, rows: int, trees: int, nodes: int, items: int, features: int = 0, on_disk: bool = False) -> MemoryNeeds:
     """Bytes that an instance of these sizes takes, from its table of rows to its solution by `price_sharing`.
 
     Parameters
@@ -74,8 +69,6 @@ def memory_needed(
         rows of the cost sample; trees of the forest; nodes in all trees together, leaves included; items of the costs.
     features
         columns of the table; 0: do not count the table.
-    points
-        lambdas of a `price_sharing_path`; 0: a single solution.
     on_disk
         whether the routing is in a scratch folder: then no term of (1) that grows with N T or M N is in memory.
 
@@ -93,32 +86,30 @@ def memory_needed(
         nodes=105 * nodes,
         blocks=4 * rows + (0 if on_disk else 2 * rows * trees + 8 * nodes * n_blocks),
         run=51 * nodes + (0 if on_disk else 3 * items * rows) + min(MOST_BYTES, 2 * rows * trees * items),
-        path=(25 * nodes + 8 * SMALL_PROOF) * points,
     )
 
 
-def memory_of_run(problem: PruningProblem, points: int = 0) -> int:
-    """Bytes that `price_sharing`, or a `price_sharing_path` with so many points, takes besides the instance itself."""
+def memory_of_run(problem: PruningProblem) -> int:
+    """Bytes that `price_sharing` takes besides the instance itself."""
     needs = memory_needed(
         rows=problem.n_rows,
         trees=problem.ensemble.n_trees,
         nodes=problem.ensemble.n_nodes,
         items=problem.costs.n_items,
-        points=points,
         on_disk=isinstance(problem.routing, RoutingOnDisk),
     )
-    return needs.run + needs.path + (0 if "row_blocks" in problem.usage.__dict__ else needs.blocks)
+    return needs.run + (0 if "row_blocks" in problem.usage.__dict__ else needs.blocks)
 
 
-def warn_if_short(problem: PruningProblem, points: int = 0) -> None:
-    """Warn before a run, or a path with so many points, that will not fit into memory.
+def warn_if_short(problem: PruningProblem) -> None:
+    """Warn before a run that will not fit into memory.
 
     Warns
     -----
     RuntimeWarning
         with the bytes that it needs, and those that are free.
     """
-    needed, free = memory_of_run(problem, points), memory_free()
+    needed, free = memory_of_run(problem), memory_free()
     if free is not None and needed > free:
         warnings.warn(
             f"price sharing needs {readable(needed)} for {problem!r}, {readable(free)} are free: it may be stopped by "

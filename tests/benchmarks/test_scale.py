@@ -61,19 +61,18 @@ def test_dearer_features_see_more_clearly() -> None:
 
 
 @pytest.mark.parametrize("name", ["hepmass", "yahoo"])
-def test_a_whole_run_goes_on(
+def test_a_whole_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Solved to the gap, to the optimum and along a path, memory told before; run again, points are read back."""
+    """Solved to the gap, to the optimum and for all lambdas, memory told before."""
     rows = partial(scale.SHAPES[name].rows, block={"hepmass": 1500, "yahoo": 20}[name])
     tiny = replace(scale.SHAPES[name], rows=rows, n_train=300, n_cost=1200, trees=3)
     monkeypatch.setattr(scale, "SHAPES", {name: tiny})
     scale.grow(tiny, tmp_path / scale.forest_file(name, tiny))
-    told = scale.measure(name, tiny, tmp_path, 4, 1)
+    told = scale.measure(name, tiny, tmp_path, 1)
     assert told["gap"] <= scale.GAP
-    assert told["gap_of_optimum"] == told["largest_gap_of_the_path"] == 0
+    assert told["gap_of_optimum"] == 0
     assert told["status"] == "optimal"
-    assert told["points"] == 4
     assert len(told["beside_edges"]) == 8
     assert all(row["gap"] == 0.0 and row["as on the path"] for row in told["beside_edges"])
     assert told["prunings_of_the_whole_path"] > 4
@@ -81,12 +80,9 @@ def test_a_whole_run_goes_on(
     assert told["peak_memory_mb"] > 0
     out = capsys.readouterr()
     assert "usage arcs: " in out.out
-    assert out.err.count("decided by order") == 4
     assert json.loads((tmp_path / f"scale-{name}.json").read_text()) == told
-    points = {file: file.stat().st_mtime_ns for file in (tmp_path / f"path-{name}-1200-4").iterdir()}
-    monkeypatch.setattr(sys, "argv", ["scale", "--data", name, "--path", "4", "--out", str(tmp_path), "--measure"])
+    monkeypatch.setattr(sys, "argv", ["scale", "--data", name, "--out", str(tmp_path), "--measure"])
     scale.main()
-    assert points == {file: file.stat().st_mtime_ns for file in (tmp_path / f"path-{name}-1200-4").iterdir()}
 
 
 def test_the_forest_is_grown_apart_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,8 +118,6 @@ def test_the_forest_is_grown_apart_and_once(tmp_path: Path, monkeypatch: pytest.
         "benchmarks.scale",
         "--data",
         "hepmass",
-        "--path",
-        "0",
         "--edges",
         "0",
         "--out",

@@ -30,7 +30,7 @@ from prunemodels.files.matrices import load_matrix
 from prunemodels.files.mixtures import load_mixture
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.soundness import wrong_with_tree
-from solvers.price_sharing import price_sharing, price_sharing_path
+from solvers.price_sharing import price_sharing
 
 X, Y = load_iris(return_X_y=True)
 
@@ -269,52 +269,6 @@ def test_checkpoints_of_scores(what: str, tmp_path: Path) -> None:
         place.write_bytes(content)
         with pytest.raises(BrokenFileError, match="holds no scores"):
             price_sharing(problem(), 0.01, checkpoint=place)
-
-
-def damage(place: Path, **changes: Any) -> None:
-    """Other figures, or other arrays, in a point's file."""
-    with np.load(place) as held:
-        arrays = dict(held)
-    figures = json.loads(str(arrays["figures"]))
-    for name, value in changes.items():
-        if name in figures:
-            figures[name] = value
-        else:
-            arrays[name] = value
-    with place.open("wb") as file:
-        np.savez(file, **(arrays | {"figures": json.dumps(figures)}))
-
-
-POINTS: dict[str, tuple[dict[str, Any], str]] = {
-    "exponent": ({"unit": "1e99999999"}, "unit is '1e99999999', not a fraction"),
-    "iteration": ({"iteration": 10**18}, "iteration is 1000000000000000000"),
-    "bound": ({"bound": 1e9}, "its bound 1e.09 is above its pruning's value"),
-    "stages": ({"stages": 5}, "stages is 5, not a list"),
-    "stop": ({"stopped": "bored"}, "stopped is 'bored'"),
-    "pruning": ({"pruning": np.zeros(3)}, "pruning has the shape"),
-    "nodes": ({"open_nodes": np.array([10**6])}, "open_nodes holds 1000000 to 1000000"),
-    "lambda": ({"rate": "1/100"}, "it is of the lambda 1/100, not of 3/100"),
-}
-
-
-@pytest.mark.parametrize("what", POINTS)
-def test_points_of_a_path(what: str, tmp_path: Path) -> None:
-    """What a path could not have written is refused, and the message says what it is."""
-    price_sharing_path(problem(), (0.03,), checkpoint=tmp_path)
-    changes, message = POINTS[what]
-    (place,) = tmp_path.glob("*.point")
-    damage(place, **changes)
-    with pytest.raises(BrokenFileError, match=message):
-        price_sharing_path(problem(), (0.03,), checkpoint=tmp_path)
-
-
-def test_a_point_in_the_place_of_another(tmp_path: Path) -> None:
-    """The file of another lambda under this one's name was taken: its value 0.071 for 0.213."""
-    price_sharing_path(problem(), (0.01, 0.03), checkpoint=tmp_path)
-    first, second = sorted(tmp_path.glob("*.point"))
-    second.write_bytes(first.read_bytes())
-    with pytest.raises(BrokenFileError, match="it is of the lambda 1/100, not of 3/100"):
-        price_sharing_path(problem(), (0.01, 0.03), checkpoint=tmp_path)
 
 
 def test_a_number_that_becomes_zero_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from formulations import memory as free_memory
 from formulations.instance.row_blocks import BLOCK
 from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free
-from solvers.price_sharing import memory, price_sharing, price_sharing_path
+from solvers.price_sharing import memory, price_sharing
 from solvers.price_sharing.memory import memory_needed, memory_of_run
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from tests.instances import with_usage
@@ -54,31 +54,12 @@ def test_the_prediction_is_what_is_allocated() -> None:
     assert 0.75 * (needs.total - needs.table - lists) < peak - before < needs.total - needs.table
 
 
-def test_a_path_keeps_answers_and_proofs_only() -> None:
-    """Points keep at most what was predicted, asked for their costs or not, and the path needs hardly more than a single run."""
-    X, forest = grown()
-    problem = pm.problem_from_forest(forest, X, costs=1.0)
-    price_sharing(problem, 0.005)  # makes the blocks of rows
-    lams = (0.004, 0.01, 0.02, 0.03)
-    needs = memory_of_run(problem, len(lams))
-    assert needs - memory_of_run(problem) == (25 * problem.ensemble.n_nodes + 4_000_000) * len(lams)
-    tracemalloc.start()
-    points = price_sharing_path(problem, lams, done=lambda point: point.solution.pruning.cost)  # type: ignore[union-attr]
-    kept, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(points) == len(lams)
-    assert kept < needs - memory_of_run(problem)
-    assert peak < 1.25 * needs
-
-
 def test_the_formula_by_hand() -> None:
     """Seven rows, three trees, eleven nodes, two items, five features: (1) term by term; and a second block of rows."""
     needs = memory_needed(rows=7, trees=3, nodes=11, items=2, features=5)
     assert (needs.table, needs.routing, needs.nodes) == (4 * 35, 4 * 21 + 168, 105 * 11)
     assert (needs.blocks, needs.run) == (2 * 21 + 88 + 28, 51 * 11 + 42 + 84)
     assert needs.total == 140 + 252 + 1155 + 158 + 687
-    path = memory_needed(rows=7, trees=3, nodes=11, items=2, features=5, points=4)
-    assert (path.path, path.total - needs.total) == (16_001_100, 16_001_100)
     assert memory_needed(rows=7, trees=3, nodes=11, items=2).table == 0
     one, two = (memory_needed(rows=n, trees=1, nodes=100, items=1).blocks for n in (BLOCK, BLOCK + 1))
     assert two - one == 2 + 800 + 4
@@ -109,22 +90,13 @@ def test_blocks_that_are_there_are_not_counted_twice() -> None:
 
 
 def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it will not fit a run and a path warn with both figures, and try all the same; where nobody knows they do not."""
+    """Where it will not fit a run warns with both figures, and try all the same; where nobody knows they do not."""
     problem = instance("iris")
     monkeypatch.setattr(memory, "memory_free", lambda: memory_of_run(problem) - 1)
     with pytest.warns(RuntimeWarning, match=r"needs 0 MB for PruningProblem.*, 0 MB are free.*fewer cost rows") as told:
         found = price_sharing(problem, 0.01)
     assert found.relative_gap == 0
     assert told[0].filename == __file__
-    with pytest.warns(RuntimeWarning, match="price sharing needs") as told:
-        price_sharing_path(problem, (0.01,))
-    assert told[0].filename == __file__
-    monkeypatch.setattr(memory, "memory_free", lambda: memory_of_run(problem, 2) - 1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        price_sharing_path(problem, (0.01,))
-    with pytest.warns(RuntimeWarning, match="price sharing needs"):
-        price_sharing_path(problem, (0.01, 0.02))
     for enough in (memory_of_run(problem), None):
         monkeypatch.setattr(memory, "memory_free", lambda enough=enough: enough)
         with warnings.catch_warnings():

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from contextlib import nullcontext
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from formulations import BrokenFileError, PruningProblem, Status, StopReason
+from formulations import PruningProblem, Status, StopReason
 from proofs_checks import check_solution
-from proofs_checks.optimality.shared_path import check_shared_path
 from solvers import min_cut, pruning_path
 from solvers.brute_force import brute_force
-from solvers.price_sharing import price_sharing, price_sharing_path, stopping
+from solvers.price_sharing import price_sharing, stopping
 from solvers.price_sharing.cluster import row_shard, sharded_price_sharing
 from tests.instances import random_problem
 from tests.loops import looped
@@ -127,55 +124,6 @@ def test_a_small_core_that_the_caller_names_has_to_fit(monkeypatch: pytest.Monke
     with pytest.warns(RuntimeWarning, match=LEFT):
         found = price_sharing(problem, tie(problem), small_core=10**6)  # type: ignore[arg-type]
     assert found.stopped is StopReason.MEMORY_LIMIT
-
-
-@pytest.mark.usefixtures("no_memory")
-def test_a_point_without_memory_hands_on_only_what_it_proved() -> None:
-    """Beside points whose cores stay open all bounds are true, and all points together are a proof."""
-    problem = instance("digits")
-    at = pruning_path(problem).breakpoints
-    lams = [at[-2] * Fraction(1, 2), at[-2], at[-2] * Fraction(3, 2)]
-    with pytest.warns(RuntimeWarning, match=LEFT) as told:
-        points = price_sharing_path(problem, lams, small_core=0)
-    assert told[0].filename == __file__
-    stopped = [point.solution.stopped for point in points]
-    assert stopped[1] is StopReason.MEMORY_LIMIT
-    assert stopped.count(StopReason.MEMORY_LIMIT) == len(told)
-    for point, lam in zip(points, lams, strict=True):
-        best = min_cut(problem, lam)  # type: ignore[arg-type]
-        assert point.solution.bound <= best.value + 1e-12
-        assert point.solution.value >= best.value - 1e-12
-        assert not (point.kept & ~best.pruning.kept).any()  # type: ignore[union-attr]
-        assert not (point.pruned & best.pruning.kept).any()  # type: ignore[union-attr]
-    assert (~(points[1].kept | points[1].pruned) & problem.ensemble.is_split).any()
-    assert check_shared_path(problem, points).holds
-
-
-def test_a_point_without_memory_is_solved_again_with_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From a folder the point is read back while its cut does not fit, and solved once it does; a forged one is refused."""
-    problem = instance("digits")
-    lams = [tie(problem)]
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
-    with pytest.warns(RuntimeWarning, match=LEFT):
-        (first,) = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
-    assert first.solution.stopped is StopReason.MEMORY_LIMIT
-    (file,) = tmp_path.glob("*.point")
-    written = file.stat().st_mtime_ns
-    monkeypatch.setattr(stopping, "memory_free", lambda: first.solution.stats["core_cut_bytes"] - 1)
-    with pytest.warns(RuntimeWarning, match=LEFT):
-        (again,) = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
-    assert file.stat().st_mtime_ns == written
-    assert again.solution.stats == first.solution.stats
-    arrays = dict(np.load(file))
-    figures = json.loads(str(arrays["figures"]))
-    del figures["stats"]["core_cut_bytes"]
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
-    (solved,) = price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
-    assert solved.solution.stopped is StopReason.CONVERGED
-    with file.open("wb") as broken:
-        np.savez(broken, **(arrays | {"figures": np.array(json.dumps(figures))}))
-    with pytest.raises(BrokenFileError, match="core_cut_bytes"):
-        price_sharing_path(problem, lams, small_core=0, checkpoint=tmp_path)
 
 
 def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest.MonkeyPatch) -> None:

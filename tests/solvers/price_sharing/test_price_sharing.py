@@ -33,7 +33,7 @@ from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import Scores, final_scores, loop, price_sharing, price_sharing_path, stopping
+from solvers.price_sharing import Scores, final_scores, loop, price_sharing, stopping
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import ScoreFile, problem_fingerprint
 from solvers.price_sharing.levels import best_level
@@ -470,8 +470,6 @@ def test_a_run_that_stops_when_splits_were_fixed_says_what_its_core_would_take(m
     core = price_sharing(problem, lam, gap=0.1, small_core=0).stats
     assert 0 < core["core_splits"] < problem.ensemble.n_splits
     assert core["core_cut_bytes"] > 0
-    point = price_sharing_path(problem, [lam], gap=0.1, small_core=0)[0]
-    assert point.solution.stats["core_cut_bytes"] == core["core_cut_bytes"]
 
 
 def test_a_negative_gap_is_refused() -> None:
