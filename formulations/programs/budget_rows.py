@@ -179,8 +179,8 @@ def class_rows(problem: PruningProblem, budgets: ClassBudgets) -> BudgetRows:
         members.append(mine)
         budget_limit(limit, f"budgets[{name!r}]")
         limits.append(limit)
-    rows = BudgetRows(problem, tuple(map(str, budgets)), _membership(members, problem.n_rows), ())
-    return replace(rows, limits=tuple(budget_limit(b, unit=1 / s) for b, s in zip(limits, rows.integer_scales, strict=True)))
+    found = BudgetRows(problem, tuple(map(str, budgets)), _membership(members, problem.n_rows), ())
+    return replace(found, limits=tuple(budget_limit(b, unit=1 / s) for b, s in zip(limits, found.integer_scales, strict=True)))
 
 
 def one_row(problem: PruningProblem, budget: Price) -> BudgetRows:

@@ -196,12 +196,12 @@ def _budgets(budgets: Sequence[Price] | int | None, unpruned: float) -> list[flo
     return list(dict.fromkeys(float(exact(b, "budgets")) for b in budgets))
 
 
-def _within(path: PruningPath, budget: float, **limit: float) -> Pruning:
+def _within(path: PruningPath, budget: float, *, time_limit: float | None = None, work: float | None = None) -> Pruning:
     """The best breakpoint if it spends nearly all of the budget; else the best pruning that a search finds."""
     breakpoint_ = path[path.row_at_cost(budget)]
     if breakpoint_.cost >= SPENT * min(budget, float(path.cost[0])):
         return breakpoint_
-    return solve_budget(path.problem, budget, path=path, **limit).pruning
+    return solve_budget(path.problem, budget, path=path, time_limit=time_limit, work=work).pruning
 
 
 def _ends(name: str, interval: MeanInterval) -> dict[str, float]:

@@ -61,9 +61,7 @@ def test_dearer_features_see_more_clearly() -> None:
 
 
 @pytest.mark.parametrize("name", ["hepmass", "yahoo"])
-def test_a_whole_run(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_whole_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Solved to the gap, to the optimum and for all lambdas, memory told before."""
     rows = partial(scale.SHAPES[name].rows, block={"hepmass": 1500, "yahoo": 20}[name])
     tiny = replace(scale.SHAPES[name], rows=rows, n_train=300, n_cost=1200, trees=3)
