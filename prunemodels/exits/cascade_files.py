@@ -43,6 +43,8 @@ TRUSTED_IN_CASCADES = (
     "formulations.instance.parametric_closure.ClosurePath",
     "formulations.instance.parametric_closure.ParametricClosure",
     "fractions.Fraction",
+    "functools.partial",
+    "numpy.dtype",
     "prunemodels.exits.budget_cascade.BudgetCascadeClassifier",
     "prunemodels.exits.budget_cascade.BudgetCascadeRegressor",
     "prunemodels.exits.doubt.LearnedDoubt",
@@ -56,12 +58,19 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.set_stages.Constant",
     "prunemodels.exits.set_stages.SetStages",
     "prunemodels.exits.stacking.Stack",
+    "prunemodels.exits.table_preparation.PreparedModel",
+    "prunemodels.exits.table_preparation.TableColumns",
     "prunemodels.exits.tree_stages.TreeStages",
     "prunemodels.exits.validation.CrossFitted",
+    "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
+    "sklearn.utils.validation.check_array",
 )
-"""Types in cascades of scikit-learn's models, beyond those that skops trusts by itself."""
+"""Types in cascades of scikit-learn's models, beyond those that skops trusts by itself.
+
+A partial function is called with what the file holds; the function itself must be one that is trusted, too.
+"""
 
 
 @checked
