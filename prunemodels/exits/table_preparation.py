@@ -88,7 +88,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, column in table.items():
             kind, levels, rare = kind_of(column, name), [], False
             if kind == "category":
-                counts = pd.Series(_words(column)).value_counts()
+                counts = pd.Series(level_words(column)).value_counts()
                 ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
                 levels = [str(level) for level, rows in ordered if rows >= FEWEST_ROWS]
                 if len(levels) > self.most_levels or len(levels) < len(ordered):
@@ -119,7 +119,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return pd.DataFrame(columns, index=table.index)
 
     def _places(self, f: int, column: pd.Series[Any]) -> Any:
-        levels, words = self.levels_[f], _words(column)
+        levels, words = self.levels_[f], level_words(column)
         places = pd.Index(levels, dtype=object).get_indexer(words)
         if self.rare_[f]:
             places = np.where((places < 0) & np.array([word is not None for word in words], dtype=bool), len(levels), places)
@@ -233,7 +233,7 @@ def _as_table(X: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[f"x{f}" for f in range(rows.shape[1])])
 
 
-def _words(column: pd.Series[Any]) -> NDArray[Any]:
+def level_words(column: pd.Series[Any]) -> NDArray[Any]:
     """The level of each row as a word, None where it is missing."""
     codes, values = pd.factorize(column.astype(object))
     names = np.array([_word(value) for value in values] + [None], dtype=object)
