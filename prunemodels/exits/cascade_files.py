@@ -12,11 +12,13 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -28,6 +30,7 @@ from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.prices import priced_stages
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
@@ -98,6 +101,8 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
     ['cascade.skops']
     """
     _check_fitted(cascade, "cascade")
+    if isinstance(getattr(cascade, "costs", None), (pd.DataFrame, pd.Series)):  # skops writes no table; the items say the same
+        cascade = copy(cascade).set_params(costs=priced_stages(cascade.stages_).items)
     save_forest(cascade, path)
 
 
