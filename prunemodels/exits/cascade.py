@@ -115,6 +115,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _as_trained(self, X: Any) -> Any:
         if self.numeric_:
             return rows_to_predict(self, X)
+        if isinstance(self.stages_, TreeStages) and self.stages_.ensemble.made is not None:
+            return X  # the steps of a pipeline check their rows
         if self.column_types_ is None:  # the stages were fitted before, and check their rows
             try:
                 validate_data(self, X, reset=False, skip_check_array=True)
@@ -220,9 +222,10 @@ def keep_columns(cascade: Cascade, stages: Stages) -> None:
     """Set the attributes for columns and classes that a fitted estimator has, from the stages."""
     cascade.numeric_, cascade.column_types_ = False, None
     if isinstance(stages, TreeStages):
-        cascade.n_features_in_ = stages.ensemble.n_features
-        if stages.ensemble.feature_names is not None:
-            cascade.feature_names_in_ = np.array(stages.ensemble.feature_names, dtype=object)
+        made = stages.ensemble.made
+        cascade.n_features_in_ = stages.ensemble.n_features if made is None else len(made.names)
+        if stages.ensemble.feature_names is not None if made is None else made.named:
+            cascade.feature_names_in_ = np.array(stages.ensemble.column_names, dtype=object)
     if isinstance(stages, SetStages):
         cascade.n_features_in_ = stages.items.n_features
         if stages.feature_names is not None:

@@ -48,6 +48,8 @@ TRUSTED_IN_CASCADES = (
     "fractions.Fraction",
     "functools.partial",
     "numpy.dtype",
+    "prunemodels.columns.pipelines.TracedColumns",
+    "prunemodels.columns.restored.RestoredColumns",
     "prunemodels.exits.budget_cascade.BudgetCascadeClassifier",
     "prunemodels.exits.budget_cascade.BudgetCascadeRegressor",
     "prunemodels.exits.doubt.LearnedDoubt",
@@ -67,6 +69,8 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.validation.CrossFitted",
     "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
     "sklearn.tree._tree.Tree",
     "sklearn.utils.validation.check_array",
 )
