@@ -21,7 +21,7 @@ from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
 from prunemodels.exits.fitting import Division, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
-from prunemodels.exits.raw_tables import raw_rows
+from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.reach import trained_for_reach
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages, StageTable
@@ -115,15 +115,14 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _as_trained(self, X: Any) -> Any:
         if self.numeric_:
             return rows_to_predict(self, X)
-        if isinstance(self.stages_, TreeStages) and self.stages_.ensemble.made is not None:
-            return X  # the steps of a pipeline check their rows
-        if self.column_types_ is None:  # the stages were fitted before, and check their rows
+        if self.column_types_ is not None:
+            return raw_rows(self, X)
+        if not reads_raw_columns(self):  # else the steps of a pipeline check their rows
             try:
                 validate_data(self, X, reset=False, skip_check_array=True)
             except (LookupError, TypeError) as error:  # what has neither a shape nor rows
                 raise InvalidInputError(f"X is a {type(X).__name__}; give a table with one row an example") from error
-            return X
-        return raw_rows(self, X)
+        return X
 
     def stop_stages(self, X: Any) -> NDArray[np.int64]:
         """The stage at which each row of X stops, shape (N,)."""

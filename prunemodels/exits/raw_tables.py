@@ -20,6 +20,13 @@ from sklearn.utils.validation import _check_y, check_consistent_length, validate
 from formulations.errors import InvalidInputError
 from prunemodels.estimators.samples import Sample, training_sample, weights_of
 from prunemodels.exits.table_preparation import is_numeric, kind_of, level_words
+from prunemodels.exits.tree_stages import TreeStages
+
+FEWEST_TO_JUDGE = 20
+"""With fewer values a column is not taken for one of identifiers."""
+
+OWN_SHARE = 0.9
+"""Words are identifiers if the number of different ones is above this share of the rows."""
 
 NONE = ", None"
 """Behind the type of a column of objects whose missing cells are all None: encoders tell None from NaN."""
@@ -66,6 +73,32 @@ def raw_rows(cascade: Any, X: Any) -> pd.DataFrame:
         )
     validate_data(cascade, table, reset=False, skip_check_array=True)
     return with_types(table, cascade.column_types_)
+
+
+def reads_raw_columns(cascade: Any) -> bool:
+    """Whether the rows of a fitted cascade may hold more than numbers: it was trained on such a table, or along a pipeline."""
+    stages = cascade.stages_
+    return cascade.column_types_ is not None or (isinstance(stages, TreeStages) and stages.ensemble.made is not None)
+
+
+def identifiers(table: pd.DataFrame) -> list[str]:
+    """The columns that look like identifiers, which say nothing about new rows: words of which nearly each row has its own, and
+    whole numbers that are all different and lie close together.
+    """
+    found = []
+    for name, column in table.items():
+        kind, present = kind_of(column, name), column.dropna()
+        distinct = present.nunique()
+        if len(present) < FEWEST_TO_JUDGE:
+            continue
+        if kind == "category" and distinct > OWN_SHARE * len(present):
+            found.append(str(name))
+        if kind == "number" and distinct == len(present):
+            numbers = _as_floats(pd.Series(pd.to_numeric(present)))
+            whole = bool((numbers == np.rint(numbers)).all())
+            if whole and np.ptp(numbers) < len(present) / OWN_SHARE:
+                found.append(str(name))
+    return found
 
 
 def pandas_of(X: Any) -> Any:
