@@ -327,6 +327,6 @@ def test_a_table_becomes_items_by_one_call() -> None:
     """`CostItems.from_table` reads what ``costs=`` reads, in the order of the data or of the table."""
     table = pd.DataFrame({"feature": ["city", "age"], "cost": [3, 2], "discount_cost": [1, None], "shared_group": ["form", None]})
     items = pm.CostItems.from_table(table)
-    assert (items.names, items.needs) == (("shared:form", "city", "age"), ((1, 0), (2,)))
+    assert (items.names, items.needs) == (("shared:form", "city", "age"), ((0, 1), (2,)))
     ordered = pm.CostItems.from_table(table, ["age", "city"])
-    assert ordered.needs == column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (1, 0))
+    assert ordered.needs == column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (0, 1))
