@@ -150,10 +150,9 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """The model; its `random_state` is set to the seed if it is None."""
-    if "random_state" in model.get_params(deep=False) and model.get_params(deep=False)["random_state"] is None:
-        model.set_params(random_state=seed)
-    return model
+    """The model; its `random_state`, and that of each model inside of it, is set to the seed if it is None."""
+    unset = [name for name, value in model.get_params().items() if name.split("__")[-1] == "random_state" and value is None]
+    return model.set_params(**dict.fromkeys(unset, seed))
 
 
 def stages_of(plans: Sequence[StagePlan], models: Sequence[Any], items: CostItems, classes: NDArray[Any] | None) -> SetStages:
