@@ -135,23 +135,22 @@ def _type_of(column: pd.Series[Any]) -> str:
 
 
 def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:
-    if kind == "category":
-        return column.astype("category")
+    dtype: Any = kind  # the stubs of pandas list its names
     if kind.startswith("object"):
         column = column.astype(object)
         return column.where(column.notna(), None) if kind.endswith(NONE) else column
     if kind in ("str", "string"):
-        return pd.Series(level_words(column), index=column.index, dtype=object).astype(kind)
+        return pd.Series(level_words(column), index=column.index, dtype=object).astype(dtype)
     if kind in ("bool", "boolean"):
         return column.infer_objects()
     if kind.startswith("datetime64"):
-        times = _read(column, pd.to_datetime(column, utc=True, errors="coerce"), kind)
-        return times.dt.tz_convert(None).astype(kind) if "," not in kind else times.astype(kind)
-    if kind.startswith(("timedelta64", "period")):
-        return column.astype(kind)
+        times: Any = _read(column, pd.to_datetime(column, utc=True, errors="coerce"), kind)
+        return (times if "," in kind else times.dt.tz_convert(None)).astype(dtype)  # type: ignore[no-any-return]
+    if kind.startswith(("category", "timedelta64", "period")):
+        return column.astype(dtype)
     numbers = _read(column, pd.to_numeric(column, errors="coerce"), kind)
-    gaps = bool(numbers.isna().any()) and np.dtype("f") != kind and kind.startswith(("int", "uint"))
-    return numbers if gaps or column.dtype != object else numbers.astype(kind)
+    gaps = kind.startswith(("int", "uint")) and bool(numbers.isna().any())  # these types have no missing value
+    return numbers if gaps or column.dtype != object else numbers.astype(dtype)
 
 
 def _read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:

@@ -120,10 +120,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _places(self, f: int, column: pd.Series[Any]) -> Any:
         levels, words = self.levels_[f], level_words(column)
-        places = pd.Index(levels, dtype=object).get_indexer(words)
+        places = pd.Index(levels, dtype=object).get_indexer(pd.Index(words, dtype=object))
         if self.rare_[f]:
             places = np.where((places < 0) & np.array([word is not None for word in words], dtype=bool), len(levels), places)
-        return pd.Categorical.from_codes(places, categories=np.arange(len(levels) + self.rare_[f]))
+        return pd.Categorical.from_codes(places, categories=pd.RangeIndex(len(levels) + self.rare_[f]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
