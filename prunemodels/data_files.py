@@ -144,6 +144,13 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     return features
 
 
+def take_any_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
+    """`take_features` where all columns are numeric; else the columns as they are."""
+    features = take_columns(table, names, source)
+    numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in features.dtypes)
+    return take_features(features, names, source) if numeric else features
+
+
 def take_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
     """The named columns, in that order, as they are.
 

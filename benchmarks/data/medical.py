@@ -2,7 +2,7 @@
 
 Prices are of Turney, *Cost-sensitive classification*, JAIR 2 (1995), the Ontario fee schedule; data are of the UCI repository.
 Both lie in the folder of `prunemodels.data_files.data_folder`: ``NAME.csv.gz``, and ``costs/PRICES.csv`` with the columns
-``feature,cost,discount_cost,shared_group`` of `prunemodels.forests.costs.items_from_table`. A test costs ``cost``, or
+``feature,cost,discount_cost,shared_group`` of `CostItems.from_table`. A test costs ``cost``, or
 ``discount_cost`` once another test of its group was bought.
 """
 
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder, load_dataset, read_table
-from prunemodels.forests.costs import items_from_table
 
 PRICES = {
     "heart_cleveland": "heart",

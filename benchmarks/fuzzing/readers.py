@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from benchmarks.fuzzing import mutations, references
 from benchmarks.fuzzing.mutations import Mutation
+from formulations.instance.price_tables import items_from_table
 from formulations.programs.files import read_program, write_program
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from proofs_checks import check_total_unimodularity, read_polyhedron
@@ -42,7 +43,6 @@ from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.files.mixtures import load_mixture
-from prunemodels.forests.costs import items_from_table
 from prunemodels.forests.reading import read_forest
 from solvers.price_sharing import price_sharing
 

@@ -17,6 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,6 +240,40 @@ class CostItems:
             tuple(tuple(dict.fromkeys(index[item] for item in items)) for items in needs),
             tuple(name in paid_once for name in names),
         )
+
+    @classmethod
+    @checked
+    def from_table(cls, table: Any, names: Sequence[str] | None = None) -> CostItems:
+        """Items from a table of prices, one row for each feature or one for each item that a feature needs.
+
+        The columns are ``feature`` and ``cost``, and optionally ``item``, ``discount_cost`` and ``shared_group``, ``needs``, and
+        ``once``; see `formulations.instance.price_tables.items_from_table`. Everything that takes prices takes such a table
+        itself, too.
+
+        Parameters
+        ----------
+        table
+            a pandas table.
+        names
+            the features in the order of the data. Default: in the order of the table.
+
+        Raises
+        ------
+        InvalidInputError
+            for features without a price, prices without a feature, and prices that contradict each other.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import prunemodels as pm
+        >>> table = pd.DataFrame({"feature": ["city", "scan 1", "scan 2"], "cost": [0, 90, 90], "item": ["", "scan", "scan"]})
+        >>> items = pm.CostItems.from_table(table)
+        >>> [[items.names[m] for m in needed] for needed in items.needs]
+        [['city'], ['scan'], ['scan']]
+        """
+        from formulations.instance.price_tables import items_from_table
+
+        return items_from_table(table, names)
 
     @classmethod
     @checked

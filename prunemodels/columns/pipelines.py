@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -56,6 +56,10 @@ class TracedColumns:
     stated: bool
     read: Callable[[Any], Any] | None = None
     column_of: NDArray[np.int64] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone, so that a file does not depend on what was computed before."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def before(self, read: Callable[[Any], Any], column_of: NDArray[np.int64]) -> TracedColumns:
         """The same for a model that makes its features by `read` from the columns of the last step."""

@@ -36,7 +36,6 @@ from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, load_forest
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.costs import items_from_table
 from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.problems import problem_from_forest
@@ -109,7 +108,7 @@ def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> No
 
 
 def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
-    """Prices from one number for every feature, or from a table of `items_from_table`.
+    """Prices from one number for every feature, or from a table of `CostItems.from_table`.
 
     Raises
     ------
@@ -120,7 +119,7 @@ def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
         try:
             uniform = Decimal(given)  # a float would round a number that is too small for it to 0
         except InvalidOperation:
-            return items_from_table(read_table(given), names)
+            return CostItems.from_table(read_table(given), names)
         if "_" in given:
             raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
         return CostItems.plain([uniform] * len(names), names)

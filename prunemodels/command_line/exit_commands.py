@@ -20,11 +20,12 @@ from prunemodels.command_line.check_report import CheckSummary
 from prunemodels.command_line.commands import read_and_solve, read_costs, read_examples, reserve_pictures
 from prunemodels.command_line.exit_report import CascadeFigures, ExitSummary
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.data_files import read_table, shown, take_column, take_features
+from prunemodels.data_files import read_table, shown, take_any_features, take_column, take_columns, take_features
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import load_cascade
 from prunemodels.exits.forest_exits import exit_path
+from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.exits.stops import stops_of
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 
@@ -69,17 +70,22 @@ def cascade_command(args: argparse.Namespace) -> ExitSummary:
     names = tuple(str(c) for c in table.columns if c not in (args.label, args.weights))
     if not names:
         raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.columns)}; give features, too")
+    _check_label(args, y)
     with errors_naming("--data"):
-        X = take_features(table, names, args.data)
+        X = take_any_features(table, names, args.data)
     numbers = args.regression or type_of_target(y).startswith("continuous")
     options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SEED}
     kind = BudgetCascadeRegressor if numbers else BudgetCascadeClassifier
     cascade = kind(costs=read_costs(args.costs, names), verbose=0 if args.quiet else 1, **options)
     with errors_naming("--data"):
         cascade.fit(X, y, sample_weight=weights)
-    held_out = None if args.held_out is None else _labelled(args, names)
+    held_out = None if args.held_out is None else _labelled(args, cascade, names)
     model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(names)} features"
-    return _write(args, start, model, cascade, held_out, (X, y), out, pictures)
+    hints = tuple(
+        f"the column {name!r} looks like an identifier, which says nothing about new examples; drop it from data and prices"
+        for name in identifiers(X)
+    )
+    return _write(args, start, model, cascade, held_out, (X, y), out, pictures, hints)
 
 
 def check_exits(args: argparse.Namespace) -> CheckSummary:
@@ -100,6 +106,7 @@ def _write(
     learned_from: tuple[Any, Any],
     out: Path,
     pictures: list[Path],
+    hints: tuple[str, ...] = (),
 ) -> ExitSummary:
     """Measure, draw and save; all files appear together."""
     figures = None
@@ -112,7 +119,7 @@ def _write(
         from prunemodels.plots.tradeoff import draw
 
         draw(plot_exits(cascade, *(learned_from if held_out is None else held_out)), args.outputs.aside(picture))
-    return ExitSummary.of(model, cascade, args.budget, figures, time.perf_counter() - start, [out, *pictures])
+    return ExitSummary.of(model, cascade, args.budget, figures, time.perf_counter() - start, [out, *pictures], hints)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -127,6 +134,18 @@ def _check_options(args: argparse.Namespace) -> None:
         )
 
 
+def _check_label(args: argparse.Namespace, y: NDArray[Any]) -> None:
+    """Refuse labels from which nothing can be learned, before any training."""
+    if (y == y[0]).all():
+        raise InvalidInputError(
+            f"--label {args.label}: all examples of {args.data} have {y.tolist()[0]!r}; give examples with different labels"
+        )
+    if args.regression and not np.issubdtype(y.dtype, np.number):
+        raise InvalidInputError(
+            f"--label {args.label}: {args.data} holds {y.tolist()[0]!r}, and --regression needs numbers; drop --regression"
+        )
+
+
 def _weights(args: argparse.Namespace, table: pd.DataFrame) -> NDArray[np.float64] | None:
     if args.weights is None:
         return None
@@ -134,7 +153,8 @@ def _weights(args: argparse.Namespace, table: pd.DataFrame) -> NDArray[np.float6
         return check_weights(take_column(table, args.weights, "--weights", args.data), len(table), args.weights)
 
 
-def _labelled(args: argparse.Namespace, names: tuple[str, ...]) -> tuple[Any, Any]:
+def _labelled(args: argparse.Namespace, cascade: Cascade, names: tuple[str, ...]) -> tuple[Any, Any]:
     with errors_naming("--held-out"):
         table = read_table(args.held_out)
-        return take_features(table, names, args.held_out), take_column(table, args.label, "--label", args.held_out)
+        take = take_columns if reads_raw_columns(cascade) else take_features
+        return take(table, names, args.held_out), take_column(table, args.label, "--label", args.held_out)

@@ -141,6 +141,8 @@ class ExitSummary(CommandSummary):
         of such policies on rows that they were not learned from; this needs no further file.
     held_out
         the cascade on ``--held-out``; None without that option.
+    hints
+        what a user may want to change in the data.
     """
 
     model: str
@@ -155,6 +157,7 @@ class ExitSummary(CommandSummary):
     held_out: CascadeFigures | None
     seconds: float
     written: tuple[str, ...]
+    hints: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -165,6 +168,7 @@ class ExitSummary(CommandSummary):
         figures: CascadeFigures | None,
         seconds: float,
         written: Sequence[Any],
+        hints: tuple[str, ...] = (),
     ) -> ExitSummary:
         """The summary of a fitted cascade."""
         path = cascade.exit_path_
@@ -181,6 +185,7 @@ class ExitSummary(CommandSummary):
             figures,
             seconds,
             tuple(str(file) for file in written),
+            hints,
         )
 
     def text(self) -> str:
@@ -193,6 +198,7 @@ class ExitSummary(CommandSummary):
             f"cost {amount(self.cross_fitted_cost)}, error {self._error(self.cross_fitted_error)}",
         ]
         lines += [] if self.held_out is None else self._held_out_lines(self.held_out)
+        lines += [f"hint           {hint}" for hint in self.hints]
         lines += [f"time           {self.seconds:.1f} s", f"written        {', '.join(self.written)}"]
         return "\n".join(lines).replace("\u00a0", " ")
 

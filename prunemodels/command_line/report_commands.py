@@ -22,12 +22,13 @@ from prunemodels.command_line.commands import SolvedInstance, columns_in_order, 
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.statuses import DONE, REFUTED, UNDECIDED
 from prunemodels.command_line.terminal import shows_progress, styled
-from prunemodels.data_files import read_table, take_column, take_features
+from prunemodels.data_files import read_table, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out_change import HeldOutChange
 from prunemodels.evaluation.overrun import budget_verdict, is_overrun
 from prunemodels.evaluation.wording import amount, error, less
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
+from prunemodels.exits.raw_tables import reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.forests.surgery import pruning_from_forest
 from prunemodels.report_page.boosted_page import BoostedFacts, gather_boosted, render_boosted
@@ -227,7 +228,8 @@ def _labelled(args: argparse.Namespace, cascade: Cascade) -> tuple[Any, Any, Any
             raise InvalidInputError(f"--{option}: the cascade reads the column {column!r}; name another")
     with errors_naming("--held-out"):
         if known is not None:
-            return take_features(table, [str(c) for c in known], args.held_out), y, weights
+            take = take_columns if reads_raw_columns(cascade) else take_features
+            return take(table, [str(c) for c in known], args.held_out), y, weights
         # a user's own stages may not say how many features they read
         n_features = getattr(cascade, "n_features_in_", len(columns))
         names = columns_in_order(columns, n_features, "cascade", args.held_out, args.label)

@@ -23,7 +23,8 @@ class Sample:
     Parameters
     ----------
     X
-        numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix.
+        numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix. Of a cascade also
+        a table of any columns, see `prunemodels.exits.raw_tables`.
     """
 
     X: Any
@@ -70,7 +71,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sampl
     rows, y = validate_data(estimator, X, y, y_numeric=not is_classifier(estimator), **_rows_as(estimator))
     if is_classifier(estimator):
         check_classification_targets(y)
-    return Sample(named(estimator, rows), y, _weights(sample_weight, rows))
+    return Sample(named(estimator, rows), y, weights_of(sample_weight, rows))
 
 
 def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) -> Sample:
@@ -81,13 +82,17 @@ def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) 
     InvalidInputError
         for labels that do not fit the rows.
     """
-    rows = validate_data(estimator, X, reset=False, **_rows_as(estimator))
+    return labelled(estimator, rows_to_predict(estimator, X), y, sample_weight, name)
+
+
+def labelled(estimator: Any, rows: Any, y: Any, sample_weight: Any, name: str) -> Sample:
+    """Checked rows with labels and weights, see `other_sample`."""
     if y is not None:
         y = column_or_1d(y)
         y = y if is_classifier(estimator) else check_array(y, ensure_2d=False, dtype=np.float64, input_name=f"y_{name}")
         if len(y) != rows.shape[0]:
             raise InvalidInputError(f"y_{name} has {len(y)} labels, X_{name} has {rows.shape[0]} rows: give one label each")
-    return Sample(named(estimator, rows), y, _weights(sample_weight, rows))
+    return Sample(rows, y, weights_of(sample_weight, rows))
 
 
 def rows_to_predict(estimator: Any, X: Any) -> Any:
@@ -110,7 +115,8 @@ def _rows_as(estimator: Any) -> dict[str, Any]:
     return {"dtype": np.float32, "accept_sparse": "csr", "ensure_all_finite": finite}
 
 
-def _weights(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:
+def weights_of(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:
+    """Checked weights, one for each row; None if none are given."""
     if sample_weight is None:
         return None
     weights = np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))

@@ -18,7 +18,7 @@ from tqdm import tqdm
 from formulations.errors import InvalidInputError
 from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.estimators.samples import Sample, training_sample
+from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal
 from prunemodels.exits.elimination import ItemSet, Part, eliminate
@@ -33,8 +33,11 @@ from prunemodels.exits.fitting import (
     is_unfitted,
     without_weight_zero,
 )
+from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
 from prunemodels.exits.set_log import SetLog
+from prunemodels.exits.stage_columns import check_named_columns
+from prunemodels.exits.table_preparation import prepared
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
 
@@ -122,13 +125,13 @@ class _BudgetCascade(Cascade):
         if self.n_stages < 2:
             raise InvalidInputError(f"n_stages is {self.n_stages}; give 2 or more, since one stage has no exit")
         rng = check_random_state(self.random_state)
-        sample = without_weight_zero(training_sample(self, X, y, sample_weight))
-        self.numeric_ = True
+        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         plan = [StagePlan(self._model(), np.arange(1))]
         check_kinds(plan, is_classifier(self))
+        check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
         check_takes_weights(self.stopped_weight, plan)
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
         parts = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
@@ -139,7 +142,9 @@ class _BudgetCascade(Cascade):
         return [self._model()] if is_unfitted(self._model()) else []
 
     def _model(self) -> Any:
-        return self._default() if self.estimator is None else self.estimator
+        if self.estimator is not None:
+            return self.estimator
+        return self._default() if getattr(self, "numeric_", True) else prepared(self._default(), "boosted")
 
     def _plans(
         self,

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from prunemodels.estimators.samples import Sample, other_sample, rows_to_predict
+from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
 from prunemodels.exits.fitting import Division, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
+from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.reach import trained_for_reach
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages, StageTable
@@ -35,6 +37,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         the fitted stages.
     exit_path_
         all optimal policies.
+    numeric_, column_types_
+        whether rows are cast to numbers; for a table that is not cast, the names of its columns' types, else None.
     policy_, row_
         the policy in use, and its row of the path; None if it is the answer to a budget between two rows.
     cost_, held_out_cost_, held_out_error_
@@ -46,13 +50,14 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     policy_: ExitPolicy
     row_: int | None
     numeric_: bool
+    column_types_: list[str] | None
 
     def _held_out(
         self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState
     ) -> Sample | list[Division]:
         """The rows that no stage is trained on: those given, else divisions of the sample."""
         if X_valid is not None:
-            return without_weight_zero(other_sample(self, X_valid, y_valid, sample_weight_valid, "valid"))
+            return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, sample_weight_valid, "valid"))
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
     def _fit_stages(self, training: Training, rng: np.random.RandomState) -> Self:
@@ -105,13 +110,19 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         """Examples in the form that the stages take."""
         check_is_fitted(self, "exit_path_")
-        if not self.numeric_:
+        return self._as_trained(X)
+
+    def _as_trained(self, X: Any) -> Any:
+        if self.numeric_:
+            return rows_to_predict(self, X)
+        if self.column_types_ is not None:
+            return raw_rows(self, X)
+        if not reads_raw_columns(self):  # else the steps of a pipeline check their rows
             try:
                 validate_data(self, X, reset=False, skip_check_array=True)
             except (LookupError, TypeError) as error:  # what has neither a shape nor rows
                 raise InvalidInputError(f"X is a {type(X).__name__}; give a table with one row an example") from error
-            return X
-        return rows_to_predict(self, X)
+        return X
 
     def stop_stages(self, X: Any) -> NDArray[np.int64]:
         """The stage at which each row of X stops, shape (N,)."""
@@ -125,9 +136,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(_first_step(estimator)).input_tags for estimator in self._estimators()]
-        tags.input_tags.allow_nan = all(tag.allow_nan for tag in inner)
-        tags.input_tags.sparse = all(tag.sparse for tag in inner)
+        inner = self._estimators()
+        tags.input_tags.allow_nan = all(_takes_gaps([estimator]) for estimator in inner)
+        tags.input_tags.sparse = all(get_tags(_first_step(estimator)).input_tags.sparse for estimator in inner)
         return tags
 
     def _estimators(self) -> list[Any]:
@@ -138,6 +149,19 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
 def _first_step(estimator: Any) -> Any:
     """The estimator that gets the examples first: the first step of a pipeline, an imputer perhaps."""
     return _first_step(estimator.steps[0][1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def _takes_gaps(steps: list[Any]) -> bool:
+    """Whether what reads the examples first takes missing values: the first of some steps, or each part of it."""
+    first, after = steps[0], steps[1:]
+    if isinstance(first, str) or first is None:  # "drop" or "passthrough"
+        return first == "drop" or not after or _takes_gaps(after)
+    if isinstance(first, Pipeline):
+        return _takes_gaps([step for _, step in first.steps] + after)
+    if isinstance(first, ColumnTransformer):
+        parts = [part for _, part, _ in first.transformers]
+        return all(_takes_gaps([part, *after]) for part in [*parts, first.remainder])
+    return bool(get_tags(first).input_tags.allow_nan)
 
 
 class CascadeClasses(ClassifierMixin):  # type: ignore[misc]
@@ -195,11 +219,12 @@ def fitted_cascade(path: ExitPath, choice: Choice) -> Cascade:
 
 def keep_columns(cascade: Cascade, stages: Stages) -> None:
     """Set the attributes for columns and classes that a fitted estimator has, from the stages."""
-    cascade.numeric_ = False
+    cascade.numeric_, cascade.column_types_ = False, None
     if isinstance(stages, TreeStages):
-        cascade.n_features_in_ = stages.ensemble.n_features
-        if stages.ensemble.feature_names is not None:
-            cascade.feature_names_in_ = np.array(stages.ensemble.feature_names, dtype=object)
+        made = stages.ensemble.made
+        cascade.n_features_in_ = stages.ensemble.n_features if made is None else len(made.names)
+        if stages.ensemble.feature_names is not None if made is None else made.named:
+            cascade.feature_names_in_ = np.array(stages.ensemble.column_names, dtype=object)
     if isinstance(stages, SetStages):
         cascade.n_features_in_ = stages.items.n_features
         if stages.feature_names is not None:

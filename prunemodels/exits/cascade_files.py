@@ -12,11 +12,13 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -28,6 +30,7 @@ from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.prices import priced_stages
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
@@ -43,6 +46,10 @@ TRUSTED_IN_CASCADES = (
     "formulations.instance.parametric_closure.ClosurePath",
     "formulations.instance.parametric_closure.ParametricClosure",
     "fractions.Fraction",
+    "functools.partial",
+    "numpy.dtype",
+    "prunemodels.columns.pipelines.TracedColumns",
+    "prunemodels.columns.restored.RestoredColumns",
     "prunemodels.exits.budget_cascade.BudgetCascadeClassifier",
     "prunemodels.exits.budget_cascade.BudgetCascadeRegressor",
     "prunemodels.exits.doubt.LearnedDoubt",
@@ -56,12 +63,21 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.set_stages.Constant",
     "prunemodels.exits.set_stages.SetStages",
     "prunemodels.exits.stacking.Stack",
+    "prunemodels.exits.table_preparation.PreparedModel",
+    "prunemodels.exits.table_preparation.TableColumns",
     "prunemodels.exits.tree_stages.TreeStages",
     "prunemodels.exits.validation.CrossFitted",
+    "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
     "sklearn.tree._tree.Tree",
+    "sklearn.utils.validation.check_array",
 )
-"""Types in cascades of scikit-learn's models, beyond those that skops trusts by itself."""
+"""Types in cascades of scikit-learn's models, beyond those that skops trusts by itself.
+
+A partial function is called with what the file holds; the function itself must be one that is trusted, too.
+"""
 
 
 @checked
@@ -89,6 +105,8 @@ def save_cascade(cascade: Cascade, path: str | Path) -> None:
     ['cascade.skops']
     """
     _check_fitted(cascade, "cascade")
+    if isinstance(getattr(cascade, "costs", None), (pd.DataFrame, pd.Series)):  # skops writes no table; the items say the same
+        cascade = copy(cascade).set_params(costs=priced_stages(cascade.stages_).items)
     save_forest(cascade, path)
 
 

@@ -211,7 +211,7 @@ def _with_shuffled(X: Any, columns: NDArray[np.int64], rng: np.random.RandomStat
         return joined[:, back]
     if isinstance(X, pd.DataFrame):
         for c in columns.tolist():
-            shuffled.isetitem(c, X.iloc[order, c].to_numpy())
+            shuffled.isetitem(c, X.iloc[order, c].array)
     else:
         shuffled[:, columns] = X[order][:, columns]
     return shuffled

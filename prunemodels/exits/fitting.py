@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.validation import has_fit_parameter
 
@@ -20,6 +20,7 @@ from prunemodels.estimators.samples import Sample
 from prunemodels.exits.elimination import constant_of
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import Constant, SetStages, check_probabilities, columns_of
+from prunemodels.exits.stage_columns import on_columns
 from prunemodels.exits.stages import StageTable
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -133,11 +134,12 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
     InvalidInputError
         for a classifier without probabilities, and an estimator whose fit takes no weights if there are weights.
     """
-    if plan.estimator is None or not plan.columns.size:
+    model = on_columns(plan.estimator, sample.X, plan.columns) if plan.estimator is not None and plan.columns.size else None
+    if model is None:
         weights = sample.weights
         y = np.asarray(sample.y)
         return Constant(constant_of(y if classes is None else np.searchsorted(classes, y), weights, classes))
-    model = seeded(clone(plan.estimator), seed)
+    model = seeded(model, seed)
     if sample.weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
     options = {} if sample.weight is None else {"sample_weight": sample.weight}
@@ -148,10 +150,9 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """The model; its `random_state` is set to the seed if it is None."""
-    if "random_state" in model.get_params(deep=False) and model.get_params(deep=False)["random_state"] is None:
-        model.set_params(random_state=seed)
-    return model
+    """The model; its `random_state`, and that of each model inside of it, is set to the seed if it is None."""
+    unset = [name for name, value in model.get_params().items() if name.split("__")[-1] == "random_state" and value is None]
+    return model.set_params(**dict.fromkeys(unset, seed))
 
 
 def stages_of(plans: Sequence[StagePlan], models: Sequence[Any], items: CostItems, classes: NDArray[Any] | None) -> SetStages:

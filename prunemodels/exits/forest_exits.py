@@ -16,17 +16,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, learn_exit_path
 from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
+from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
+from prunemodels.forests.labels import class_numbers
+from prunemodels.forests.reading import check_columns
 from solvers.budgets.solve import solve_budget
 
 LONGEST_GAP = 0.1
@@ -34,6 +39,10 @@ LONGEST_GAP = 0.1
 
 SECONDS_FOR_A_GAP = 5.0
 """Time limit for each pruning inside a hull edge."""
+
+
+MOST_TRIED = 64
+"""Number of rows on which is tried whether a pipeline takes them, before anything is computed."""
 
 
 @checked
@@ -58,7 +67,9 @@ def exit_path(
     path
         nested prunings of the forest, mostly `pruning_path(problem)`; its problem has the prices.
     X, y
-        labelled examples that the forest was not trained on, preferably not those that the path was computed from.
+        labelled examples that the forest was not trained on, preferably not those that the path was computed from. For the path
+        of a pipeline rows of raw columns, as ``pipeline.predict`` takes them; a stage pays for the raw columns that its splits
+        are made from.
     n_stages
         number of prunings that become stages, spread over the cost, densely where it is low; long gaps of the path add stages.
     sample_weight
@@ -77,6 +88,8 @@ def exit_path(
     ------
     InvalidInputError
         for labels, weights, columns or options that do not fit.
+    UnsupportedModelError
+        for trees with several outputs and for survival trees.
 
     Examples
     --------
@@ -87,10 +100,21 @@ def exit_path(
     >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
     cost 8.82, error 0.077
     """
+    _check(path.problem.ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
     table = exit_table(stages, X)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
     return learn_exit_path(stages, table, y, sample_weight=sample_weight, **options)
+
+
+def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:
+    """Refuse trees, rows and labels that do not fit before any pruning is computed."""
+    check_votes(ensemble)
+    n = n_examples(X)
+    class_numbers(ensemble.classes, y, n)
+    check_weights(sample_weight, n, "sample_weight")
+    check_columns(X, ensemble.names_to_check)
+    features_of(ensemble, _safe_indexing(X, np.arange(min(n, MOST_TRIED))))
 
 
 def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.estimators.samples import Sample, training_sample
+from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, keep_columns
 from prunemodels.exits.exit_path import LEVELS, Doubts
@@ -27,7 +27,9 @@ from prunemodels.exits.fitting import (
     without_weight_zero,
 )
 from prunemodels.exits.inputs import exit_table
+from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
+from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import Stages
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
@@ -105,13 +107,14 @@ class _Cascade(Cascade):
         rng = check_random_state(self.random_state)
         if isinstance(self.stages, Stages):
             return self._learn(self.stages, X, y, sample_weight, rng)
-        sample = without_weight_zero(training_sample(self, X, y, sample_weight))
-        self.numeric_ = True
+        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
         names = getattr(self, "feature_names_in_", None)
         items, _ = column_prices(self.costs, self.n_features_in_, names)
         classes = classes_of(sample) if is_classifier(self) else None
         plans = read_stages(self.stages, items, self.n_features_in_, names)
         check_kinds(plans, is_classifier(self))
+        for s, plan in enumerate(plans):
+            check_named_columns(plan.estimator, names, f"stage {s}")
         check_takes_weights(self.stopped_weight, plans)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)

@@ -16,7 +16,7 @@ from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
+from prunemodels.forests.costs import Costs, cost_items
 
 
 def priced_stages(stages: Stages) -> SetStages | TreeStages:
@@ -45,9 +45,7 @@ def evaluation_of(stages: SetStages | TreeStages) -> tuple[Fraction, ...]:
 def unit_prices(stages: Stages) -> SetStages | TreeStages | None:
     """The same stages with a price of 1 for each feature, to count features; None for stages that do not tell what they read."""
     if isinstance(stages, TreeStages):
-        return replace(
-            stages, items=CostItems.plain([1] * stages.ensemble.n_features), evaluation=(0,) * stages.ensemble.n_features
-        )
+        return replace(stages, items=cost_items(1, stages.ensemble), evaluation=(0,) * stages.ensemble.n_features)
     return replace(stages, items=CostItems.plain([1] * stages.items.n_features)) if isinstance(stages, SetStages) else None
 
 
@@ -57,7 +55,7 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
     Parameters
     ----------
     names
-        of the columns.
+        of the columns that have prices.
     costs, evaluation_cost
         as in `problem_from_forest`; None: not given.
 
@@ -68,9 +66,12 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
     """
     own = priced_stages(stages)
     if costs is not None:
-        _check_items(own.items, column_prices(costs, own.items.n_features, names)[0], names)
+        items = by_column(own.items)
+        given_items = by_column(costs) if isinstance(costs, CostItems) else costs
+        _check_items(items, column_prices(given_items, items.n_features, names)[0], names)
     if evaluation_cost is None or (np.ndim(evaluation_cost) == 0 and evaluation_cost == 0):
         return
+    names = names if own.items.columns is None else None  # splits are on features, which are made from these columns
     given = column_prices(1, own.items.n_features, names, evaluation_cost=evaluation_cost)[1]
     for f, (a, b) in enumerate(zip(given.tolist(), evaluation_of(own), strict=True)):
         if a != float(b):
@@ -78,6 +79,11 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
                 f"evaluation_cost is {a:g} for {_name(f, names)}, the cascade was made with {float(b):g}; leave it out: the "
                 "cascade knows its prices"
             )
+
+
+def by_column(items: CostItems) -> CostItems:
+    """The prices of raw columns, for prices of features that are made from these; other prices as they are."""
+    return items if items.columns is None else replace(items, needs=items.columns, columns=None)
 
 
 def _check_items(own: CostItems, given: CostItems, names: Sequence[str] | None) -> None:

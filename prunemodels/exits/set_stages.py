@@ -98,14 +98,14 @@ class SetStages:
 
     def output(self, s: int, X: Any) -> StageOutput:
         """See `Stages`."""
-        n, model = n_examples(X), self.models[s]
-        if isinstance(model, Constant):
-            return StageOutput(np.tile(model.value, (n, 1)), np.zeros(n))
-        return StageOutput(predictions_of(model, columns_of(X, self.features[s]), self.classes), np.zeros(n))
+        value = predictions_of(self.models[s], columns_of(X, self.features[s]), self.classes)
+        return StageOutput(value, np.zeros(n_examples(X)))
 
 
 def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[np.float64]:
     """Probabilities of all classes, or the predicted numbers, shape (rows, K)."""
+    if isinstance(model, Constant):
+        return np.tile(model.value, (n_examples(X), 1))
     if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
     known = np.asarray(model.predict_proba(X), dtype=np.float64)

@@ -19,7 +19,7 @@ from scipy.special import expit, softmax
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
@@ -167,16 +167,11 @@ def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.
     InvalidInputError
         if they are not nested.
     UnsupportedModelError
-        for the trees of a pipeline, for trees with several outputs and for survival trees.
+        for trees with several outputs and for survival trees.
     """
     problem = prunings.problem
     e = problem.ensemble
-    _check_votes(e)
-    if e.made is not None:
-        raise UnsupportedModelError(
-            "the path is one of a Pipeline, whose trees cannot be the stages of a cascade; give the path of its last step, on "
-            "the rows that the steps before it return, at the prices of pm.CostItems.of_made"
-        )
+    check_votes(e)
     first = np.full(e.n_nodes, len(kept_from), dtype=np.int32)
     for s in range(len(kept_from) - 1, -1, -1):
         later = kept_from[s + 1] if s + 1 < len(kept_from) else e.is_split
@@ -224,7 +219,7 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
 
 
-def _check_votes(ensemble: Ensemble) -> None:
+def check_votes(ensemble: Ensemble) -> None:
     """Refuse trees whose votes no stage can judge."""
     ensemble.check_one_output("a cascade")
     ensemble.check_no_curves("a cascade")
@@ -234,7 +229,7 @@ def _whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
-    _check_votes(ensemble)
+    check_votes(ensemble)
     items = cost_items(costs, ensemble)
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]

@@ -171,6 +171,8 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
         given = given.loc[rows]
     mask = np.zeros(n_rows, dtype=bool)
     any_type = np.dtype(dtype) == object  # raw columns of a pipeline, whose steps judge them
+    if any_type and getattr(given, "dtype", None) is not None and given.dtype.kind in "mM":  # NumPy would count nanoseconds
+        given = pd.Series(given).astype(object)
     raw = given if np.ma.isMaskedArray(given) else np.asarray(given, dtype=object if any_type else None)
     if raw.dtype.kind in REFUSED:
         raise InvalidInputError(f"{name!r} holds {REFUSED[raw.dtype.kind][0]} ({raw.dtype}); {REFUSED[raw.dtype.kind][1]}")

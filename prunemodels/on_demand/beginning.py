@@ -17,9 +17,10 @@ from prunemodels.forests.costs import Costs
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk
+from prunemodels.on_demand.pipeline_walk import PipelineWalk, raw_columns_of
 from prunemodels.on_demand.plan import MOST_UNITS, Purchases
 from prunemodels.on_demand.request import Acquire
-from prunemodels.on_demand.stage_steps import steps_of
+from prunemodels.on_demand.stage_steps import TreeSteps, steps_of
 from prunemodels.on_demand.walk import Walk
 
 
@@ -49,8 +50,12 @@ def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any, a
     """
     check_is_fitted(cascade, "exit_path_")
     steps = steps_of(cascade)
-    check_same_prices(cascade.stages_, steps.plan.everything, costs, evaluation_cost)
-    return Begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_, asking, cap_of(max_cost, steps.plan)))
+    cap = cap_of(max_cost, steps.plan)
+    walk = partial(CascadeWalk, steps, cascade.policy_, asking, cap)
+    columns = raw_columns_of(steps.plan) if isinstance(steps, TreeSteps) and steps.plan.ensemble.made is not None else None
+    plan = steps.plan if columns is None else columns.plan
+    check_same_prices(cascade.stages_, plan.everything, costs, evaluation_cost)
+    return Begin(plan, walk if columns is None else partial(PipelineWalk, columns, walk, asking, cap))
 
 
 def cap_of(max_cost: Price | None, plan: Purchases) -> int | None:

@@ -140,7 +140,7 @@ class CascadeWalk(Walk):
                 wanted[at_stage[~asks]] = False
                 going.append(self._speak(s, at_stage[speaks]))
             moving = np.concatenate(going)
-        self._done = self._at.done.copy()
+        self._done[:] = self._at.done  # a pipeline's walk shares the array
         return wanted[rows]
 
     def _choose(self, rows: Rows, wanted: Flags) -> Flags:

@@ -18,8 +18,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.instance.ensemble import MadeFeatures
+from prunemodels.exits.prices import by_column
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan, Purchases, purchases_of
@@ -66,20 +68,18 @@ def raw_columns_of(plan: Plan) -> RawColumns:
     """The raw columns that the features of a plan are made from, with their prices."""
     made, costs = plan.ensemble.made, plan.costs
     assert made is not None
-    assert costs.columns is not None
     sources = np.zeros((plan.features.size, len(made.names)), dtype=bool)
     for f, feature in enumerate(plan.features):
         sources[f, list(made.sources[feature])] = True
     columns = np.flatnonzero(sources.any(axis=0))
-    items = replace(costs, needs=costs.columns, columns=None)
-    bought = purchases_of(columns, items, len(made.names), made.names, plan.classes, dtype=object)
+    bought = purchases_of(columns, by_column(costs), len(made.names), made.names, plan.classes, dtype=object)
     # the same unit as the plan's, in which evaluating a split counts too
     bought = replace(bought, unit=plan.unit, item_units=plan.item_units)
     return RawColumns(bought, made, plan.features, sources[:, columns])
 
 
 class PipelineWalk(Walk):
-    """A `Walk` for the trees of a pipeline.
+    """A `Walk` for the trees of a pipeline, or for a cascade along them.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class PipelineWalk(Walk):
     def __init__(
         self,
         columns: RawColumns,
-        inner: Callable[[Acquire | None, pd.Index[Any], Cells], ForestWalk],
+        inner: Callable[[Acquire | None, pd.Index[Any], Cells], ForestWalk | CascadeWalk],
         asking: Asking,
         cap: int | None,
         acquire: Acquire | None,

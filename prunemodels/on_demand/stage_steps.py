@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.estimators.samples import named
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import evaluation_of, priced_stages
+from prunemodels.exits.raw_tables import with_types
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
@@ -123,7 +125,11 @@ class SetSteps:
         """The stage's model, on rows whose other columns are empty."""
         rows = np.full((len(cells), self.stages.items.n_features), np.nan, dtype=cells.dtype)
         rows[:, self.plan.features] = cells
-        return self.stages.output(s, named(_Names(self.names), rows))
+        types = self.cascade.column_types_
+        if types is None:
+            return self.stages.output(s, named(_Names(self.names), rows))
+        table = pd.DataFrame(rows, columns=self.names, dtype=object)
+        return self.stages.output(s, with_types(table, types, self.stages.features[s].tolist()))
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
         """0 for every stage."""
@@ -208,6 +214,6 @@ def steps_of(cascade: Cascade) -> StageSteps:
     columns = [features for features in stages.features[: last + 1] if features.size]
     features = np.unique(np.concatenate(columns)) if columns else np.zeros(0, dtype=np.int64)
     names = getattr(cascade, "feature_names_in_", stages.feature_names)
-    dtype = np.float32 if cascade.numeric_ else np.float64
+    dtype = object if cascade.column_types_ is not None else np.float32 if cascade.numeric_ else np.float64
     width, told = stages.items.n_features, None if names is None else [str(name) for name in names]
     return SetSteps(stages, cascade, purchases_of(features, stages.items, width, told, stages.classes, dtype=dtype), names)

@@ -13,9 +13,9 @@ import pytest
 import sklearn.datasets
 
 import prunemodels as pm
+from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import data_folder
 from prunemodels.datasets.heart import HEART_ON_OPENML, HEART_PRICES, fetch_heart
-from prunemodels.forests.costs import items_from_table
 
 
 def test_the_prices_are_turneys() -> None:

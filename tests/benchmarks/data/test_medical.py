@@ -12,8 +12,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.data.medical import TRAINING_ROWS, load_medical, load_prices
+from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder
-from prunemodels.forests.costs import items_from_table
 
 BLOOD = "feature,cost,discount_cost,shared_group\nage,1,1,\nTT4,14.51,12.41,A\nT4U,11.41,9.31,A\nFTI,,,computed from TT4+T4U\n"
 
@@ -96,7 +96,7 @@ def test_what_is_absent_is_named(folder: Path) -> None:
 def test_prices_that_do_not_fit_are_refused(folder: Path) -> None:
     """A price for a feature that is not there, before anything is trained."""
     (folder / "costs" / "bupa.csv").write_text("feature,cost\nmcv,7.27\nsgpt,7.27\ndrinks,1\n")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"price for 'drinks', the forest has no such feature"):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"price for 'drinks', and there is no such feature"):
         load_medical("bupa")
 
 

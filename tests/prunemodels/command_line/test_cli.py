@@ -21,9 +21,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
+from formulations.instance.price_tables import items_from_table
 from prunemodels.command_line import commands, statuses, tasks
 from prunemodels.command_line.cli import main, parser
-from prunemodels.forests.costs import items_from_table
 from prunemodels.plots import tradeoff
 
 ROOT = Path(__file__).resolve().parents[3]

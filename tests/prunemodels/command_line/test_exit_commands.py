@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io
 from sklearn.datasets import make_classification
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.command_line import exit_commands
@@ -134,3 +136,73 @@ def test_exits_need_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     words = ["exits", "forest.skops", "--data", "valid.csv", "--costs", "1", "--out", "out.skops"]
     assert main(words) == 2
     assert "--label is missing: exits are learned from labelled examples" in capsys.readouterr().err
+
+
+@pytest.fixture
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Files with words, dates and gaps, whose boosters are small."""
+    rng, n = np.random.default_rng(1), 160
+    X = pd.DataFrame({"city": rng.choice(["Rome", "Oslo"], n), "age": rng.integers(20, 80, n).astype(float)})
+    X["joined"] = (pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, n), unit="D")).strftime("%Y-%m-%d")
+    X["answer"] = np.where((X["city"] == "Rome") ^ (X["age"] > 60), "yes", "no")
+    X.loc[::9, ["city", "age"]] = None
+    for name, rows in (("people", slice(0, 110)), ("others", slice(110, n))):
+        X[rows].to_csv(tmp_path / f"{name}.csv", index=False)
+    pd.DataFrame({"feature": ["city", "age", "joined"], "cost": [1, 2, 5]}).to_csv(tmp_path / "prices.csv", index=False)
+    small = partial(HistGradientBoostingClassifier, max_iter=4, min_samples_leaf=5, early_stopping=False)
+    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_default", lambda self: small())
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def on_people(*more: str) -> list[str]:
+    """A command line about them, and more words."""
+    words = ["cascade", "--data", "people.csv", "--label", "answer", "--costs", "prices.csv", "--stages", "3"]
+    return [*words, "--out", "people.skops", "--quiet", *more]
+
+
+def test_a_cascade_of_words_and_its_page(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table with words, dates and gaps is learned from at the prices of its columns; the page takes such a table, too."""
+    assert main(on_people("--budget", "4", "--held-out", "others.csv", "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    cascade, others = load_cascade("people.skops"), pd.read_csv("others.csv")
+    assert told["held_out"]["cost"][0] == pytest.approx(cascade.prediction_cost(others.drop(columns="answer")).mean())
+    assert told["held_out"]["error"][0] == pytest.approx(1 - cascade.score(others.drop(columns="answer"), others["answer"]))
+    assert told["hints"] == []
+    assert main(["report", "people.skops", "--held-out", "others.csv", "--label", "answer", "--out", "page.html", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cost_after"] == pytest.approx(told["held_out"]["cost"][0])
+
+
+def test_columns_of_identifiers_are_named(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words and numbers of which each row has its own give a hint; ages and dates do not."""
+    table = pd.read_csv("people.csv").assign(number=range(500, 610), name=[f"n{k}" for k in range(110)])
+    table.to_csv("people.csv", index=False)
+    assert main(on_people("--costs", "1")) == 0
+    told = capsys.readouterr().out
+    for name in ("number", "name"):
+        assert f"hint           the column '{name}' looks like an identifier" in told
+    assert told.count("hint") == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "prices", "words", "said"),
+    [
+        ({}, {"city": 1, "age": 2, "joined": 5, "town": 1}, (), ["--costs prices.csv", "'town'", "there are city, age, joined"]),
+        ({}, {"city": 1, "age": 2}, (), ["--costs prices.csv", "no price for 'joined'", "write 0 for a free feature"]),
+        ({"answer": "yes"}, {}, (), ["--label answer", "have 'yes'", "give examples with different labels"]),
+        ({}, {}, ("--regression",), ["--label answer", "holds 'yes'", "drop --regression"]),
+        ({"age": np.inf}, {}, (), ["--data", "'age' is infinite", "clip it"]),
+    ],
+)
+def test_tables_that_are_refused_before_training(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, change: Any, prices: Any, words: tuple[str, ...], said: list[str]
+) -> None:
+    """The message names the option, the column and the remedy, and no model is fitted."""
+    pd.read_csv("people.csv").assign(**change).to_csv("people.csv", index=False)
+    if prices:
+        pd.DataFrame({"feature": list(prices), "cost": list(prices.values())}).to_csv("prices.csv", index=False)
+    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_plans", lambda *_: pytest.fail("models were fitted"))
+    assert main(on_people(*words)) != 0
+    message = capsys.readouterr().err
+    for part in said:
+        assert part in message

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 
 import prunemodels as pm
+from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
-from prunemodels.forests.costs import cost_items, items_from_table
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.forests.costs import cost_items
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
 
@@ -136,7 +138,7 @@ class TestTable:
             ({"cost": [1, 2, -3, 4, 5]}, "the price of 'c' is -3, negative; give a number >= 0"),
             ({"cost": [1, 2, np.inf, 4, 5]}, "the price of 'c' is inf; give a finite number"),
             ({"cost": [1, 2, "dear", 4, 5]}, "prices.0. is 'dear'; give a number"),
-            ({"feature": list("abcdx")}, "has a price for 'x', the forest has no such feature; it has a, b, c, d, e"),
+            ({"feature": list("abcdx")}, "has a price for 'x', and there is no such feature; there are a, b, c, d, e"),
             ({"feature": list("abcda")}, r"has no price for 'e' \(1 missing\); write 0 for a free feature"),
             ({"item": ["scan", "scan", None, None, None]}, "the item 'scan' costs 2 for 'b' and 1 elsewhere"),
             ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is not a feature"),
@@ -169,7 +171,7 @@ class TestTable:
     ("costs", "message"),
     [
         ([1, 2, 3], "costs has 3 prices, the forest was trained on 5 features"),
-        ({"a": 1, "b": 1, "c": 1, "d": 1, "f": 1}, "costs has a price for 'f', the forest has no such feature"),
+        ({"a": 1, "b": 1, "c": 1, "d": 1, "f": 1}, "costs has a price for 'f', and there is no such feature"),
         ({"a": 1, "b": 1, "c": 1}, r"costs has no price for 'd' \(2 missing\)"),
         ([1, 2, -3, 4, 5], "the price of 'c' is -3, negative"),
         ([1, np.nan, 3, 4, 5], "costs.1. is nan; give a number"),
@@ -319,3 +321,12 @@ def test_a_table_that_contradicts_itself_on_once_is_refused():
     table = pd.DataFrame({"feature": names, "cost": 1, "item": ["licence"] * 2 + names[2:], "once": [1, 0] + [0] * (n - 2)})
     with pytest.raises(pm.errors.InvalidInputError, match="the item 'licence' has `once` 0 for 'x1' and 1 elsewhere"):
         cost_items(table, pm.read_forest(forest))
+
+
+def test_a_table_becomes_items_by_one_call() -> None:
+    """`CostItems.from_table` reads what ``costs=`` reads, in the order of the data or of the table."""
+    table = pd.DataFrame({"feature": ["city", "age"], "cost": [3, 2], "discount_cost": [1, None], "shared_group": ["form", None]})
+    items = pm.CostItems.from_table(table)
+    assert (items.names, items.needs) == (("shared:form", "city", "age"), ((0, 1), (2,)))
+    ordered = pm.CostItems.from_table(table, ["age", "city"])
+    assert ordered.needs == column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (0, 1))

@@ -285,5 +285,5 @@ def test_lightgbm_columns_are_spelled_as_the_user_spells_them() -> None:
     assert bought.mean_cost == pytest.approx(seen.cost)
     assert (bought.predictions == model.predict(example.X_test)).all()
     wrong = {"concave-points" if name == "concave points" else name: price for name, price in example.costs.items()}
-    with pytest.raises(pm.errors.InvalidInputError, match="'concave-points', the forest has no such feature"):
+    with pytest.raises(pm.errors.InvalidInputError, match="'concave-points', and there is no such feature"):
         pm.evaluate(model, example.X_test, example.y_test, costs=wrong)
