@@ -24,7 +24,7 @@ from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, learn_exit_path
+from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages
 from solvers.budgets.solve import solve_budget
@@ -99,10 +99,10 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     Raises
     ------
     InvalidInputError
-        if fewer than 2 stages are asked for.
+        if fewer than 2 stages are asked for, or more than `MOST_STAGES`.
     """
-    if n_stages < 2:
-        raise InvalidInputError(f"n_stages is {n_stages}; give 2 or more, one stage has no exit")
+    if not 2 <= n_stages <= MOST_STAGES:
+        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
     unpruned = Pruning.unpruned(path.problem)
     cost = path.cost
     wanted = cost[-1] + (cost[0] - cost[-1]) * np.linspace(0, 1, n_stages) ** 2  # most savings are made early
