@@ -29,6 +29,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from benchmarks.fuzzing import mutations, references
+from benchmarks.fuzzing.child import run_in_child
 from benchmarks.fuzzing.mutations import Mutation
 from formulations.instance.price_tables import items_from_table
 from formulations.programs.files import read_program, write_program
@@ -44,6 +45,8 @@ from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.files.mixtures import load_mixture
 from prunemodels.forests.reading import read_forest
+from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.other_libraries.reading import read_model
 from solvers.price_sharing import price_sharing
 
 BYTES = (mutations.bits, mutations.cut, mutations.blocks)
@@ -287,6 +290,104 @@ def _forest_files_cached() -> tuple[bytes, ...]:
     return _forest_files()
 
 
+# Boosted models of other libraries
+
+
+def _boosted(library: str) -> tuple[Any, ...]:
+    """Classes, numbers, averages and categories; one thread, because child processes lack the others."""
+    X, y = _rows()
+    shifted, own = (
+        X.to_numpy() + 0.01,
+        {"n_estimators": 4, "n_jobs": 1, "random_state": 0},
+    )  # no zeros, which may count as missing
+    if library == "xgboost":
+        import xgboost
+
+        own |= {"max_depth": 3}
+        table = X.assign(a=pd.Categorical(X["a"].round().astype(int)))
+        return (
+            xgboost.XGBClassifier(**own).fit(shifted, y > 0),
+            xgboost.XGBClassifier(**own).fit(shifted, y),
+            xgboost.XGBRegressor(**own).fit(X, y),
+            xgboost.XGBRFClassifier(**own).fit(shifted, y > 0),
+            xgboost.XGBClassifier(**own, booster="dart", rate_drop=0.5).fit(shifted, y > 0),
+            xgboost.XGBRegressor(**own, enable_categorical=True, max_cat_to_onehot=1).fit(table, y),
+            xgboost.XGBClassifier(**own, early_stopping_rounds=1).fit(X, y > 1, eval_set=[(X, y > 1)], verbose=False),
+        )
+    import lightgbm
+
+    own |= {"num_leaves": 5, "min_child_samples": 3, "verbose": -1}
+    table = X.assign(a=pd.Categorical(X["a"].round().astype(int)))
+    return (
+        lightgbm.LGBMClassifier(**own).fit(shifted, y > 0),
+        lightgbm.LGBMClassifier(**own).fit(shifted, y),
+        lightgbm.LGBMRegressor(**own).fit(X, y),
+        lightgbm.LGBMRegressor(**own, boosting_type="rf", subsample=0.6, subsample_freq=1).fit(X, y),
+        lightgbm.LGBMRegressor(**own).fit(table, y),
+    )
+
+
+def _boosted_files(library: str, ending: str) -> tuple[bytes, ...]:
+    """Trained in a child process, so that this one starts no threads."""
+
+    def write(model: Any, place: Path) -> None:
+        (model if library == "xgboost" else model.booster_).save_model(place)
+
+    made = run_in_child(lambda: [written(ending, partial(write, m)).decode("latin1") for m in _boosted(library)])
+    assert made.kind == "answer", made
+    return tuple(content.encode("latin1") for content in made.answer)
+
+
+def _catboost_files() -> tuple[bytes, ...]:
+    stored = json.loads(CATBOOST.read_text(encoding="utf-8"))
+    return tuple(json.dumps(entry["model"]).encode() for entry in stored.values())
+
+
+CATBOOST = Path(__file__).parents[2] / "tests" / "prunemodels" / "other_libraries" / "catboost_models.json"
+"""Models that CatBoost wrote."""
+
+ROWS = 12
+
+
+def _predict_boosted(place: Path) -> Any:
+    """The margins of the trees as we read them, and as the library does."""
+    model = load_forest(place)
+    forest = model if isinstance(model, ModelForest) else read_model(model)
+    X = np.resize(_rows()[0].to_numpy()[::4] + 0.01, (ROWS, forest.n_columns))
+    ours = forest.margins(forest.rows(X)).reshape(ROWS, -1)
+    library = type(model).__module__.split(".")[0]
+    theirs = ours
+    if library == "xgboost":
+        booster = model.get_booster() if hasattr(model, "get_booster") else model
+        best = booster.attr("best_iteration")
+        booster = booster if best is None else booster[: int(best) + 1]
+        import xgboost
+
+        booster.set_param({"nthread": 1})
+        data = xgboost.DMatrix(X, feature_names=booster.feature_names, feature_types=booster.feature_types, nthread=1)
+        theirs = booster.predict(data, output_margin=True, validate_features=False).reshape(ROWS, -1)
+    elif library == "lightgbm":
+        theirs = model.predict(X, raw_score=True, num_threads=1).reshape(ROWS, -1)
+        if "\naverage_output\n" in model.model_to_string():
+            theirs = theirs / (model.num_trees() // theirs.shape[1])
+    return [ours.tolist(), np.asarray(theirs, dtype=float).tolist()]
+
+
+def _wrong_margins(reference: Callable[[bytes, Any], Any], content: bytes, answer: Any) -> str | None:
+    """Whether the margins are others than those of the library, or than those of the file's trees followed by hand."""
+    ours, theirs = (np.array(margins) for margins in answer)
+    if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=1e-4, atol=1e-4, equal_nan=True):
+        return "other margins than the library's"
+    try:
+        truth = reference(content, np.resize(_rows()[0].to_numpy()[::4] + 0.01, (ROWS, references.n_columns(content))))
+    except references.UndecidedError:
+        return None
+    except references.RefusedError as why:
+        return f"predicts with a damaged file ({why.args[0].split(',')[0]})"
+    same = truth.shape == ours.shape and np.allclose(ours, truth, rtol=1e-4, atol=1e-4, equal_nan=True)
+    return None if same else "other margins than those of the file's trees"
+
+
 # Checkpoints
 
 
@@ -474,6 +575,30 @@ READERS: dict[str, Reader] = {
     "forest": Reader(".skops", _forest_files, _prune_forest, ARCHIVE),
     "cascade": Reader(".skops", _cascade_files, _run_cascade, ARCHIVE),
     "mixture": Reader(".mixture.json", _mixture_files, _run_mixture, (*TEXT, *[mutations.json_values] * 6), _wrong_mixture),
+    "boosted .txt": Reader(
+        ".txt",
+        partial(_boosted_files, "lightgbm", ".txt"),
+        _predict_boosted,
+        TEXT,
+        partial(_wrong_margins, references.lightgbm_margins),
+    ),
+    "boosted .json": Reader(
+        ".model.json",
+        partial(_boosted_files, "xgboost", ".json"),
+        _predict_boosted,
+        (*TEXT, *[mutations.json_values] * 6),
+        partial(_wrong_margins, references.xgboost_margins),
+    ),
+    "boosted .ubj": Reader(
+        ".ubj",
+        partial(_boosted_files, "xgboost", ".ubj"),
+        _predict_boosted,
+        BYTES,
+        partial(_wrong_margins, references.xgboost_margins),
+    ),
+    "boosted of CatBoost": Reader(
+        ".catboost.json", _catboost_files, _predict_boosted, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)
+    ),
     "checkpoint of scores": Reader(".scores", _score_files, _go_on_scores, ARCHIVE, _wrong_values),
     "log of item sets": Reader(".json", _set_logs, _read_sets, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)),
     "table of a path": Reader(".csv", _path_tables, _check_path_table, TEXT, _wrong_path_table),
@@ -485,5 +610,5 @@ READERS: dict[str, Reader] = {
 }
 """All readers by name."""
 
-COLD = (".lp", ".mps", ".parquet", ".feather")
-"""Endings of files that only child processes read, because HiGHS and Arrow start threads, which a later child would lack."""
+COLD = (".lp", ".mps", ".parquet", ".feather", ".txt", ".model.json", ".ubj")
+"""Endings of files that only child processes read: HiGHS, Arrow and XGBoost start threads, which a later child would lack."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import re
+import struct
 import zipfile
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -363,3 +365,167 @@ def network_holds(matrix: Matrix, arcs: list[tuple[int, int]], paths: list[tuple
         if len(walk) != len(near) or any(matrix[k][j] != walk[end].get(k, 0) for k in range(len(arcs))):
             return False
     return True
+
+
+# Boosted models
+
+
+def n_columns(content: bytes) -> int:
+    """Number of features that a boosted model's file announces."""
+    try:
+        if content.startswith(b"tree"):
+            return 1 + int(_lightgbm_head(content)["max_feature_idx"])
+        return int(_xgboost(content)["learner_model_param"]["num_feature"])
+    except (LookupError, TypeError, ValueError):
+        raise RefusedError("features") from None
+
+
+def _lightgbm_head(content: bytes) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in content.decode("latin1").partition("\nTree=")[0].split("\n") if "=" in line)
+
+
+def lightgbm_margins(content: bytes, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The sums of the leaves that rows without zeros and gaps reach, by LightGBM's text."""
+    head, text = _lightgbm_head(content), content.decode("latin1")
+    body, end, _ = text.partition("\nend of trees")
+    if not end:
+        raise RefusedError("end")
+    try:
+        groups = int(head["num_tree_per_iteration"])
+        found, blocks = np.zeros((len(X), groups)), body.split("\nTree=")[1:]
+        for t, block in enumerate(blocks):
+            tree = dict(line.split("=", 1) for line in block.split("\n")[1:] if "=" in line)
+            if int(tree.get("num_cat", "0")):
+                raise UndecidedError("categories")
+            feature, threshold, left, right, value = (
+                [kind(word) for word in tree.get(key, "").split()]
+                for key, kind in (
+                    ("split_feature", int), ("threshold", float), ("left_child", int), ("right_child", int),
+                    ("leaf_value", float),
+                )
+            )  # fmt: skip
+            if len(value) != int(tree["num_leaves"]) or len({len(feature), len(threshold), len(left), len(right)}) > 1:
+                raise RefusedError("lengths")
+            for i, row in enumerate(X):
+                k = 0 if len(value) > 1 else -1
+                for _ in range(len(value) + 1):
+                    if k < 0:
+                        break
+                    k = left[k] if row[feature[k]] <= threshold[k] else right[k]
+                if k >= 0:
+                    raise RefusedError("circle")
+                found[i, t % groups] += value[-1 - k]
+        return found / (len(blocks) // groups) if "average_output" in body.split("\n") else found
+    except (LookupError, ValueError, OverflowError):
+        raise RefusedError("block") from None
+
+
+def _xgboost(content: bytes) -> Any:
+    """The learner in a file of XGBoost."""
+    try:
+        held = json.loads(content) if not content.startswith((b"{L", b"{i", b"{l", b"{I", b"{U")) else _Ubj(content).document()
+        return held["learner"]
+    except (LookupError, TypeError, ValueError, RecursionError, struct.error):
+        raise RefusedError("document") from None
+
+
+def xgboost_margins(content: bytes, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The sums of the leaves that rows without gaps reach, by XGBoost's JSON or UBJSON."""
+    learner = _xgboost(content)
+    try:
+        grown, groups = learner["gradient_booster"], max(1, int(learner["learner_model_param"]["num_class"]))
+        model, rows = grown.get("gbtree", grown)["model"], X.astype(np.float32)
+        weights = model.get("weight_drop") or grown.get("weight_drop") or [1.0] * len(model["trees"])
+        best = learner.get("attributes", {}).get("best_iteration")
+        end = len(model["trees"]) if best is None else model["iteration_indptr"][int(best) + 1]
+        base = [float(x) for x in learner["learner_model_param"]["base_score"].strip("[]").split(",")]
+        if learner["objective"]["name"] == "binary:logistic":
+            base = [float(-np.log(1 / x - 1)) for x in base]
+        found = np.zeros((len(X), groups)) + np.array(base)
+        for tree, group, weight in list(zip(model["trees"], model["tree_info"], weights, strict=True))[:end]:
+            if any(tree.get("split_type", [])):
+                raise UndecidedError("categories")
+            n = len(tree["left_children"])
+            with np.errstate(all="ignore"):
+                value = np.array(tree["split_conditions"], dtype=np.float32)
+            for i, row in enumerate(rows):
+                k = 0
+                for _ in range(n):
+                    if tree["left_children"][k] < 0:
+                        break
+                    k = tree["left_children" if row[tree["split_indices"][k]] < value[k] else "right_children"][k]
+                if tree["left_children"][k] >= 0:
+                    raise RefusedError("circle")
+                found[i, group] += weight * value[k]
+        return found
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError):
+        raise RefusedError("tree") from None
+
+
+UBJ = {"i": "b", "U": "B", "I": "h", "l": "i", "L": "q", "d": "f", "D": "d"}
+"""Marks of numbers, as `struct` names them."""
+
+
+class _Ubj:
+    """Universal Binary JSON, as far as XGBoost writes it."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.at = content, 0
+
+    def document(self) -> Any:
+        """The only value of the file."""
+        held = self.value(self.mark())
+        if self.at != len(self.content):
+            raise ValueError("more behind the end")
+        return held
+
+    def mark(self) -> str:
+        self.at += 1
+        return self.content[self.at - 1 : self.at].decode("latin1")
+
+    def number(self, kind: str) -> Any:
+        code = ">" + UBJ[kind]
+        self.at += struct.calcsize(code)
+        return struct.unpack_from(code, self.content, self.at - struct.calcsize(code))[0]
+
+    def text(self) -> str:
+        size = self.number(self.mark())
+        if not 0 <= size <= len(self.content) - self.at:
+            raise ValueError("length")
+        self.at += size
+        return self.content[self.at - size : self.at].decode()
+
+    def value(self, kind: str) -> Any:
+        """The value after its mark."""
+        if kind == "{":
+            held = {}
+            while self.content[self.at : self.at + 1] != b"}":
+                name = self.text()
+                held[name] = self.value(self.mark())
+            self.at += 1
+            return held
+        if kind == "[":
+            return self.array()
+        if kind == "S":
+            return self.text()
+        if kind in "TFZ":
+            return {"T": True, "F": False, "Z": None}[kind]
+        return self.number(kind)
+
+    def array(self) -> list[Any]:
+        kind = size = None
+        if self.content[self.at : self.at + 1] == b"$":
+            self.at += 1
+            kind = self.mark()
+        if self.content[self.at : self.at + 1] == b"#":
+            self.at += 1
+            size = self.number(self.mark())
+        held: list[Any] = []
+        if size is not None:
+            if not 0 <= size <= len(self.content):
+                raise ValueError("length")
+            return [self.value(kind or self.mark()) for _ in range(size)]
+        while self.content[self.at : self.at + 1] != b"]":
+            held.append(self.value(self.mark()))
+        self.at += 1
+        return held

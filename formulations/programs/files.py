@@ -25,7 +25,7 @@ from formulations.arguments import checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.extras import package
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
-from formulations.programs.program_text import has_in_rows, rows_of_lp, wrong_with_lp, wrong_with_mps
+from formulations.programs.program_text import Contents, contents_of_lp, contents_of_mps
 
 CHUNK = 1 << 18
 """Number of entries that are turned into text at a time."""
@@ -86,7 +86,7 @@ def read_program(path: str | Path) -> LinearProgram:
 
     file = Path(path)
     _ending(file)
-    text = _checked_text(file)
+    contents = _checked_contents(file)
     solver = highspy.Highs()
     solver.silent()
     try:
@@ -97,13 +97,13 @@ def read_program(path: str | Path) -> LinearProgram:
         raise BrokenFileError(f"{file} is no linear program in the format of its ending; HiGHS cannot read it")
     lp = solver.getLp()
     _check_kind(solver, lp, file)
-    if _ending(file) == ".lp":
-        _check_rows_and_names(lp, text, file)
-    return _program_of(lp)
+    program = _program_of(lp)
+    _check_read(program, lp, contents, file)
+    return program
 
 
-def _checked_text(file: Path) -> str:
-    """The text of a file that follows its format.
+def _checked_contents(file: Path) -> Contents:
+    """What is in a file that follows its format.
 
     Raises
     ------
@@ -116,18 +116,24 @@ def _checked_text(file: Path) -> str:
         raise BrokenFileError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise BrokenFileError(f"{file} is no text (byte {error.start}); it is damaged, or in another format") from error
-    wrong = (wrong_with_lp if _ending(file) == ".lp" else wrong_with_mps)(text)
-    if wrong is not None:
-        raise BrokenFileError(f"{file} is no linear program in the format of its ending: {wrong}")
-    return text
+    found = (contents_of_lp if _ending(file) == ".lp" else contents_of_mps)(text)
+    if isinstance(found, str):
+        raise BrokenFileError(f"{file} is no linear program in the format of its ending: {found}")
+    return found
 
 
-def _check_rows_and_names(lp: Any, text: str, file: Path) -> None:
-    """Refuse an .lp file of which HiGHS reads another number of rows, or makes variables of names that only bounds have."""
-    if lp.num_row_ != rows_of_lp(text):
-        raise BrokenFileError(f"{file} has {rows_of_lp(text)} rows, HiGHS reads {lp.num_row_}; write it as .mps")
-    if lp.num_col_ and not has_in_rows(text, name := list(lp.col_names_)[-1]):  # HiGHS puts such variables last
-        raise BrokenFileError(f"{file} names {name!r} among bounds or integers, but no row and no objective has it")
+def _check_read(program: LinearProgram, lp: Any, contents: Contents, file: Path) -> None:
+    """Refuse a file of which HiGHS reads other columns than its rows and objective have, or another number of rows or entries."""
+    read = Contents(program.shape[0], list(lp.col_names_), int(np.count_nonzero(program.matrix.data)))
+    known = set(contents.columns)
+    extra = [name for name in read.columns if name not in known]
+    if extra:
+        raise BrokenFileError(f"{file} names {extra[0]!r} among bounds or integers, but no row and no objective has it")
+    if read != contents:
+        raise BrokenFileError(
+            f"{file} has {contents.rows} rows, {len(contents.columns)} columns and {contents.entries} entries, HiGHS reads "
+            f"{read.rows}, {len(read.columns)} and {read.entries}; rename its rows and columns to letters and digits"
+        )
 
 
 def _check_kind(solver: Any, lp: Any, file: Path) -> None:

@@ -15,12 +15,25 @@ format: lines of fields between blanks, section names at the beginning of lines.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-_NUMBER = r"(?:\d{1,300}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?(?:30[0-8]|[012]?\d{1,2}))?+"
-"""A finite number without its sign; the largest float is 1.8e308."""
+
+@dataclass(frozen=True)
+class Contents:
+    """Number of rows, names of the columns as they come, and number of entries other than 0."""
+
+    rows: int
+    columns: list[str]
+    entries: int
+
+
+_NUMBER = r"(?!0[xX])(?:\d{1,300}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?(?:30[0-8]|[012]?\d{1,2}))?+"
+"""A finite number without its sign; the largest float is 1.8e308. HiGHS takes 0x10 for 16."""
 
 _LETTER = r"[A-Za-z0-9_!\"#$%&(),.;?@'`{}~]"
-_NAME = rf"(?![0-9.]){_LETTER}++"
+_NAME = rf"(?![0-9.]|(?i:inf|nan)){_LETTER}++"
+"""HiGHS takes a name that begins with inf or nan for a number, and loses the variable."""
+
 _SENSE = r"(?:<=|=<|>=|=>|<|>|=)"
 _SIDE = rf"[+-]?\s*(?:{_NUMBER}|inf(?:inity)?(?!\S))"
 _LABEL = rf"(?:{_NAME}\s*:)?"
@@ -45,8 +58,8 @@ _SECTION = re.compile(
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
-def wrong_with_lp(text: str) -> str | None:
-    """The first thing that is wrong with the text of an .lp file; None where it follows the format."""
+def contents_of_lp(text: str) -> Contents | str:
+    """What is in an .lp file, columns as its objective and rows have them; or the first thing that is wrong with it."""
     control = _CONTROL.search(text)
     if control is not None:
         return f"the character {control[0]!r} is in it"
@@ -64,28 +77,25 @@ def wrong_with_lp(text: str) -> str | None:
         part = bare[mark.end() : following.start()]
         end = found.end() if (found := grammar[kind].match(part)) else 0
         if end < len(part):
-            return f"it cannot be read from {part[end:].strip()[:40]!r} on, in the section {mark[0]!r}"
-    return None
+            rest = part[end:].strip()[:40]
+            number = re.search(rf"(?<!{_LETTER})(?:inf|nan){_LETTER}*", rest, re.IGNORECASE)
+            why = f"; {number[0]!r} is a number there, rename the variable" if number else ""
+            return f"it cannot be read from {rest!r} on, in the section {mark[0]!r}{why}"
+    return _contents(bare[marks[0].end() : marks[1].start()], bare[marks[1].end() : marks[2].start()])
 
 
-def has_in_rows(text: str, name: str) -> bool:
-    """Whether a row or the objective of an .lp file that follows the format has the name, not bounds or integers alone."""
-    bare = re.sub(r"\\.*", "", text)
-    marks = list(_SECTION.finditer(bare))
-    end, at = marks[2].start(), marks[0].end()
-    while (at := bare.find(name, at, end)) >= 0:
-        before, after = bare[at - 1], bare[at + len(name)]
-        if (re.match(_LETTER, before) is None or before in "0123456789.") and re.match(_LETTER, after) is None:
-            return True
-        at += 1
-    return False
+_NUMBER_NAME = re.compile(rf"{_SENSE}\s*{_SIDE}|{_NAME}\s*:|(?:({_NUMBER})\s*+)?({_NAME})|{_NUMBER}", re.IGNORECASE)
 
 
-def rows_of_lp(text: str) -> int:
-    """Number of rows of an .lp file that follows the format: each has one sense."""
-    bare = re.sub(r"\\.*", "", text)
-    marks = list(_SECTION.finditer(bare))
-    return len(re.findall(_SENSE, bare[marks[1].end() : marks[2].start()]))
+def _contents(objective: str, rows: str) -> Contents:
+    """What is in two sections of an .lp file that follow the format."""
+    columns = dict.fromkeys(name for _, name in _NUMBER_NAME.findall(objective) if name)
+    entries = 0
+    for number, name in _NUMBER_NAME.findall(rows):
+        if name:
+            columns.setdefault(name)
+            entries += not number or float(number) != 0
+    return Contents(len(re.findall(_SENSE, rows)), list(columns), entries)
 
 
 _MPS_NUMBER = re.compile(rf"[+-]?(?:{_NUMBER}|inf(?:inity)?)", re.IGNORECASE)
@@ -93,11 +103,14 @@ _MPS_ENTRY = re.compile(rf"[+-]?{_NUMBER}")
 _BOUND_KINDS = {"UP": 1, "LO": 1, "FX": 1, "LI": 1, "UI": 1, "MI": 0, "PL": 0, "FR": 0, "BV": 0}
 """Kinds of bounds, and how many numbers each has."""
 
+_RESERVED = ("NAME", "OBJSENSE")
+"""HiGHS takes every line that begins with one of these, also one of data, for the begin of that section."""
+
 _MPS_SECTIONS = ("NAME", "OBJSENSE", "ROWS", "COLUMNS", "RHS", "RANGES", "BOUNDS", "ENDATA")
 
 
-def wrong_with_mps(text: str) -> str | None:
-    """The first thing that is wrong with the text of an .mps file in the free format; None where it follows the format."""
+def contents_of_mps(text: str) -> Contents | str:
+    """What is in an .mps file in the free format; or the first thing that is wrong with it."""
     control = _CONTROL.search(text)
     if control is not None:
         return f"the character {control[0]!r} is in it"
@@ -109,7 +122,9 @@ def wrong_with_mps(text: str) -> str | None:
                 return f"line {k}: {wrong}"
     if reading.section != "ENDATA":
         return "it does not end with ENDATA, so a part may be missing"
-    return None if "ROWS" in reading.seen else "it has no section ROWS"
+    if "ROWS" not in reading.seen:
+        return "it has no section ROWS"
+    return Contents(len(reading.rows) - len(reading.free), list(reading.columns), reading.entries)
 
 
 class _Mps:
@@ -119,9 +134,11 @@ class _Mps:
         self.section = ""
         self.seen: set[str] = set()
         self.rows: set[str] = set()
-        self.columns: set[str] = set()
+        self.free: set[str] = set()
+        self.columns: dict[str, None] = {}
         self.column = ""
         self.entered: set[str] = set()
+        self.entries = 0
 
     def header(self, fields: list[str]) -> str | None:
         """Begin a section."""
@@ -136,12 +153,16 @@ class _Mps:
 
     def data(self, fields: list[str]) -> str | None:
         """One line of a section."""
+        if fields[0].upper() in _RESERVED:
+            return f"the name {fields[0]!r} begins a section there; rename it"
         if self.section == "COLUMNS":
             return self._column(fields)
         if self.section == "ROWS":
             if len(fields) != 2 or fields[0].upper() not in ("N", "E", "L", "G") or fields[1] in self.rows:
                 return f"{' '.join(fields)[:40]!r} is no new row"
             self.rows.add(fields[1])
+            if fields[0].upper() == "N":
+                self.free.add(fields[1])
             return None
         if self.section in ("RHS", "RANGES"):
             pairs = fields[len(fields) % 2 :]
@@ -159,13 +180,17 @@ class _Mps:
             if fields[0] in self.columns:
                 return f"the column {fields[0]!r} comes again"
             self.column = fields[0]
-            self.columns.add(fields[0])
+            self.columns[fields[0]] = None
             self.entered.clear()
         for row in fields[1::2]:
             if row in self.entered:
                 return f"the column {fields[0]!r} has two entries in the row {row!r}"
             self.entered.add(row)
-        return self._pairs(fields[1:], _MPS_ENTRY)
+        wrong = self._pairs(fields[1:], _MPS_ENTRY)
+        if wrong is None:
+            pairs = zip(fields[1::2], fields[2::2], strict=True)
+            self.entries += sum(row not in self.free and float(value) != 0 for row, value in pairs)
+        return wrong
 
     def _pairs(self, pairs: list[str], number: re.Pattern[str]) -> str | None:
         """Names of rows, each with a number."""

@@ -223,7 +223,7 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
     kept = [_suffixes(amounts)[first : first + rows] for amounts in (gain, cost, integer_gain, integer_cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
-    check_column("error", path.error, error)
+    check_column("error", path.error, error, recount.roots_error() * recount.error_unit)
     check_column("cost", path.cost, costs)
     for name, given, mine in (("integer_gain", path.integer_gain, kept[2]), ("integer_cost", path.integer_cost, kept[3])):
         if list(given) != mine:
@@ -248,11 +248,14 @@ def _add_by_level(sums: list[int], level: NDArray[np.int32], price: int, weight:
         sums[at] += price * amount
 
 
-def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction]) -> None:
-    """Compare floats with exact numbers, up to `PRECISION` of the largest; NaN fails, since no comparison with it is true."""
+def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction], scale: Fraction = Fraction(0)) -> None:
+    """Compare floats with exact numbers, up to `PRECISION` of the largest or of `scale`, of which the floats may be differences.
+
+    NaN fails, since no comparison with it is true.
+    """
     if not isinstance(given, np.ndarray) or given.shape != (len(mine),):
         raise Refuted(f"the path's column {name} has not one number for each of {len(mine)} rows")
-    precision = PRECISION * max(map(abs, mine), default=Fraction(0))
+    precision = PRECISION * max(scale, *map(abs, mine))
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")

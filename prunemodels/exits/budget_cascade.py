@@ -22,7 +22,7 @@ from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal
 from prunemodels.exits.elimination import ItemSet, Part, eliminate
-from prunemodels.exits.exit_path import LEVELS, Doubts
+from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
     StagePlan,
     Training,
@@ -122,8 +122,10 @@ class _BudgetCascade(Cascade):
         check_goal(self.budget, self.lam, self.choose)
         check_stopped_weight(self.stopped_weight)
         check_both(X_valid, y_valid)
-        if self.n_stages < 2:
-            raise InvalidInputError(f"n_stages is {self.n_stages}; give 2 or more, since one stage has no exit")
+        if not 2 <= self.n_stages <= MOST_STAGES:
+            raise InvalidInputError(
+                f"n_stages is {self.n_stages}; give a number from 2 to {MOST_STAGES:,}, since one stage has no exit"
+            )
         rng = check_random_state(self.random_state)
         sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
         classes = classes_of(sample) if is_classifier(self) else None

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Doubts = Literal["auto", "margin", "learned"]
 
+MOST_LEVELS, MOST_STAGES = 10_000, 10_000
+"""Arrays have a row for each level, and every stage is looked for along the path."""
+
 LEVELS = 32
 """Number of levels of doubt at a stage."""
 
@@ -291,8 +294,8 @@ def learn_exit_path(
         raise InvalidInputError(
             f"the stages know one class, {stages.classes.tolist()[0]!r}, and never doubt; give models of two at least"
         )
-    if n_levels < 2:
-        raise InvalidInputError(f"n_levels is {n_levels}; give 2 or more")
+    if not 2 <= n_levels <= MOST_LEVELS:
+        raise InvalidInputError(f"n_levels is {n_levels}; give a number from 2 to {MOST_LEVELS:,}")
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
     rows, truth = np.flatnonzero(weights > 0), class_numbers(stages.classes, y, table.n_rows)
     if len(rows) < 2:

@@ -27,7 +27,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
-from prunemodels.exits.exit_path import LEVELS, Doubts, ExitPath, learn_exit_path
+from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
 from prunemodels.forests.labels import class_numbers
@@ -123,10 +123,10 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     Raises
     ------
     InvalidInputError
-        if fewer than 2 stages are asked for.
+        if fewer than 2 stages are asked for, or more than `MOST_STAGES`.
     """
-    if n_stages < 2:
-        raise InvalidInputError(f"n_stages is {n_stages}; give 2 or more, one stage has no exit")
+    if not 2 <= n_stages <= MOST_STAGES:
+        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
     unpruned = Pruning.unpruned(path.problem)
     cost = path.cost
     wanted = cost[-1] + (cost[0] - cost[-1]) * np.linspace(0, 1, n_stages) ** 2  # most savings are made early

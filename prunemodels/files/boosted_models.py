@@ -13,6 +13,7 @@ from typing import Any
 
 from formulations.errors import BrokenFileError, PruneModelsError
 from formulations.extras import package
+from prunemodels.files.trial_loading import loaded_elsewhere, wrong_with_lightgbm, wrong_with_xgboost
 from prunemodels.other_libraries.catboost_models import catboost_forest
 from prunemodels.other_libraries.dependencies import library_of
 
@@ -23,6 +24,9 @@ BOOSTED_ENDINGS = (".json", ".ubj", ".txt")
 """All endings that are read."""
 
 KINDS = "a model of XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.json)"
+
+WITH_TREES = ("gbtree", "dart")
+"""XGBoost's boosters that have trees; others are refused for what they are when their trees are asked for."""
 
 HEAD = 64
 """Characters of a text's first line that decide what it is."""
@@ -62,6 +66,8 @@ def _of_json(place: Path) -> Any:
         raise BrokenFileError(f"{place} is not a JSON file, or a damaged one ({error}); save the model again") from error
     keys = set(document) if isinstance(document, dict) else set()
     if "learner" in keys:
+        if _booster_kind(document) in WITH_TREES:
+            _refuse(place, wrong_with_xgboost(document))
         return _xgboost(place)
     if "tree_info" in keys:
         raise BrokenFileError(
@@ -74,35 +80,64 @@ def _of_json(place: Path) -> Any:
     raise BrokenFileError(f"{place} holds {found}; give {KINDS}, saved by its save_model")
 
 
+def _booster_kind(document: Any) -> Any:
+    """What XGBoost calls the booster in a document; None where it does not say."""
+    held = document["learner"]
+    held = held.get("gradient_booster") if isinstance(held, dict) else None
+    return held.get("name") if isinstance(held, dict) else None
+
+
 def _xgboost(place: Path) -> Any:
+    """XGBoost reads here only what it has written itself in the trial, after its trees were checked."""
     xgboost = package("xgboost")
-    booster = _parsed(place, "XGBoost", lambda: xgboost.Booster(model_file=str(place)))
-    writer = booster.attr("scikit_learn")
-    if not writer:
-        return booster
-    kind = xgboost.XGBClassifier if json.loads(writer).get("_estimator_type") == "classifier" else xgboost.XGBRegressor
-    model = kind()
-    model.load_model(str(place))
-    return model
+    content = bytearray(loaded_elsewhere(place, "XGBoost", xgboost))
+
+    def read() -> Any:
+        document = json.loads(content)
+        if _booster_kind(document) in WITH_TREES:
+            _refuse(place, wrong_with_xgboost(document))
+        booster = xgboost.Booster(model_file=content)
+        best, rounds = booster.attr("best_iteration"), booster.num_boosted_rounds()
+        if best is not None and not 0 <= int(best) < rounds:
+            _refuse(place, f"its best iteration is {best} of {rounds}")
+        writer = booster.attr("scikit_learn")
+        if not writer:
+            return booster
+        classifies = json.loads(writer).get("_estimator_type") == "classifier"
+        model = (xgboost.XGBClassifier if classifies else xgboost.XGBRegressor)()
+        model.load_model(content)
+        return model
+
+    return _parsed(place, "XGBoost", read)
 
 
 def _lightgbm(place: Path) -> Any:
     """A Booster; LightGBM's text begins with the word "tree" on a line of its own."""
-    with place.open(encoding="utf-8", errors="replace") as lines:
-        first = lines.readline(HEAD).strip()
+    content = place.read_bytes()
+    first = content[:HEAD].decode("utf-8", "replace").partition("\n")[0].strip()
     if first != "tree":
         raise BrokenFileError(
             f"{place} begins with {first!r}, a LightGBM model with 'tree'; save the model with booster.save_model('model.txt')"
         )
+    _refuse(place, wrong_with_lightgbm(content))
     lightgbm = package("lightgbm")
+    loaded_elsewhere(place, "LightGBM", lightgbm)
     return _parsed(place, "LightGBM", lambda: lightgbm.Booster(model_file=str(place)))
 
 
+def _refuse(place: Path, wrong: str | None) -> None:
+    if wrong is not None:
+        raise BrokenFileError(f"{place} is damaged: {wrong}; save the model again")
+
+
 def _catboost(place: Path, document: Mapping[str, Any]) -> Any:
-    names = [f.get("feature_id", "") for f in document["features_info"].get("float_features", [])]
-    named = document["model_info"].get("class_params")
-    classes = named.get("class_names") if isinstance(named, dict) else None
-    return _parsed(place, "CatBoost", lambda: catboost_forest(document, classes or None, names if all(names) else ()))
+    def read() -> Any:
+        names = [f.get("feature_id", "") for f in document["features_info"].get("float_features", [])]
+        named = document["model_info"].get("class_params")
+        classes = named.get("class_names") if isinstance(named, dict) else None
+        return catboost_forest(document, classes or None, names if all(names) else ())
+
+    return _parsed(place, "CatBoost", read)
 
 
 def _parsed(place: Path, library: str, read: Callable[[], Any]) -> Any:

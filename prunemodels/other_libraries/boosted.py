@@ -48,7 +48,8 @@ def prune_boosted(
     Loss is the ensemble's own mean loss on X and y: log loss for classes, squared error for numbers; cost as in
     `problem_from_forest`. The answer is not proven optimal for (1) (see `descent` for what is), but it is never worse than
 
-    - the model's first rounds, for any number of them;
+    - the model's first rounds, for any number of them (not of averaged forests, such as XGBRF* and LightGBM's
+      ``boosting_type="rf"``, whose first trees alone are another mean: these are compared with the model itself);
     - the model, or some of its first rounds, without one cost item, or without one item after the other (the least loss per
       cost saved first);
     - the results of the same descents from some of the model's first rounds.

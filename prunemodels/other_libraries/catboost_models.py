@@ -79,6 +79,10 @@ def catboost_forest(
     trees = document.get("trees") or [_nested(tree, len(bias)) for tree in document["oblivious_trees"]]
     columns = {f["feature_index"]: f for f in document["features_info"].get("float_features", [])}
     n_outputs, n_features = len(bias), 1 + max(f["flat_feature_index"] for f in columns.values())
+    if n_features > (listed := sum(len(part) for part in document["features_info"].values() if isinstance(part, list))):
+        raise UnsupportedModelError(
+            f"the model lists {listed} features, one has the index {n_features - 1}; save the model again"
+        )
     labels = None
     if LINKS[loss] != "identity":
         labels = np.arange(max(2, n_outputs)) if classes is None else np.asarray(classes)

@@ -92,13 +92,13 @@ def _without_names_of_categories(booster: Any) -> Any:
     if "c" not in (booster.feature_types or []):
         return booster
     document = json.loads(bytes(booster.save_raw(raw_format="json")))
-    _trees_in(document)["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
+    trees_in(document)["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
     plain = type(booster)()
     plain.load_model(bytearray(json.dumps(document), "utf-8"))
     return plain
 
 
-def _trees_in(document: dict[str, Any]) -> dict[str, Any]:
+def trees_in(document: dict[str, Any]) -> dict[str, Any]:
     """The part of a model file that holds the trees and the names of categories."""
     grown = document["learner"]["gradient_booster"]
     model: dict[str, Any] = grown.get("gbtree", grown)["model"]
@@ -110,7 +110,7 @@ def _codes(booster: Any) -> TableCodes | None:
     if "c" not in (booster.feature_types or []):
         return None
     document = json.loads(bytes(booster.save_raw(raw_format="json")))
-    stored = _trees_in(document).get("cats", {"enc": []})["enc"]
+    stored = trees_in(document).get("cats", {"enc": []})["enc"]
     return TableCodes({f: _names(booster, f, column) for f, column in enumerate(stored) if column["values"]}, refuses=True)
 
 
@@ -148,7 +148,7 @@ def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
         bool, shape (n,): the splits that stay.
     """
     document = json.loads(bytes(_booster(forest.source).save_raw(raw_format="json")))
-    model = _trees_in(document)
+    model = trees_in(document)
     weight = model.get("weight_drop") or document["learner"]["gradient_booster"].get("weight_drop")  # from 3.4 on; before
     for t, tree in enumerate(model["trees"]):
         _prune_tree(tree, forest, t, kept, weight[t] if weight else 1.0)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.tree import DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningPath, PruningProblem, Solution
@@ -552,3 +553,13 @@ def test_a_level_moved_anywhere_is_refuted(seed: int, ties: str) -> None:
         for level in range(lowest, len(path.breakpoints) + 1):
             if level != path.level[h]:
                 assert check_path(with_level(path, int(h), level)).holds is False, (h, level)
+
+
+@looped("seed", range(6))
+def test_a_tree_that_fits_its_rows_exactly_is_not_refuted(seed: int) -> None:
+    """Without prices the only row keeps all splits; its error is the rounding of differences of larger errors, about 1e-17."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(8, 2)), rng.normal(size=8)
+    problem = pm.problem_from_forest(DecisionTreeRegressor(random_state=0).fit(X, y), X, costs=[0, 0])
+    verdict = check_path(pm.pruning_path(problem))
+    assert verdict, str(verdict)

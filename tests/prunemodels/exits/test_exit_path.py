@@ -185,8 +185,10 @@ def test_estimators_of_a_path_read_named_tables() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_stages": 1}, "n_stages is 1; give 2 or more"),
-        ({"n_levels": 1}, "n_levels is 1; give 2 or more"),
+        ({"n_stages": 1}, "n_stages is 1; give a number from 2 to 10,000"),
+        ({"n_stages": 10**9}, "n_stages is 1000000000; give a number from 2 to 10,000"),
+        ({"n_levels": 1}, "n_levels is 1; give a number from 2 to 10,000"),
+        ({"n_levels": 10**9}, "n_levels is 1000000000; give a number from 2 to 10,000"),
         ({"doubt": "entropy"}, "doubt is 'entropy'; give one of 'auto', 'margin', 'learned'"),
         ({"y": ["no", "perhaps"] * 60}, r"y\[1\] is the label 'perhaps', the model was trained on"),
         ({"y": ["no"]}, r"y has shape \(1,\), X has 120 rows"),

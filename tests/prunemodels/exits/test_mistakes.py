@@ -59,7 +59,8 @@ def test_stages_that_are_none(stages: Any, message: str) -> None:
         ({"budget": 3, "lam": 0.1}, "budget is 3 and lam is 0.1; give one of them, or none"),
         ({"budget": 0.25}, "budget is 0.25, the cheapest policy costs 1; give at least that"),
         ({"choose": "best"}, "choose is 'best'"),
-        ({"n_levels": 1}, "n_levels is 1; give 2 or more"),
+        ({"n_levels": 1}, "n_levels is 1; give a number from 2"),
+        ({"n_levels": 10**9}, "n_levels is 1000000000; give a number from 2 to 10,000"),
         ({"doubt": "entropy"}, "doubt is 'entropy'"),
         ({"validation_fraction": 1.5}, "validation_fraction is 1.5; give a number between 0 and 1"),
         ({"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 6 features"),
@@ -144,7 +145,8 @@ def test_fitted_stages_that_do_not_fit_the_cascade() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_stages": 1}, "n_stages is 1; give 2 or more"),
+        ({"n_stages": 1}, "n_stages is 1; give a number from 2"),
+        ({"n_stages": 10**9}, "n_stages is 1000000000; give a number from 2 to 10,000"),
         ({"estimator": LinearRegression()}, "LinearRegression; a classifier is needed here"),
         ({"estimator": "tree"}, "has the estimator 'tree'; give an unfitted scikit-learn estimator"),
         ({"estimator": DecisionTreeClassifier}, "give an unfitted scikit-learn estimator"),

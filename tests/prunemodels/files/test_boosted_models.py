@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from xgboost import Booster, XGBClassifier, XGBRegressor
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.files import trial_loading
 from prunemodels.other_libraries.boosted_pruning import BoostedPruning
+from prunemodels.other_libraries.lightgbm_text import ModelText
 from prunemodels.tree_models.tree_model import tree_model_of
 from tests.prunemodels.other_libraries.catboost_fixture import FILE, SHOWN, data
 
@@ -124,7 +127,7 @@ WRONG_FILES = {
     "cat.json": ('{"features_info": {}, "model_info": {}}', "cannot be read as a model of CatBoost"),
     "noise.ubj": ("abc", "cannot be read as a model of XGBoost"),
     "dump.txt": ("booster[0]:\n0:leaf=1", r"begins with 'booster\[0\]:', a LightGBM model with 'tree'"),
-    "cut.txt": ("tree\nversion=v4\n", "cannot be read as a model of LightGBM"),
+    "cut.txt": ("tree\nversion=v4\n", "has no line 'end of trees', so a part is missing"),
 }
 
 
@@ -178,3 +181,60 @@ def test_trees_of_histograms_that_lead_astray_are_refused(tmp_path: Path) -> Non
     pm.save_forest(model, tmp_path / "model.skops")
     with pytest.raises(pm.errors.PruneModelsError, match="a child must stand behind its parent"):
         pm.load_forest(tmp_path / "model.skops")
+
+
+DAMAGE: dict[str, tuple[str, str, str, str]] = {
+    "a circle": ("left_child=", "left_child=0 ", ".txt", "tree_sizes"),
+    "a misspelt key": ("left_child=", "left_childd=", ".txt", "tree_sizes are not those of its trees"),
+    "a number with noise": ("leaf_value=0.", "leaf_value=0x", ".txt", "could not convert string to float"),
+    "parameters cut off": ("end of parameters", "", ".txt", "no line 'end of parameters'"),
+    "an inner attribute": ('{\\"_estimator_type\\"', '{\\"_estimator_type', ".json", "cannot be read as a model of XGBoost"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_models_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    """What crashed the library, made it loop, or ended in an error without a name."""
+    old, new, ending, message = DAMAGE[name]
+    place = tmp_path / f"model{ending}"
+    pm.save_forest(fitted("lightgbm" if ending == ".txt" else "xgboost"), place)
+    text = place.read_text(encoding="utf-8")
+    assert old in text
+    place.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(BrokenFileError, match=rf"{place.name}.*({message})"):
+        pm.load_forest(place)
+
+
+@pytest.mark.parametrize(("name", "ending"), [("lightgbm", ".txt"), ("xgboost", ".ubj"), ("xgboost", ".json")])
+def test_models_that_are_cut_off_are_refused(tmp_path: Path, name: str, ending: str) -> None:
+    """At half: LightGBM's loader crashed, and XGBoost's read beyond its buffer, or for ever."""
+    place = tmp_path / f"model{ending}"
+    pm.save_forest(fitted(name), place)
+    place.write_bytes(place.read_bytes()[: place.stat().st_size // 2])
+    with pytest.raises(BrokenFileError, match=place.name):
+        pm.load_forest(place)
+
+
+def test_a_circle_in_a_tree_is_refused_before_the_library_follows_it(tmp_path: Path) -> None:
+    """A child that is its own ancestor, with the sizes of all blocks right."""
+    place = tmp_path / "model.txt"
+    pm.save_forest(fitted("lightgbm"), place)
+    text = ModelText.parse(place.read_text(encoding="utf-8"))
+    words = text.trees[0]["left_child"].split()
+    circle = {**text.trees[0], "left_child": " ".join(["0", *words[1:]])}
+    place.write_text(replace(text, trees=(circle, *text.trees[1:])).write(), encoding="utf-8")
+    with pytest.raises(BrokenFileError, match="tree 0: a node is a child twice, or above itself"):
+        pm.load_forest(place)
+
+
+def test_a_library_that_crashes_or_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that loads the file first is killed by a signal, or by us after the limit."""
+    place = tmp_path / "model.ubj"
+    pm.save_forest(fitted("xgboost"), place)
+    monkeypatch.setattr(trial_loading, "TRIAL", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    with pytest.raises(BrokenFileError, match="loading it with XGBoost was killed by signal 11"):
+        pm.load_forest(place)
+    monkeypatch.setattr(trial_loading, "TRIAL", "while True: pass")
+    monkeypatch.setattr(trial_loading, "SECONDS", 0.2)
+    with pytest.raises(BrokenFileError, match="XGBoost did not load it within 0 s"):
+        pm.load_forest(place)

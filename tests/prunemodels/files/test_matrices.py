@@ -11,10 +11,13 @@ from scipy import io, sparse
 import prunemodels as pm
 from formulations import stored_arrays
 from formulations.instance.papers import two_trees
+from formulations.programs import program_text
 from formulations.programs.matrix import MATRICES
+from proofs_checks import check_total_unimodularity
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
 from prunemodels.files.matrices import load_matrix, load_network, save_network
+from tests.loops import looped
 
 CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
 
@@ -30,6 +33,31 @@ def write(folder, ending):
     }
     writers[ending]()
     return place
+
+
+LP = """minimize
+ obj: + 1.0 x + 1.0 y + 1.0 zz
+subject to
+ a: + 1.0 x + 1.0 y <= 1
+ b: + 1.0 x + 1.0 zz <= 1
+ c: + 1.0 y + 1.0 zz <= 1
+end
+"""
+MPS = """NAME t
+ROWS
+ N obj
+ L a
+ L b
+ L c
+COLUMNS
+ x a 1 b 1
+ y a 1 c 1
+ zz b 1 c 1
+RHS
+ RHS a 1 b 1
+ENDATA
+"""
+"""A cycle of three, whose determinant is 2, with a column to be renamed."""
 
 
 @pytest.mark.parametrize("ending", [".npy", ".npz", ".mtx", ".csv"])
@@ -157,6 +185,12 @@ MTX = b"%%MatrixMarket matrix "
         ("constant.lp", b"minimize\n obj: x\nsubject to\n r: x + 1 + y <= 1\nend\n", "from 'r: x . 1 . y <= 1' on"),
         ("huge.lp", b"minimize\n obj: x\nsubject to\n r: x <= 1e99999999\nend\n", "from 'r: x <= 1e99999999' on"),
         ("nan.mps", b"NAME t\nROWS\n N obj\n E r\nCOLUMNS\n x obj 1 r nan\nENDATA\n", "'nan' is no finite number"),
+        *[
+            (f"{name}.lp", LP.replace("zz", name).encode(), f"{name!r} is a number there, rename the variable")
+            for name in ("nan", "inf", "Infinity", "info", "NaN_2")
+        ],
+        ("hexadecimal.lp", LP.replace("1.0 zz", "0x10").encode(), "from .. 0x10. on"),
+        *[(f"{name}.mps", MPS.replace("zz", name).encode(), f"the name {name!r} begins a") for name in ("NAME", "objsense")],
         ("a" * 300 + ".npy", None, "there is no file"),
         ("a" * 300 + ".lp", None, "there is no file"),
     ],
@@ -168,6 +202,28 @@ def test_damaged_matrices_are_refused(name, content, message, tmp_path):
         place.write_bytes(content)
     with pytest.raises(pm.errors.BrokenFileError, match=message):
         load_matrix(place)
+
+
+@looped("name", ("z", "e1", "E5", "such", "x.1", "RHS", "ROWS", "1", "-1", "nan", "inf", "1e30", "UP", "MAX", "'MARKER'"))
+def test_a_variable_may_have_a_strange_name(name, tmp_path):
+    """Names that look like numbers or like keywords are names in .mps, and most of them in .lp: the cycle of three is found."""
+    (tmp_path / "a.mps").write_text(MPS.replace("zz", name))
+    assert not check_total_unimodularity(load_matrix(tmp_path / "a.mps")).holds
+    (tmp_path / "a.lp").write_text(LP.replace("zz", name))
+    try:
+        matrix = load_matrix(tmp_path / "a.lp")
+    except pm.errors.BrokenFileError:
+        assert name in ("1", "-1", "nan", "inf", "1e30", "MAX")
+    else:
+        assert not check_total_unimodularity(matrix).holds
+
+
+def test_what_highs_reads_otherwise_is_refused(tmp_path, monkeypatch):
+    """A file of which HiGHS reads fewer columns or entries than it has is refused, whatever HiGHS takes its names for."""
+    monkeypatch.setattr(program_text, "_RESERVED", ())
+    (tmp_path / "a.mps").write_text(MPS.replace("zz", "name"))
+    with pytest.raises(pm.errors.BrokenFileError, match="has 3 rows, 3 columns and 6 entries, HiGHS reads 3, 2 and 4; rename"):
+        load_matrix(tmp_path / "a.mps")
 
 
 def test_an_archive_that_unpacks_to_a_thousand_times_its_size(tmp_path, monkeypatch):
