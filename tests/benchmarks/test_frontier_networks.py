@@ -89,14 +89,15 @@ def test_a_seed_gives_the_same_candidates_again(rival: ModuleType) -> None:
 @pytest.mark.parametrize("rival", RIVALS)
 def test_the_cheaper_of_two_copies_is_bought(rival: ModuleType) -> None:
     """Value counts per price: of two columns that say the same, rows buy the one at a tenth of the price."""
-    base = routed((10, 1, 10))
 
     def copied(part: Part) -> Part:
         return Part(np.column_stack([part.X[:, 0], part.X[:, 0], part.X[:, 2]]), (part.X[:, 0] > 0).astype(np.int64))
 
-    problem = replace(base, train=copied(base.train), valid=copied(base.valid), test=copied(base.test), budgets=(1.0,))
-    found = best(rival, problem)
-    assert (found.test_cost, found.test_error) == (1, 0)
+    for prices in ((10, 1, 10), (1, 10, 10)):
+        base = routed(prices)
+        problem = replace(base, train=copied(base.train), valid=copied(base.valid), test=copied(base.test), budgets=(1.0,))
+        found = best(rival, problem)
+        assert (found.test_cost, found.test_error) == (1, 0)
 
 
 @pytest.mark.usefixtures("_torch")
