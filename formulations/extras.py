@@ -23,6 +23,7 @@ EXTRAS = {
     "shtab": "completion",
     "sksurv": "survival",
     "ray": "ray",
+    "torch": "rivals",
 }
 """The extra of ``pyproject.toml`` that brings each package."""
 

@@ -21,6 +21,8 @@ FULL_PRICES = {
     "wine": 13.0,
     "diabetes": 10.0,
     "digits": 64.0,
+    "satimage": 36.0,
+    "waveform40": 40.0,
 }
 """Prices of all features of small sets: dollars with discounts, or the number of features."""
 

@@ -63,17 +63,19 @@ def _big(name: str, file: str) -> Source:
     return Source("classification", file, partial(dataset, name), _unit, False)
 
 
-def _small(name: str, *, medical: bool = False, task: Task = "classification") -> Source:
-    return Source(task, name if medical else None, partial(dataset, name), _turney if medical else _unit, True)
+def _small(name: str, *, file: str | None = None, task: Task = "classification") -> Source:
+    return Source(task, file, partial(dataset, name), _turney if name in PRICES else _unit, True)
 
 
 SOURCES: dict[str, Source] = {
-    **{name: _small(name, medical=True) for name in PRICES},
+    **{name: _small(name, file=name) for name in PRICES},
     **{name: _small(name) for name in ("breast_cancer", "wine")},
     "diabetes": _small("diabetes", task="regression"),
     "miniboone": _big("miniboone", "miniboone"),
     "covtype_two": _big("covtype_two", "covtype426k"),
     "digits": _small("digits"),
+    "satimage": _small("satimage", file="satimage"),
+    "waveform40": _small("waveform40", file="waveform40"),
     "elevation": Source("regression", "covtype426k", _elevation, _unit, False),
     "covtype426k": _big("covtype426k", "covtype426k"),
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.frontier.candidate import Candidate
-from benchmarks.frontier.choice import winners
+from benchmarks.frontier.choice import chosen, winners
 
 
 def climb(
@@ -37,3 +37,41 @@ def climb(
             found[low - 1] = fit(low - 1)
         else:
             return everything
+
+
+def climb_each(
+    fit: Callable[[Mapping[str, int]], list[Candidate]],
+    start: Mapping[str, int],
+    highest: Mapping[str, int],
+    budgets: Sequence[float],
+) -> list[Candidate]:
+    """Candidates of all settings of several hyperparameters, climbed one after the other.
+
+    Each is climbed from the neighbours of its first rung, while the others stay where they are, and then stays at the rung
+    whose candidates validation chooses at most budgets.
+
+    Parameters
+    ----------
+    fit
+        makes the candidates of a setting, a rung for each name.
+    start
+        the first setting; names are climbed in this order.
+    highest
+        the last rung of each name; the first one is 0.
+    """
+    here, known = dict(start), dict[tuple[int, ...], list[Candidate]]()
+
+    def remembered(rungs: Mapping[str, int]) -> list[Candidate]:
+        key = tuple(rungs.values())
+        if key not in known:
+            known[key] = fit(rungs)
+        return known[key]
+
+    for name in start:
+        around = [rung for rung in range(here[name] - 1, here[name] + 2) if 0 <= rung <= highest[name]]
+        climb(lambda rung, at=here, name=name: remembered({**at, name: rung}), around, 0, highest[name], budgets)
+        everything = [c for some in known.values() for c in some]
+        best = [chosen(everything, budget) for budget in budgets]
+        wins = {key: sum(any(c is w for c in some) for w in best) for key, some in known.items()}
+        here = dict(zip(start, max(wins, key=lambda key: wins[key]), strict=True))
+    return [c for some in known.values() for c in some]

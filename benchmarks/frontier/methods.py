@@ -13,11 +13,25 @@ from benchmarks.frontier.rivals import (
     forests,
     greedy_miser,
     linear,
+    policy_network,
     retrained,
+    value_network,
 )
 from formulations.errors import InvalidInputError
 
-_MODULES = (retrained, fewer_rounds, forests, linear, cegb, catboost_penalties, greedy_miser, budget_rf, cstc)
+_MODULES = (
+    retrained,
+    fewer_rounds,
+    forests,
+    linear,
+    cegb,
+    catboost_penalties,
+    greedy_miser,
+    budget_rf,
+    cstc,
+    value_network,
+    policy_network,
+)
 
 METHODS: dict[str, Method] = {
     method.name: method for methods in (*(module.METHODS for module in _MODULES), OURS) for method in methods

@@ -32,6 +32,8 @@ SCOUTED = {
     "CatBoost's penalties": {"depth": 2, "penalty": 0.1},
     "CSTC": {"lam": 0.01},
     "ASTC": {},
+    "value network (DIME)": {"width": 8, "steps": 5, "rate": 0.01, "dropout": 0.1},
+    "policy network (GDFS)": {"width": 8, "steps": 5, "rate": 0.01, "dropout": 0.1},
     "optimal pruning path": {"min_samples_leaf": 8},
     "exits along the optimal path": {"min_samples_leaf": 8},
     "cascade of LightGBM models": {"leaves": 3},
