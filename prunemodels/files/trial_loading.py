@@ -1,7 +1,7 @@
 """Files of boosted models are loaded in a process of their own first, and their trees are checked before anything follows them.
 
 XGBoost and LightGBM trust their files: a length that is wrong makes their loaders read beyond an array, and a child that is its
-own ancestor makes them loop. The trial calls the library's C interface, without its Python package, in a tenth of a second.
+own ancestor makes them loop. The trial calls the library's C interface, without its Python package.
 What survives it is loaded here, and its trees are checked by `wrong_with_xgboost` and `wrong_with_lightgbm`.
 """
 
