@@ -127,7 +127,8 @@ def _wrong_block(tree: Mapping[str, str], n_features: int) -> str | None:
     if n == 1:
         return None if len(tree["leaf_value"].split()) == 1 else "leaf_value has not one number"
     left, right = children(dict(tree))
-    wrong = _wrong_children(*(np.where(side < 0, n - 2 - side, side) for side in (left, right)), 2 * n - 1)
+    left, right = (np.where(side < 0, n - 2 - side, side) for side in (left, right))
+    wrong = _wrong_children(left, right, 2 * n - 1)
     feature = numbers(dict(tree), "split_feature")
     if wrong is None and not ((feature >= 0) & (feature < n_features) & (feature % 1 == 0)).all():
         wrong = f"split_feature is not from 0 to {n_features - 1} throughout"
@@ -147,7 +148,7 @@ def _wrong_categories(tree: Mapping[str, str]) -> str | None:
 def wrong_with_xgboost(document: Mapping[str, Any]) -> str | None:
     """The first thing that is wrong with the trees of a model's JSON; None where each is a tree with one entry for each node."""
     try:
-        model = trees_in(document)
+        model = trees_in(dict(document))
         n_features = int(document["learner"]["learner_model_param"]["num_feature"])
         n_groups = max(1, int(document["learner"]["learner_model_param"]["num_class"]))
         n = len(model["trees"])
