@@ -246,7 +246,7 @@ def test_cost_of_a_pruning_by_walking(kind, costs, evaluation, weighted):
         assert problem.integers.exact
         assert pruning.exact_cost == expected
         assert pruning.cost == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
-        assert pruning.cost == pruning.feature_cost + pruning.evaluation_cost
+        assert pruning.cost == pytest.approx(pruning.feature_cost + pruning.evaluation_cost, rel=1e-14)
 
 
 @pytest.mark.parametrize("costs", [c for name, c in COSTS.items() if name != "once"], ids=[n for n in COSTS if n != "once"])
