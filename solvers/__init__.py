@@ -15,7 +15,6 @@ from functools import partial
 from formulations.answers.solution import Solver
 from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
-from solvers.budgets.closure import ClosureSolution, best_closure_within
 from solvers.closures.min_cut import min_cut
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.path.closure_path import closure_path
@@ -59,10 +58,8 @@ __all__ = [
     "BOUNDING_SOLVERS",
     "EXACT_SOLVERS",
     "SOLVERS",
-    "ClosureSolution",
     "MemoryNeeds",
     "Relaxation",
-    "best_closure_within",
     "brute_force",
     "closure_path",
     "dantzig_wolfe",

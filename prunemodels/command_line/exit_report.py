@@ -135,8 +135,10 @@ class ExitSummary(CommandSummary):
         a description of the model that has the exits.
     stages, policies, learned_from
         of the exit path; and the number of rows that it was learned from.
+    spending
+        how much of the budget is spent, and why not all of it; empty without a budget.
     learned_cost
-        mean cost on these rows: at most the budget.
+        mean cost on those of these rows that the stages had not seen: at most the budget.
     cross_fitted_cost, cross_fitted_error
         of such policies on rows that they were not learned from; this needs no further file.
     held_out
@@ -151,6 +153,7 @@ class ExitSummary(CommandSummary):
     policies: int
     learned_from: int
     budget: float | None
+    spending: str
     learned_cost: float
     cross_fitted_cost: float
     cross_fitted_error: float
@@ -179,6 +182,7 @@ class ExitSummary(CommandSummary):
             len(path),
             path.n,
             budget,
+            cascade.spending_,
             cascade.cost_,
             cascade.held_out_cost_,
             cascade.held_out_error_,
@@ -190,12 +194,13 @@ class ExitSummary(CommandSummary):
 
     def text(self) -> str:
         """On one screen."""
-        goal = "chosen by one_se" if self.budget is None else f"budget {self.budget:g}"
+        goal = f"chosen by one_se, cost {amount(self.learned_cost)}" if self.budget is None else self.spending
         lines = [
             f"model          {self.model}",
             f"exits          {self.stages} stages, {self.policies} optimal policies, learned from {self.learned_from:,} examples",
-            f"policy         {goal}: cost {amount(self.learned_cost)} there; cross-fitted, on rows that it was not learned from, "
-            f"cost {amount(self.cross_fitted_cost)}, error {self._error(self.cross_fitted_error)}",
+            f"policy         {goal}",
+            f"cross-fitted   on rows that it was not learned from: cost {amount(self.cross_fitted_cost)}, error "
+            f"{self._error(self.cross_fitted_error)}",
         ]
         lines += [] if self.held_out is None else self._held_out_lines(self.held_out)
         lines += [f"hint           {hint}" for hint in self.hints]

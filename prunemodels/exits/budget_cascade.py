@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
@@ -20,12 +20,14 @@ from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal
-from prunemodels.exits.elimination import ItemSet, Part, eliminate
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_goal
+from prunemodels.exits.elimination import ItemSet, Part, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
+    Judged,
     StagePlan,
     Training,
+    chain_of,
     check_both,
     check_kinds,
     classes_of,
@@ -33,13 +35,17 @@ from prunemodels.exits.fitting import (
     is_unfitted,
     without_weight_zero,
 )
+from prunemodels.exits.gain import losses
+from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_chains
 from prunemodels.exits.raw_tables import cascade_sample
-from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
+from prunemodels.exits.sample import judged_losses
 from prunemodels.exits.set_log import SetLog
+from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.table_preparation import prepared
+from prunemodels.exits.stage_models import stage_models
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
+from prunemodels.forests.labels import class_numbers
 
 SEARCHED_ROWS = 10_000
 """Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""
@@ -47,8 +53,6 @@ SEARCHED_ROWS = 10_000
 
 class _BudgetCascade(Cascade):
     """See `BudgetCascadeClassifier`."""
-
-    _default: ClassVar[type]
 
     def __init__(
         self,
@@ -60,9 +64,7 @@ class _BudgetCascade(Cascade):
         choose: Rule = "one_se",
         n_stages: int = 16,
         cv: Any = None,
-        validation_fraction: float = 0.3,
-        refit: bool = True,
-        stopped_weight: float | None = None,
+        validation_fraction: float | None = None,
         stack: bool = True,
         doubt: Doubts = "auto",
         n_levels: int = LEVELS,
@@ -79,8 +81,6 @@ class _BudgetCascade(Cascade):
         self.n_stages = n_stages
         self.cv = cv
         self.validation_fraction = validation_fraction
-        self.refit = refit
-        self.stopped_weight = stopped_weight
         self.stack = stack
         self.doubt = doubt
         self.n_levels = n_levels
@@ -120,7 +120,6 @@ class _BudgetCascade(Cascade):
             for prices, labels and options that are not valid; the text says which, and the remedy.
         """
         check_goal(self.budget, self.lam, self.choose)
-        check_stopped_weight(self.stopped_weight)
         check_both(X_valid, y_valid)
         if not 2 <= self.n_stages <= MOST_STAGES:
             raise InvalidInputError(
@@ -131,54 +130,95 @@ class _BudgetCascade(Cascade):
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
-        plan = [StagePlan(self._model(), np.arange(1))]
+        models = self._models(len(sample))
+        plan = [StagePlan(model, np.arange(1)) for model in models]
         check_kinds(plan, is_classifier(self))
         check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
-        check_takes_weights(self.stopped_weight, plan)
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
         parts = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
-        plans = self._plans(parts, items, classes, rng)
-        return self._fit_stages(Training(plans, sample, held_out, items, classes, self._seed, self.refit, self.n_jobs), rng)
+        sets, chains = self._sets(parts, items, classes, models, rng)
+        plans = [
+            StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
+        ]
+        return self._fit_stages(Training(plans, sample, held_out, items, classes, self._seed, self.n_jobs), rng, chains)
 
     def _estimators(self) -> list[Any]:
-        return [self._model()] if is_unfitted(self._model()) else []
+        return [model for model in self._models(0) if is_unfitted(model)]
 
-    def _model(self) -> Any:
+    def _models(self, n_rows: int) -> tuple[Any, ...]:
+        """The models that a stage chooses from."""
         if self.estimator is not None:
-            return self.estimator
-        return self._default() if getattr(self, "numeric_", True) else prepared(self._default(), "boosted")
+            return (self.estimator,)
+        return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
 
-    def _plans(
+    def _sets(
         self,
         parts: Sequence[tuple[Sample, Sample]],
         items: CostItems,
         classes: NDArray[Any] | None,
+        models: Sequence[Any],
         rng: np.random.RandomState,
-    ) -> list[StagePlan]:
-        """The stages, the cheapest first, before they are fitted; sets `item_sets_`."""
+    ) -> tuple[list[ItemSet], Chains | None]:
+        """The sets of items that have a model, and which of them follow each other; sets `item_sets_`."""
         parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), held_out) for train, held_out in parts]
         priced = int((items.price > 0).sum())
+        if priced <= FEW_ITEMS and priced < self.n_stages:
+            return self._lattice(items)
+        model = self._best_model(parts, classes, models)
+        known = [self._part(model, a, b, classes) for a, b in parts]
         with tqdm(total=priced, desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
             def advance(dropped: int) -> None:
                 bar.update(dropped)
 
-            log = self._log(parts, items)
+            log = self._log(parts, items, model)
             with nullcontext() if log is None else log.one_writer():
-                found = eliminate([self._part(a, b, classes) for a, b in parts], items, classes, self._seed, advance, log)
-        self.item_sets_ = [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in found]
-        chosen_sets = spread_out(found[::-1], items.price, self.n_stages)
-        return [StagePlan(self._model() if s.features.size else None, s.features) for s in chosen_sets]
+                found = eliminate(known, items, classes, self._seed, advance, log)
+        grown = [grow(known, items, classes, found, dearest) for dearest in _price_limits(items)]
+        backward = spread_out(found[::-1], items.price, self.n_stages)
+        forward = [spread_out(joined(some, backward, items), items.price, self.n_stages) for some in grown]
+        every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
+        self.item_sets_ = _listed(every.values(), items)
+        sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
+        place = {key: k for k, key in enumerate(sets)}
+        orders = {tuple(place[s.items.tobytes()] for s in chain) for chain in (backward, *forward)}
+        return list(sets.values()), lambda judged: [np.array(order) for order in sorted(orders)]
 
-    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems) -> SetLog | None:
+    def _lattice(self, items: CostItems) -> tuple[list[ItemSet], Chains]:
+        """Every set of the few priced items; the chains that are best at some price of cost are chosen once all have models."""
+        sets, every = all_sets(items)
+
+        def chains(judged: Judged[SetStages]) -> Sequence[NDArray[np.int64]]:
+            truth = class_numbers(judged.stages.classes, judged.rows.y, len(judged.rows))
+            doubt = 1.0 - judged.table.value.max(axis=2)
+            prices = [chain_of(judged, chain).table.cost[:, 0] for chain in every]
+            weights = judged.rows.weights
+            mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
+            self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
+            return best_chains(every, prices, judged_losses(judged.table, truth, weights), doubt, weights)
+
+        return sets, chains
+
+    def _best_model(self, parts: Sequence[tuple[Sample, Sample]], classes: NDArray[Any] | None, models: Sequence[Any]) -> Any:
+        """The model for the search: that of least held-out loss on all columns of the first part; no forest, which is slow."""
+        if len(models) == 1:
+            return models[0]
+        loss = []
+        for model in models[:3]:
+            part = self._part(model, *parts[0], classes)
+            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, classes)
+            loss.append(mean_loss(predicted, part.held_out.y, part.weights))
+        return models[int(np.argmin(loss))]
+
+    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> SetLog | None:
         """The log that stores the search; None without a checkpoint."""
         if self.checkpoint is None:
             return None
         seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
-        settings = (type(self._model()), self._model().get_params(), self._seed)
+        settings = (type(model), model.get_params(), self._seed)
         return SetLog(Path(self.checkpoint), fingerprint(seen, items, settings))
 
-    def _part(self, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> Part:
+    def _part(self, model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> Part:
         truth = np.asarray(held_out.y)
         if classes is not None:
             unseen = np.setdiff1d(truth, classes)
@@ -188,7 +228,7 @@ class _BudgetCascade(Cascade):
                 )
             truth = np.searchsorted(classes, truth)
         labelled = Sample(held_out.X, truth, held_out.weight)
-        return Part(lambda columns: fit_stage(StagePlan(self._model(), columns), train, classes, self._seed, 0), labelled)
+        return Part(lambda columns: fit_stage(StagePlan(model, columns), train, classes, self._seed, 0), labelled)
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
@@ -216,17 +256,11 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     n_stages
         largest number of sets that become stages; the first and the last set always do.
     cv
-        how rows are held out from the models: a number of folds or a splitter. Default: five folds below 5,000 examples, one
-        division by `validation_fraction` from there on.
+        how rows are held out from the models: a number of folds or a splitter. Default: four folds below 5,000 examples, one
+        division by `validation_fraction` from there on. The stages of one fold predict, so that there are rows which they have
+        not seen and on which their cost and error are stated.
     validation_fraction
-        share of the examples that is held out if there is one division.
-    refit
-        whether the stages are fitted again on all examples after sets and policy are found; after folds they always are.
-    stopped_weight
-        weight in [0, 1) that rows which stop before a stage have in its training. 0: a stage is trained only on the rows that
-        reach it; None: every stage is trained on all rows with equal weight. A stage keeps the model trained in this way only if
-        it is better on held-out rows that reach the stage, see `prunemodels.exits.reach`. Fitting the
-        stages takes two to three times as long. A weight > 0 needs estimators whose fit takes `sample_weight`.
+        share of the examples that is held out if there is one division. Default: a quarter, at most 10,000 rows.
     stack, doubt, n_levels
         whether stages also use the outputs of earlier ones, how doubt is computed, and its number of levels, see
         `learn_exit_path`.
@@ -243,11 +277,9 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     Attributes
     ----------
     item_sets_
-        (items, held-out loss) of every set of the search, the largest first.
+        (items, held-out loss) of every set of the search, the dearest first.
     stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
         see `Cascade`.
-    reweighted_
-        bool, shape (S,): the stages whose model was trained with `stopped_weight` and kept.
     classes_, n_features_in_, feature_names_in_
         as in scikit-learn.
 
@@ -265,8 +297,6 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     cost 4.5, error 0.118
     """
 
-    _default = HistGradientBoostingClassifier
-
 
 class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
     """`BudgetCascadeClassifier` for regression: the error is squared, and doubt is learned.
@@ -283,7 +313,33 @@ class BudgetCascadeRegressor(CascadeNumbers, _BudgetCascade):
     cost 3.1, R2 0.44
     """
 
-    _default = HistGradientBoostingRegressor
+
+def _listed(sets: Iterable[ItemSet], items: CostItems) -> list[tuple[tuple[str, ...], float]]:
+    """Items and loss of each set, the dearest first."""
+    ordered = sorted(sets, key=lambda s: (-items.price[s.items].sum(), -s.items.sum()))
+    return [(tuple(items.names[m] for m in np.flatnonzero(s.items)), s.loss) for s in ordered]
+
+
+def _price_limits(items: CostItems) -> list[float]:
+    """The dearest single purchases of sets that grow: any; and, where some cost ten times others, those in the lower half.
+
+    Halves are of the logarithms. With cheap purchases alone, a small budget has something to spend on: they tell, however
+    badly, for whom to buy a dear one.
+    """
+    prices = [items.price[list(needed)].sum() for needed in items.needs]
+    paid = np.array([price for price in prices if price > 0])
+    low, high = float(paid.min()), float(paid.max())
+    return [np.inf, float(np.sqrt(low * high))] if high >= 10 * low else [np.inf]
+
+
+def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet], items: CostItems) -> list[ItemSet]:
+    """The sets that grew, then each larger set of the elimination together with the last of them."""
+    found, last = list(grown), grown[-1]
+    for s in backward:
+        both = ItemSet(s.items | last.items, np.union1d(s.features, last.features), np.nan)
+        if both.items.sum() > found[-1].items.sum():
+            found.append(both)
+    return found
 
 
 def spread_out(sets: Sequence[ItemSet], price: NDArray[np.float64], count: int) -> list[ItemSet]:

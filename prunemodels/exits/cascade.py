@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -19,13 +20,14 @@ from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
-from prunemodels.exits.fitting import Division, Training, divisions, judged_stages, without_weight_zero
+from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
-from prunemodels.exits.reach import trained_for_reach
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import Stages, StageTable
+from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
+
+Chains = Callable[[Judged[SetStages]], Sequence[NDArray[np.int64]]]
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -35,17 +37,25 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     ----------
     stages_
         the fitted stages.
-    exit_path_
-        all optimal policies.
+    exit_paths_, exit_path_
+        all optimal policies of each order in which items can be bought; the one of the policy in use.
     numeric_, column_types_
         whether rows are cast to numbers; for a table that is not cast, the names of its columns' types, else None.
     policy_, row_
         the policy in use, and its row of the path; None if it is the answer to a budget between two rows.
-    cost_, held_out_cost_, held_out_error_
-        mean cost of a prediction on the rows that the policy was learned from; estimated cost and error on other rows.
+    cost_, error_
+        mean cost and error of predictions on rows that the stages were not trained on, as `prediction_cost` and `predict` give
+        them; items paid once for all rows are counted in the cost.
+    own_rows_
+        positions of these rows in X, or in X_valid if that was given.
+    held_out_cost_, held_out_error_
+        cost and error that policies chosen in the same way have on rows that they were not learned from.
+    spending_
+        how much of a budget is spent, and why not all of it; empty without a budget.
     """
 
     stages_: Stages
+    exit_paths_: tuple[ExitPath, ...]
     exit_path_: ExitPath
     policy_: ExitPolicy
     row_: int | None
@@ -60,48 +70,60 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, sample_weight_valid, "valid"))
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
-    def _fit_stages(self, training: Training, rng: np.random.RandomState) -> Self:
-        """Fit stages and learn when to stop. With `stopped_weight`, fit stages again for the rows that reach them."""
+    def _fit_stages(self, training: Training, rng: np.random.RandomState, chains: Chains | None = None) -> Self:
+        """Fit stages and learn when to stop.
+
+        Parameters
+        ----------
+        chains
+            from the stages and their outputs, the sequences of stages to learn policies for, as places. None: all in order.
+        """
+        if training.classes is not None:
+            self.classes_ = training.classes
         judged = judged_stages(training)
-        self._choose(*judged, rng, training.classes)
-        self.reweighted_ = np.zeros(len(training.plans), dtype=bool)
-        if self.stopped_weight is not None:
-            refitted, self.reweighted_ = trained_for_reach(training, judged, self.policy_, self.stopped_weight, rng)
-            if self.reweighted_.any():
-                self._choose(*refitted, rng, training.classes)
-        return self
+        places = [np.arange(len(training.plans))] if chains is None else chains(judged)
+        self.own_rows_ = self._own_rows(training, judged)
+        parts = [judged if len(places) == 1 and chains is None else chain_of(judged, place) for place in places]
+        return self._choose(parts, rng)
+
+    @staticmethod
+    def _own_rows(training: Training, judged: Judged[SetStages]) -> NDArray[np.int64]:
+        if isinstance(training.held_out, Sample):
+            return np.arange(len(judged.own))
+        return np.concatenate([rows for _, rows in training.held_out])[judged.own]
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
         self.stages_, self.exit_path_, self.row_, self.policy_ = stages, path, choice.row, choice.policy
-        self.cost_ = choice.cost
-        self.held_out_cost_, self.held_out_error_ = choice.held_out_cost, choice.held_out_error
+        self.cost_, self.error_ = choice.cost, choice.error
+        self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
         return self
 
-    def _choose(
-        self, stages: Stages, table: StageTable, rows: Sample, rng: np.random.RandomState, classes: NDArray[Any] | None
-    ) -> Self:
-        """Learn all policies from the stages' outputs for labelled rows, and keep one."""
-        if classes is not None:
-            self.classes_ = classes
-        options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": rng}
-        path = learn_exit_path(stages, table, rows.y, sample_weight=rows.weight, **options)
-        return self._keep(path, chosen(path, self.budget, self.lam, self.choose), stages)
+    def _choose(self, parts: Sequence[Judged[Any]], rng: np.random.RandomState) -> Self:
+        """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
+        self.exit_paths_ = tuple(
+            learn_exit_path(part.stages, part.table, part.rows.y, sample_weight=part.rows.weight, own=part.own, **options)
+            for part in parts
+        )
+        path, choice = chosen(self.exit_paths_, self.budget, self.lam, self.choose)
+        return self._keep(path, choice, path.stages)
 
     @checked
     def at_cost(self, budget: Price) -> Self:
         """The same stages with the policy of least error within another budget; nothing is fitted again."""
         check_is_fitted(self, "exit_path_")
-        return self._with(self.exit_path_.within(budget))
+        return self._with(*chosen(self.exit_paths_, budget, None, self.choose))
 
     @checked
     def at_lam(self, lam: float) -> Self:
         """The same stages with the policy that is optimal at another lam."""
         check_is_fitted(self, "exit_path_")
-        return self._with(self.exit_path_.choice(self.exit_path_.row_at_lam(lam)))
+        return self._with(*chosen(self.exit_paths_, None, lam, self.choose))
 
-    def _with(self, choice: Choice) -> Self:
-        return copy(self)._keep(self.exit_path_, choice, self.stages_)
+    def _with(self, path: ExitPath, choice: Choice) -> Self:
+        return copy(self)._keep(path, choice, path.stages)
 
     def _decide(self, X: Any) -> Decision:
         rows = self._rows(X)
@@ -191,11 +213,18 @@ class CascadeNumbers(RegressorMixin):  # type: ignore[misc]
         return self._decide(X).value[:, 0]  # type: ignore[no-any-return]
 
 
-def chosen(path: ExitPath, budget: Price | None, lam: float | None, choose: Rule) -> Choice:
-    """The policy for a budget, a lam, or by a rule."""
+def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, choose: Rule) -> tuple[ExitPath, Choice]:
+    """The path and its policy for a budget, a lam, or by a rule: the best one on rows that it was not learned from."""
     if budget is not None:
-        return path.within(budget)
-    return path.choice(path.row_by(choose) if lam is None else path.row_at_lam(lam))
+        able = [path for path in paths if path.keeps(budget)] or paths[:1]
+        found = [(path, path.within(budget)) for path in able]
+        return min(found, key=lambda pair: pair[1].judged)
+    if lam is not None:
+        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
+        return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
+    costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
+    path = min(paths, key=lambda path: path.cross_fitted.area(costs))
+    return path, path.choice(path.row_by(choose))
 
 
 @checked
@@ -214,6 +243,7 @@ def fitted_cascade(path: ExitPath, choice: Choice) -> Cascade:
     stages = path.stages
     cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages)
     keep_columns(cascade, stages)
+    cascade.exit_paths_ = (path,)
     return cascade._keep(path, choice, stages)
 
 

@@ -31,6 +31,7 @@ from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.prices import priced_stages
+from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
@@ -54,12 +55,14 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.budget_cascade.BudgetCascadeRegressor",
     "prunemodels.exits.doubt.LearnedDoubt",
     "prunemodels.exits.doubt.MarginDoubt",
-    "prunemodels.exits.doubt._take_all",
     "prunemodels.exits.exit_path.ExitPath",
     "prunemodels.exits.learning.LearnedExits",
     "prunemodels.exits.named_stages.CascadeClassifier",
     "prunemodels.exits.named_stages.CascadeRegressor",
+    "prunemodels.exits.policy.Cut",
     "prunemodels.exits.policy.ExitPolicy",
+    "prunemodels.exits.sample.ExitSample",
+    "prunemodels.exits.set_stages.Blend",
     "prunemodels.exits.set_stages.Constant",
     "prunemodels.exits.set_stages.SetStages",
     "prunemodels.exits.stacking.Stack",
@@ -239,7 +242,12 @@ def _sound(part: Any) -> bool:
         return sizes and letters == "ffb"
     if isinstance(part, ExitPolicy):
         S, levels = part.theta.shape
-        return part.go.shape == (S, levels + 1) and part.go.dtype == np.bool_ and part.theta.dtype.kind == "f"
+        cut = part.cut is None or (0 <= part.cut.stage < S and part.cut.more.shape == part.go.shape)
+        return cut and part.go.shape == (S, levels + 1) and part.go.dtype == np.bool_ and part.theta.dtype.kind == "f"
+    if isinstance(part, ExitSample):
+        S, N = part.loss.shape
+        same = part.cost.shape == part.judged.shape == (S, N) and part.doubt.shape == (S - 1, N) and part.once.shape == (S,)
+        return same and part.own.shape == part.weights.shape == (N,) and part.own.dtype == np.bool_
     return True
 
 

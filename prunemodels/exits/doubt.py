@@ -6,32 +6,31 @@
                saving_s = (number of stage s - number of the last stage)^2                  regression
     state_s:   margin, largest probability, or the number predicted; disagreement of the trees; change since the last stage
 
-(1) needs nothing to be learned. (2) grows a small forest of scikit-learn's trees for each stage but the last. It sees no label:
-(3) is the expected difference of the losses if the last stage is right about the probabilities, and has none of the labels'
-noise. Its own training rows are judged out of bag. (2) is the only one for regression, where a prediction alone does not tell
-how good it is.
+(1) needs nothing to be learned. (2) is a ridge regression on piecewise linear functions of the state, for each stage but the
+last. It sees no label: (3) is the expected difference of the losses if the last stage is right about the probabilities, and has
+none of the labels' noise. It has some thirty coefficients, so the rows that it is learned from are doubted like new ones, and
+what is stated on them is what calling the fitted object gives. (2) is the only doubt for regression, where a prediction alone
+does not tell how good it is.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestRegressor
 
 from prunemodels.exits.stages import StageOutput, StageTable
 
 DoubtName = Literal["margin", "learned"]
 Floats = NDArray[np.float64]
 
-N_TREES = 20
-"""Trees of a learned doubt; of these, more than 7 have not seen a given row."""
+KNOTS = 7
+"""Knots of (2) for each number of the state, at its quantiles."""
 
-LARGEST_SAMPLE = 4_000
-"""Largest number of rows that each of these trees draws."""
+RIDGE = 10.0
+"""Weight of the ridge of (2), in rows; the columns have variance 1."""
 
 
 class Doubt(Protocol):
@@ -53,60 +52,71 @@ class MarginDoubt:
 
 @dataclass(frozen=True, eq=False)
 class LearnedDoubt:
-    """(2): a fitted forest for each stage but the last."""
-
-    forests: tuple[RandomForestRegressor, ...]
-
-    def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
-        """See `Doubt`."""
-        return np.asarray(self.forests[s].predict(state(now, before)))
-
-
-def learn_doubt(name: DoubtName, table: StageTable, weights: Floats, rng: np.random.RandomState) -> tuple[Doubt, Floats]:
-    """A doubt, and its out-of-bag values for the rows that it is learned from, shape (S - 1, N).
+    """(2) for each stage but the last: ``base + hinges(state) @ slope``.
 
     Parameters
     ----------
+    knots
+        shape (S - 1, KNOTS, 4): of the four numbers of the state.
+    slope
+        shape (S - 1, 4 (KNOTS + 1)).
+    base
+        shape (S - 1,).
+    """
+
+    knots: Floats
+    slope: Floats
+    base: Floats
+
+    def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
+        """See `Doubt`."""
+        terms = _hinges(state(now, before), self.knots[s])
+        found = np.full(len(terms), self.base[s])
+        for term, slope in zip(terms.T, self.slope[s], strict=True):  # term by term: a row's doubt does not depend on other rows
+            found += term * slope
+        return found
+
+
+def learn_doubt(name: DoubtName, table: StageTable, weights: Floats) -> Doubt:
+    """A doubt.
+
+    Parameters
+    ----------
+    table
+        the outputs from which it is learned.
     weights
         shape (N,): of the rows.
     """
     if name == "margin":
-        doubt = MarginDoubt()
-        return doubt, _stacked([doubt(s, *pair) for s, pair in enumerate(_pairs(table))], table.n_rows)
-    forests, doubts = [], []
-    for s, pair in enumerate(_pairs(table)):
-        forest = RandomForestRegressor(
-            N_TREES,
-            min_samples_leaf=max(5, table.n_rows // 200),
-            max_samples=min(table.n_rows // 2 or 1, LARGEST_SAMPLE),
-            oob_score=_take_all,
-            random_state=rng.randint(np.iinfo(np.int32).max),
-        )
-        rows = state(*pair)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-            forest.fit(rows, expected_saving(table, s), sample_weight=weights)
-        forests.append(forest)
-        doubts.append(_out_of_bag(forest, rows))
-        del forest.oob_prediction_  # one number for each row, which predictions do not need
-    return LearnedDoubt(tuple(forests)), _stacked(doubts, table.n_rows)
+        return MarginDoubt()
+    fitted = [_fitted(state(*pair), expected_saving(table, s), weights) for s, pair in enumerate(_pairs(table))]
+    empty = np.zeros((0, KNOTS, 4)), np.zeros((0, 4 * (KNOTS + 1))), np.zeros(0)
+    knots, slope, base = (np.array(part) for part in zip(*fitted, strict=True)) if fitted else empty
+    return LearnedDoubt(knots, slope, base)
 
 
-def _out_of_bag(forest: RandomForestRegressor, rows: Floats) -> Floats:
-    """Each row's prediction by the trees that have not seen it; by all trees if all of them have seen it."""
-    times = np.zeros(len(rows), dtype=np.int64)
-    for drawn in forest.estimators_samples_:
-        times[np.unique(drawn)] += 1
-    seen = np.flatnonzero(times == len(forest.estimators_samples_))
-    doubts: Floats = forest.oob_prediction_.copy()
-    if seen.size:
-        doubts[seen] = forest.predict(rows[seen])
-    return doubts
+def doubts_of(doubt: Doubt, table: StageTable) -> Floats:
+    """Doubts of the rows of a table at every stage but the last, shape (S - 1, N)."""
+    found = [doubt(s, *pair) for s, pair in enumerate(_pairs(table))]
+    return np.array(found, dtype=np.float64).reshape(-1, table.n_rows)
 
 
-def _stacked(doubts: list[Floats], n_rows: int) -> Floats:
-    """Doubts of every stage but the last, shape (S - 1, N), also where there is one stage."""
-    return np.array(doubts, dtype=np.float64).reshape(-1, n_rows)
+def _hinges(rows: Floats, knots: Floats) -> Floats:
+    """The numbers of a state, and by how much they exceed each knot: shape (rows, 4 (KNOTS + 1))."""
+    return np.column_stack([rows, *np.maximum(rows[None] - knots[:, None], 0.0)])
+
+
+def _fitted(rows: Floats, saving: Floats, weights: Floats) -> tuple[Floats, Floats, float]:
+    """Knots, slope and base of (2) for one stage."""
+    knots = np.quantile(rows, np.arange(1, KNOTS + 1) / (KNOTS + 1), axis=0)
+    terms, share = _hinges(rows, knots), weights / weights.sum()
+    centre, mean = share @ terms, float(share @ saving)
+    unit = np.sqrt(share @ (terms - centre) ** 2)
+    unit[unit == 0] = 1.0
+    columns = (terms - centre) / unit
+    square = (columns * share[:, None]).T @ columns + RIDGE / len(rows) * np.eye(columns.shape[1])
+    slope = np.linalg.solve(square, (columns * share[:, None]).T @ (saving - mean)) / unit
+    return knots, slope, mean - float(slope @ centre)
 
 
 def expected_saving(table: StageTable, s: int) -> Floats:
@@ -116,11 +126,6 @@ def expected_saving(table: StageTable, s: int) -> Floats:
         return np.asarray((value[:, 0] - last[:, 0]) ** 2)
     favoured = np.take_along_axis(last, value.argmax(axis=1)[:, None], axis=1)[:, 0]
     return np.asarray(last.max(axis=1) - favoured)
-
-
-def _take_all(truth: Floats, predicted: Floats) -> float:
-    """A score that is never used: scikit-learn computes out-of-bag predictions only along with one."""
-    return 0.0
 
 
 def _pairs(table: StageTable) -> list[tuple[StageOutput, StageOutput | None]]:

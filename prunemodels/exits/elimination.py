@@ -37,6 +37,12 @@ MEASURED_UP_TO = 12
 N_MEASURED = 3
 """Number of items that are then measured: those that by shuffling matter least for their price."""
 
+MOST_GROWN = 6
+"""Number of sets that grow forward."""
+
+MOST_PURCHASES = 32
+"""Largest number of purchases from which they grow."""
+
 MOST_PARTS = 3
 """Largest number of divisions of the examples by which sets are found."""
 
@@ -121,6 +127,55 @@ def eliminate(
     return found
 
 
+def grow(
+    parts: Sequence[Part],
+    items: CostItems,
+    classes: NDArray[Any] | None,
+    eliminated: Sequence[ItemSet],
+    dearest: float = np.inf,
+) -> list[ItemSet]:
+    """Nested sets from what is free on: the purchase of largest fall of the loss per price joins; the smallest set first.
+
+    A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
+    known fall bounds the next one, and a purchase is measured again only while its bound is the largest.
+
+    Parameters
+    ----------
+    eliminated
+        from `eliminate`; of many purchases only those that it kept longest are tried.
+    dearest
+        no purchase of a higher price is made. If there is such a limit, the first purchase is that of most different values per
+        price: with it, rows can be told apart at all.
+    """
+    search = _Search(parts[:MOST_PARTS], items, classes)
+    purchases: list[NDArray[np.bool_]] = []
+    for s in eliminated[::-1]:  # the smallest set first
+        masks = [search.needs[f] for f in s.features if 0 < search.needs[f] @ items.price <= dearest]
+        fresh = {mask.tobytes(): mask for mask in masks if not any((mask == p).all() for p in purchases)}
+        if purchases and len(purchases) + len(fresh) > MOST_PURCHASES:
+            break
+        purchases += fresh.values()
+    found = [search.measured(search.useful(items.price == 0))]
+    if np.isfinite(dearest) and purchases:
+        values = [search.different_values(mask) / float(mask @ items.price) for mask in purchases]
+        found.append(search.measured(found[0].items | purchases[int(np.argmax(values))]))
+    bound = [np.inf] * len(purchases)
+    for _ in range(MOST_GROWN):
+        kept, loss, best = found[-1].items, found[-1].loss, -1
+        price = [float(items.price[mask & ~kept].sum()) for mask in purchases]
+        measured: dict[int, ItemSet] = {}
+        while any(p > 0 for p in price):
+            best = max((k for k in range(len(purchases)) if price[k] > 0), key=lambda k: bound[k])
+            if best in measured:
+                break
+            measured[best] = search.measured(kept | purchases[best])
+            bound[best] = (loss - measured[best].loss) / price[best]
+        if best not in measured:
+            break
+        found.append(measured[best])
+    return found
+
+
 class _Search:
     """The data of the search, which stay the same while items are dropped."""
 
@@ -138,6 +193,12 @@ class _Search:
     def useful(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The items that some column that they allow needs."""
         return np.asarray(kept & self.needs[self.features(kept)].any(axis=0))
+
+    def different_values(self, items: NDArray[np.bool_]) -> int:
+        """The largest number of different values of a column that these items allow, in held-out rows of the first part."""
+        X, columns = self.parts[0].held_out.X, self.features(items)
+        parts: list[Any] = [columns_of(X, columns[k : k + 1]) for k in range(columns.size)]
+        return max(int(pd.DataFrame(c.toarray() if hasattr(c, "toarray") else c).iloc[:, 0].nunique()) for c in parts)
 
     def priced(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The items that cost something."""

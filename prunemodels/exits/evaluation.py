@@ -1,6 +1,6 @@
 """All policies of an exit path on labelled rows: one pass over the stages serves every one of them.
 
-A row's level at a stage does not depend on the policy (`prunemodels.exits.policy`), so each stage predicts all rows once, and
+A row's doubt at a stage does not depend on the policy (`prunemodels.exits.policy`), so each stage predicts all rows once, and
 
     stage_k(i)  =  #{ s : go_k[s, level_s(i)] }                                                                          (1)
     cost_k      =  (items paid once that the stages up to policy k's last need)  +  mean over i of cost_{stage_k(i), i}   (2)
@@ -22,10 +22,10 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.doubt import doubts_of
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
-from prunemodels.exits.validation import levels_of, stop_stages
 from prunemodels.forests.labels import class_numbers
 
 if TYPE_CHECKING:
@@ -48,15 +48,15 @@ class ExitPathEvaluation:
         shape (N,): class numbers, -1 for a label that no stage knows, or targets; None without labels.
     weights
         shape (N,), >= 0: weights of the rows in the means.
-    level
-        int64, shape (S - 1, N): the rows' levels.
+    doubt
+        float64, shape (S - 1, N): the rows' doubts.
     """
 
     path: ExitPath
     table: StageTable
     truth: NDArray[Any] | None
     weights: Floats
-    level: NDArray[np.int64]
+    doubt: Floats
 
     @property
     def n(self) -> int:
@@ -78,7 +78,7 @@ class ExitPathEvaluation:
 
     def stages(self, policy: ExitPolicy | int) -> NDArray[np.int64]:
         """(1): the stage at which each row stops, by a policy of these stages or by row k of the path; shape (N,)."""
-        return stop_stages(self.path.policy(policy) if isinstance(policy, int) else policy, self.level)
+        return (self.path.policy(policy) if isinstance(policy, int) else policy).stop_stages(self.doubt)
 
     def costs(self, policy: ExitPolicy | int) -> Floats:
         """What each row pays under a policy, shape (N,), without items paid once for all."""
@@ -154,4 +154,4 @@ def evaluate_exit_path(
     table = path.table(rows)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
-    return ExitPathEvaluation(path, table, truth, weights, levels_of(path.policy(0), table))
+    return ExitPathEvaluation(path, table, truth, weights, doubts_of(path.learned.doubt, table))

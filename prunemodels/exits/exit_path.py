@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from formulations.answers.nested_rows import first_row_within
 from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
-from prunemodels.exits.doubt import DoubtName, learn_doubt
+from prunemodels.exits.doubt import DoubtName, doubts_of, learn_doubt
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.sample import ExitSample, judged_losses
+from prunemodels.exits.spending import WITHIN, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
-from prunemodels.exits.validation import CrossFitted, cross_fit
+from prunemodels.exits.validation import CrossFitted, HeldOut, cross_fit
 from prunemodels.forests.labels import class_numbers
-from solvers.budgets.closure import best_closure_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +40,8 @@ MOST_LEVELS, MOST_STAGES = 10_000, 10_000
 LEVELS = 32
 """Number of levels of doubt at a stage."""
 
-SECONDS_FOR_A_BUDGET = 10.0
-"""Time for the integer program of a budget; the best policy found by then is taken."""
+SPENT = 0.98
+"""A policy that spends less than this share of its budget says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +51,15 @@ class Choice:
     Parameters
     ----------
     cost, error
-        on the rows that it was learned from.
+        of the fitted object on the own rows of the path, as `prediction_cost` and `predict` give them.
     held_out_cost, held_out_error
-        of such policies on rows that they were not learned from.
+        of policies that were chosen in the same way, on rows that they were not learned from.
     row
         of the path, if the policy is one of its rows.
+    judged
+        held-out loss by which policies of several paths are compared, see `ExitSample.judged`.
+    spending
+        how much of a budget is spent, and why not all of it; empty without a budget.
     """
 
     policy: ExitPolicy
@@ -63,6 +68,8 @@ class Choice:
     held_out_cost: float
     held_out_error: float
     row: int | None
+    judged: float
+    spending: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +82,10 @@ class ExitPath:
         the models.
     learned
         doubts, levels and the nested optima.
+    sample
+        the rows that the policies were learned from.
     cross_fitted
-        cost and loss of such policies on rows that they were not learned from.
-    single_cost, single_error
-        shape (S,): cost and error of every stage, if all rows stop there.
-    n
-        number of rows that the policies were learned from.
+        such policies on rows that they were not learned from.
 
     Examples
     --------
@@ -95,10 +100,12 @@ class ExitPath:
 
     stages: Stages
     learned: LearnedExits
+    sample: ExitSample
     cross_fitted: CrossFitted
-    single_cost: NDArray[np.float64]
-    single_error: NDArray[np.float64]
-    n: int
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be computed again."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @property
     def closures(self) -> ClosurePath:
@@ -109,29 +116,52 @@ class ExitPath:
         return len(self.closures)
 
     @property
+    def n(self) -> int:
+        """Number of rows that the policies were learned from; cost and error are stated on `ExitSample.own_rows` of them."""
+        return self.sample.n_rows
+
+    @property
     def lam(self) -> NDArray[np.float64]:
         """For each row, the error per unit of cost from which on it is optimal; rising."""
         return self.closures.lam
 
-    @property
+    @cached_property
     def cost(self) -> NDArray[np.float64]:
-        """Mean cost of a prediction on the rows that the policies were learned from, falling."""
-        return self.closures.cost
+        """Mean cost of a prediction of the fitted object on the own rows, falling."""
+        own = self.sample.own_rows
+        return np.array([own.mean_cost(self.policy(k)) for k in range(len(self))])
 
-    @property
+    @cached_property
     def error(self) -> NDArray[np.float64]:
         """Share of wrong predictions, or mean squared error, on these rows: too optimistic, see `held_out_error`."""
-        return self.closures.error
+        own = self.sample.own_rows
+        return np.array([own.mean_loss(self.policy(k)) for k in range(len(self))])
+
+    @cached_property
+    def _on_other_rows(self) -> tuple[HeldOut, ...]:
+        return tuple(self.cross_fitted.at_lam(float(lam)) for lam in self.lam)
 
     @property
     def held_out_cost(self) -> NDArray[np.float64]:
-        """`cost` plus how much more policies of that cost, learned without a fifth of the rows, cost on that fifth; >= 0."""
-        return np.asarray(self._held_out(self.cost, self.error)[0])
+        """Cost of policies for the same lam, learned without a fifth of the rows, on that fifth."""
+        return np.array([seen.mean(seen.cost) for seen in self._on_other_rows])
 
     @property
     def held_out_error(self) -> NDArray[np.float64]:
-        """`error` plus how much more policies of that cost, learned without a fifth of the rows, err on that fifth; >= 0."""
-        return np.asarray(self._held_out(self.cost, self.error)[1])
+        """Error of policies for the same lam, learned without a fifth of the rows, on that fifth."""
+        return np.array([seen.mean(seen.loss) for seen in self._on_other_rows])
+
+    @cached_property
+    def single_cost(self) -> NDArray[np.float64]:
+        """Cost of every stage on the own rows, if all rows stop there; shape (S,)."""
+        own = self.sample.own_rows
+        return np.asarray(own.cost @ own.weights / own.weights.sum() + own.once)
+
+    @cached_property
+    def single_error(self) -> NDArray[np.float64]:
+        """Error of every stage on the own rows, shape (S,)."""
+        own = self.sample.own_rows
+        return np.asarray(own.loss @ own.weights / own.weights.sum())
 
     def table(self, X: Any) -> StageTable:
         """The stages' outputs for the rows of X, stacked if the path has a stack, and their costs."""
@@ -143,54 +173,70 @@ class ExitPath:
         """The policy of row k."""
         return self.learned.policy(k)
 
+    def keeps(self, budget: Price) -> bool:
+        """Whether some policy costs at most the budget."""
+        return bool(self.cost[-1] <= float(exact(budget, "budget")) * (1 + WITHIN))
+
     @checked
     def row_at_cost(self, budget: Price) -> int:
         """The row of least error whose cost is at most the budget."""
-        rounded = self.closures.problem.integers.cost_rounding > 0
-        return first_row_within(budget, self.cost, lambda: self.closures.exact_cost, rounded=rounded, answer="policy")
+        limit = float(exact(budget, "budget"))
+        fits = np.flatnonzero(self.cost <= limit * (1 + WITHIN))
+        if not fits.size:
+            raise InvalidInputError(
+                f"budget is {limit:g}, the cheapest policy costs {self.cost[-1]:g}; give at least that, or cheaper first stages"
+            )
+        return int(fits[0])
 
     @checked
     def within(self, budget: Price) -> Choice:
-        """The policy of least error within a budget, row of the path or not: a small integer program, see `best_closure_within`.
+        """The policy that spends a budget, see `prunemodels.exits.spending`.
 
-        A policy's error is too optimistic on the rows that it was learned from; that of a single stage for all rows is not. If
-        such a stage within the budget errs less than policies of that cost do on rows that they were not learned from, it is the
-        answer.
+        It lies between two neighbouring rows of the path, or between two stages, whichever errs less on rows that it was not
+        learned from. Its mean cost on the own rows is at most the budget, and less than it by at most one row's price as long as
+        a dearer policy errs less; `Choice.spending` says so.
 
         Raises
         ------
         InvalidInputError
             if the budget is negative, or below the cost of the first stage.
         """
+        limit = float(exact(budget, "budget"))
         self.row_at_cost(budget)  # refuses a budget that no policy keeps
-        limit = exact(budget, "budget")
-        found = best_closure_within(self.closures.problem, limit, self.closures, time_limit=SECONDS_FOR_A_BUDGET)
-        cost, error = self.single_cost, self.single_error
-        affordable = np.flatnonzero(cost <= float(budget))
-        if affordable.size and error[affordable].min() < self._held_out(found.cost, found.error)[1]:
-            s = int(affordable[error[affordable].argmin()])
-            go = np.arange(self.stages.n_stages - 1)[:, None] < s
-            go = go & (np.arange(self.learned.theta.shape[1] + 1) > 0)
-            policy = ExitPolicy(self.learned.doubt, self.learned.theta, go, self.learned.stack)
-            of_stage = float(cost[s]), float(error[s])
-            return Choice(policy, *of_stage, *of_stage, None)
-        rows = np.flatnonzero([bool((self.closures.kept(k) == found.kept).all()) for k in range(len(self))])
-        row = int(rows[0]) if rows.size else None
-        return self._chosen(self.learned.policy_of(found.kept), found.cost, found.error, row)
+        if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once everybody has come to the first stage
+            found = self.choice(len(self) - 1)
+            return replace(found, spending=self._spending(found, limit))
+        seen = {}
+        for method in (between_optima, between_stages):
+            held_out = self.cross_fitted.held_out(lambda learned, rows, method=method: method(learned, rows, limit))  # type: ignore[misc]
+            seen[method] = held_out.mean(held_out.judged), held_out
+        method = min(seen, key=lambda m: seen[m][0])
+        found = self._choice(method(self.learned, self.sample, limit), seen[method][1], None)
+        return replace(found, spending=self._spending(found, limit))
+
+    def _spending(self, found: Choice, budget: float) -> str:
+        """A sentence on what of the budget is spent; if much is left, what that means and which budget is the next to help."""
+        said = f"spends {found.cost:.4g} of {budget:.4g}"
+        own = self.sample.own_rows
+        most = float((own.cost[-1] - own.cost[0]).max(initial=0.0)) / own.n_rows  # what one row more can add
+        if found.cost >= min(SPENT * budget, budget - most):
+            return said
+        loss = self.sample.mean_loss(found.policy, self.sample.judged)
+        dearer = [k for k in np.flatnonzero(self.cost > budget) if self.learned.path.error[k] < loss * (1 - WITHIN)]
+        useful = min([*self.cost[dearer], next_useful(self.learned, self.sample, budget, loss)])
+        if np.isinf(useful):
+            return f"{said}: no dearer policy is expected to err less"
+        return f"{said}: no other policy within it is expected to err less; the next useful budget is {useful:.4g}"
 
     @checked
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
-        return self._chosen(self.policy(k), float(self.cost[k]), float(self.error[k]), k)
+        return self._choice(self.policy(k), self.cross_fitted.at_lam(float(self.lam[k])), k)
 
-    def _chosen(self, policy: ExitPolicy, cost: float, error: float, row: int | None) -> Choice:
-        held_out = self._held_out(cost, error)
-        return Choice(policy, cost, error, float(held_out[0]), float(held_out[1]), row)
-
-    def _held_out(self, cost: Any, error: Any) -> tuple[Any, Any]:
-        """Cost and error that policies of such cost and error are expected to have on rows that they were not learned from."""
-        more = self.cross_fitted.surplus(cost)
-        return np.maximum(cost + more[0], 0.0), np.maximum(error + more[1], 0.0)
+    def _choice(self, policy: ExitPolicy, seen: HeldOut, row: int | None) -> Choice:
+        own = self.sample.own_rows
+        held_out = seen.mean(seen.cost), seen.mean(seen.loss)
+        return Choice(policy, own.mean_cost(policy), own.mean_loss(policy), *held_out, row, seen.mean(seen.judged))
 
     @checked
     def row_at_lam(self, lam: float) -> int:
@@ -200,15 +246,16 @@ class ExitPath:
     @checked
     def row_by(self, rule: Rule) -> int:
         """The row that a rule chooses on rows that the policies were not learned from, see `prunemodels.evaluation.choosing`."""
-        seen = self.cross_fitted
+        seen, lams = self.cross_fitted.curve, self.cross_fitted.lam
+        mean_loss = np.array([h.mean(h.loss) for h in seen])
         if rule == "knee":
-            return self.row_at_lam(float(seen.lam[furthest_corner(seen.mean_cost, seen.mean_loss)]))
-        share = seen.weights / seen.weights.sum()
-        best = int(np.flatnonzero(seen.mean_loss <= seen.mean_loss.min())[-1])
-        gap = seen.loss - seen.loss[best]
+            return self.row_at_lam(float(lams[furthest_corner(np.array([h.mean(h.cost) for h in seen]), mean_loss)]))
+        share = self.sample.weights / self.sample.weights.sum()
+        best = int(np.flatnonzero(mean_loss <= mean_loss.min())[-1])
+        gap = np.array([h.loss - seen[best].loss for h in seen])
         mean = gap @ share
         error = np.sqrt(((gap - mean[:, None]) ** 2) @ share**2)
-        return self.row_at_lam(float(seen.lam[within(mean, error, float(seen.mean_loss[best]))]))
+        return self.row_at_lam(float(lams[within(mean, error, float(mean_loss[best]))]))
 
     @checked
     def at_row(self, k: int) -> Cascade:
@@ -219,7 +266,7 @@ class ExitPath:
 
     @checked
     def at_cost(self, budget: Price) -> Cascade:
-        """The policy of least error within a budget, see `within`, as a fitted scikit-learn estimator."""
+        """The policy that spends a budget, see `within`, as a fitted scikit-learn estimator."""
         from prunemodels.exits.cascade import fitted_cascade
 
         return fitted_cascade(self, self.within(budget))
@@ -231,7 +278,7 @@ class ExitPath:
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""
-        frame = self.closures.to_frame()
+        frame = self.closures.to_frame().assign(cost=self.cost, error=self.error)
         return frame.assign(held_out_cost=self.held_out_cost, held_out_error=self.held_out_error)
 
     def __repr__(self) -> str:
@@ -248,6 +295,7 @@ def learn_exit_path(
     y: Any,
     *,
     sample_weight: ArrayLike | None = None,
+    own: NDArray[np.bool_] | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
@@ -265,6 +313,9 @@ def learn_exit_path(
         labels of these rows.
     sample_weight
         their weights, in error and cost.
+    own
+        shape (N,): the rows whose outputs are those of `stages`; the others have outputs of stages that were fitted in the same
+        way on other folds. Default: all rows.
     stack
         whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.exits.stacking`. It
         costs nothing: a row has paid for them already.
@@ -297,25 +348,26 @@ def learn_exit_path(
     if not 2 <= n_levels <= MOST_LEVELS:
         raise InvalidInputError(f"n_levels is {n_levels}; give a number from 2 to {MOST_LEVELS:,}")
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
-    rows, truth = np.flatnonzero(weights > 0), class_numbers(stages.classes, y, table.n_rows)
-    if len(rows) < 2:
+    used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
+    if used.sum() < 2:
         raise InvalidInputError(
-            f"n_samples={len(rows)}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
+            f"n_samples={used.sum()}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
         )
-    table, truth, weights = table.take(rows), truth[rows], weights[rows]
+    table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
+    mine = np.ones(table.n_rows, dtype=bool) if own is None else own[used]
     rng = check_random_state(random_state)
-    stacked = None
+    stacked, judged_table, final = None, table, table
     if stack:
-        stacked, table = learn_stack(table, truth, weights, rng)
-    share = weights / weights.sum()
-    single = table.cost @ share + table.once, table.losses(truth) @ share
+        stacked, judged_table = learn_stack(table, truth, weights, rng)
+        final = stacked.table(table)
+    judged, loss = judged_losses(judged_table, truth, weights), final.losses(truth)
     seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
     for name in names:
-        judge, doubts = learn_doubt(name, table, weights, np.random.RandomState(seed))
-        learned = solve_exits(table, truth, weights, judge, doubts, n_levels=n_levels, stack=stacked)
-        lams = learned.path.lam
-        folds = cross_fit(table, truth, weights, lams, doubts, n_levels=n_levels, rng=np.random.RandomState(seed))
-        found.append(ExitPath(stages, learned, folds, *single, len(rows)))
+        judge = learn_doubt(name, final, weights)
+        sample = ExitSample(doubts_of(judge, final), table.cost, table.once, loss, judged, weights, mine)
+        learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
+        folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
+        found.append(ExitPath(stages, learned, sample, folds))
     costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     return min(found, key=lambda path: path.cross_fitted.area(costs))
 

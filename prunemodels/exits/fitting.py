@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,21 +13,34 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit, check_cv
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.elimination import constant_of
+from prunemodels.exits.gain import losses
 from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.set_stages import Constant, SetStages, check_probabilities, columns_of
+from prunemodels.exits.set_stages import Blend, Constant, SetStages, check_probabilities, columns_of
 from prunemodels.exits.stage_columns import on_columns
-from prunemodels.exits.stages import StageTable
+from prunemodels.exits.stages import Stages, StageTable
+from prunemodels.forests.labels import class_numbers
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""
 
 CROSS_VALIDATED_BELOW = 5_000
-"""With fewer examples the default is five folds; from this number on it is a single division."""
+"""With fewer examples the default is four folds; from this number on it is a single division."""
+
+HELD_OUT_SHARE = 0.25
+"""Share of the examples that a single division holds out by default,"""
+
+MOST_HELD_OUT = 10_000
+"""but at most this number of them: they tell a mean cost to one per cent."""
+
+
+SMALL = 2_000_000
+"""Models of at most this many numbers are fitted in one thread: threads that wait for each other cost more than they save."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +53,18 @@ class StagePlan:
         unfitted; None: predict the class shares, or the mean.
     columns
         int64: the columns that it reads.
+    others
+        more unfitted estimators: held-out rows choose one of them, or the mean of several.
     """
 
     estimator: Any
     columns: NDArray[np.int64]
+    others: tuple[Any, ...] = ()
+
+    @property
+    def alternatives(self) -> list[StagePlan]:
+        """One plan for each estimator."""
+        return [StagePlan(estimator, self.columns) for estimator in (self.estimator, *self.others)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +85,6 @@ class Training:
         the labels, for classification.
     seed
         for stages that have none of their own.
-    refit
-        whether stages that were fitted on a single division are fitted again on the whole sample. After several divisions they
-        always are.
     n_jobs
         stages that are fitted at the same time.
     """
@@ -77,15 +95,34 @@ class Training:
     items: CostItems
     classes: NDArray[Any] | None
     seed: int
-    refit: bool
     n_jobs: int | None
 
 
-Judged = tuple[SetStages, StageTable, Sample]
-"""Stages to predict with, outputs of such stages for rows that they were not trained on, and these rows."""
+AnyStages = TypeVar("AnyStages", bound=Stages)
 
 
-def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: np.random.RandomState) -> list[Division]:
+class Judged(NamedTuple, Generic[AnyStages]):
+    """Fitted stages, and labelled rows that such stages were not trained on.
+
+    Parameters
+    ----------
+    stages
+        to predict with.
+    table
+        outputs for the rows.
+    rows
+        the rows, in the table's order.
+    own
+        bool, shape (N,): the rows whose outputs are those of `stages`; the others are of stages fitted for other divisions.
+    """
+
+    stages: AnyStages
+    table: StageTable
+    rows: Sample
+    own: NDArray[np.bool_]
+
+
+def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool, rng: np.random.RandomState) -> list[Division]:
     """The divisions of the examples that `cv` or its default gives.
 
     Raises
@@ -94,6 +131,8 @@ def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: n
         for a fraction outside (0, 1), and if a part would be empty.
     """
     n, y = len(sample), np.asarray(sample.y)
+    if fraction is None:
+        fraction = min(HELD_OUT_SHARE, MOST_HELD_OUT / max(n, 1))
     if not 0 < fraction < 1:
         raise InvalidInputError(f"validation_fraction is {fraction!r}; give a number between 0 and 1")
     if cv is None and n >= CROSS_VALIDATED_BELOW:
@@ -103,7 +142,7 @@ def divisions(sample: Sample, cv: Any, fraction: float, classifier: bool, rng: n
         return [tuple(d) for d in split(1, test_size=fraction, random_state=seed).split(np.zeros(n), y)]
     if cv is None:
         smallest_class = int(np.unique(y, return_counts=True)[1].min()) if classifier else n
-        cv = max(2, min(5, smallest_class))
+        cv = max(2, min(4, smallest_class))
     if n < 2:
         raise InvalidInputError(f"n_samples={n}: exits need examples for training and others for validation; give at least 2")
     splitter = check_cv(cv, y, classifier=classifier)
@@ -143,14 +182,15 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
     if sample.weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
     options = {} if sample.weight is None else {"sample_weight": sample.weight}
-    model.fit(columns_of(sample.X, plan.columns), sample.y, **options)
+    with threadpool_limits(1 if len(sample) * plan.columns.size <= SMALL else None):
+        model.fit(columns_of(sample.X, plan.columns), sample.y, **options)
     if classes is not None:
         check_probabilities(model, s)
     return model
 
 
 def seeded(model: Any, seed: int) -> Any:
-    """The model; its `random_state`, and that of each model inside of it, is set to the seed if it is None."""
+    """The model; every `random_state` in it that is None is set to the seed."""
     unset = [name for name, value in model.get_params().items() if name.split("__")[-1] == "random_state" and value is None]
     return model.set_params(**dict.fromkeys(unset, seed))
 
@@ -196,63 +236,84 @@ def joined_table(tables: Sequence[StageTable]) -> StageTable:
     return StageTable(value, spread, cost, tables[0].once)
 
 
-def fit_stages(
-    training: Training, rows: NDArray[np.int64] | None = None, factors: NDArray[np.float64] | None = None
-) -> SetStages:
-    """All stages fitted on some rows of the sample.
-
-    Parameters
-    ----------
-    rows
-        None: all.
-    factors
-        shape (S, N), >= 0: factors of the weights of all N rows of the sample at each stage. None: 1.
-    """
+def fit_stages(training: Training, rows: NDArray[np.int64] | None = None) -> SetStages:
+    """All stages fitted on some rows of the sample; None: on all."""
     sample = training.sample if rows is None else training.sample.take(rows)
-
-    def rows_of(s: int) -> Sample:
-        if factors is None:
-            return sample
-        factor = factors[s] if rows is None else factors[s, rows]
-        return without_weight_zero(replace(sample, weight=factor if sample.weight is None else sample.weight * factor))
-
     plans, classes, seed = training.plans, training.classes, training.seed
-    jobs = (delayed(fit_stage)(plan, rows_of(s), classes, seed, s) for s, plan in enumerate(plans))
+    jobs = (delayed(fit_stage)(plan, sample, classes, seed, s) for s, plan in enumerate(plans))
     return stages_of(plans, Parallel(n_jobs=training.n_jobs)(jobs), training.items, classes)
 
 
-def cross_fitted_table(
-    training: Training, parts: Sequence[Division], factors: NDArray[np.float64] | None = None
-) -> tuple[StageTable, Sample, list[SetStages]]:
-    """The stages' outputs for held-out rows; these rows, in the table's order; and the stages fitted for each division.
-
-    Parameters
-    ----------
-    factors
-        see `fit_stages`.
-    """
+def cross_fitted_table(training: Training, parts: Sequence[Division]) -> tuple[StageTable, Sample, list[SetStages]]:
+    """The stages' outputs for held-out rows; these rows, in the table's order; and the stages fitted for each division."""
     sample = training.sample
-    fitted = [fit_stages(training, train, factors) for train, _ in parts]
+    fitted = [fit_stages(training, train) for train, _ in parts]
     tables = [exit_table(stages, sample.take(held_out).X) for stages, (_, held_out) in zip(fitted, parts, strict=True)]
     order = np.concatenate([held_out for _, held_out in parts])
     return joined_table(tables), sample.take(order), fitted
 
 
-def judged_stages(training: Training, factors: NDArray[np.float64] | None = None) -> Judged:
-    """The stages to predict with; such stages' outputs for rows that they were not trained on; these rows, in the table's order.
+def judged_stages(training: Training) -> Judged[SetStages]:
+    """The stages, and their outputs for rows that they were not trained on.
 
-    Parameters
-    ----------
-    factors
-        see `fit_stages`.
+    After several divisions the stages of one of them predict, so that some rows remain that they have not seen: what is stated
+    of a policy is measured on those. It is the division whose outputs are closest to those of all divisions.
     """
     held_out = training.held_out
+    place = np.repeat(np.arange(len(training.plans)), [1 + len(plan.others) for plan in training.plans])
+    each = replace(training, plans=[one for plan in training.plans for one in plan.alternatives])
     if isinstance(held_out, Sample):
-        stages = fit_stages(training, factors=factors)
-        return stages, exit_table(stages, held_out.X), held_out
-    table, valid, fitted = cross_fitted_table(training, held_out, factors)
-    single = len(fitted) == 1 and not training.refit
-    return fitted[0] if single else fit_stages(training, factors=factors), table, valid
+        stages = fit_stages(each)
+        judged = Judged(stages, exit_table(stages, held_out.X), held_out, np.ones(len(held_out), dtype=bool))
+    else:
+        table, valid, fitted = cross_fitted_table(each, held_out)
+        division = np.repeat(np.arange(len(fitted)), [len(rows) for _, rows in held_out])
+        kind = _most_typical(table, division)
+        judged = Judged(fitted[kind], table, valid, division == kind)
+    return judged if len(each.plans) == len(training.plans) else _best_of_alternatives(training, judged, place)
+
+
+def _best_of_alternatives(training: Training, judged: Judged[SetStages], place: NDArray[np.int64]) -> Judged[SetStages]:
+    """For every stage the model, or the mean of the best models, of least loss on the held-out rows."""
+    truth, weights = class_numbers(training.classes, judged.rows.y, len(judged.rows)), judged.rows.weights
+    models, values = [], []
+    for s in range(len(training.plans)):
+        here = np.flatnonzero(place == s)
+        loss = [float(losses(judged.table.value[k], truth) @ weights) for k in here]
+        ranked = here[np.argsort(loss, kind="stable")]
+        means = [judged.table.value[ranked[: m + 1]].mean(axis=0) for m in range(here.size)]
+        m = int(np.argmin([float(losses(value, truth) @ weights) for value in means]))
+        chosen = tuple(judged.stages.models[k] for k in ranked[: m + 1])
+        models.append(chosen[0] if m == 0 else Blend(chosen))
+        values.append(means[m])
+    first = np.unique(place, return_index=True)[1]
+    stages = stages_of(training.plans, models, training.items, training.classes)
+    return judged._replace(
+        stages=stages,
+        table=replace(
+            judged.table,
+            spread=judged.table.spread[first],
+            cost=judged.table.cost[first],
+            once=judged.table.once[first],
+            value=np.stack(values),
+        ),
+    )
+
+
+def chain_of(judged: Judged[SetStages], place: NDArray[np.int64]) -> Judged[SetStages]:
+    """Some of the stages, in the given order, as stages of their own: what they buy is counted anew."""
+    whole, table = judged.stages, judged.table
+    models, features = (tuple(some[k] for k in place) for some in (whole.models, whole.features))
+    stages = replace(whole, models=models, features=features)
+    cost = np.repeat(stages.prices()[:, None], table.n_rows, axis=1)
+    return judged._replace(stages=stages, table=StageTable(table.value[place], table.spread[place], cost, stages.once))
+
+
+def _most_typical(table: StageTable, division: NDArray[np.int64]) -> int:
+    """The division whose largest probabilities, or numbers, have means closest to those of all rows, summed over the stages."""
+    value = table.value.max(axis=2)
+    means = np.array([value[:, division == k].mean(axis=1) for k in range(int(division.max()) + 1)])
+    return int(np.abs(means - value.mean(axis=1)).sum(axis=1).argmin())
 
 
 def without_weight_zero(sample: Sample) -> Sample:

@@ -2,12 +2,8 @@
 
 Optimal prunings are nested in lambda, so for every example the purchases of a cheaper pruning are among those of a dearer one:
 the path of one forest is a sequence of stages, and going on means walking the same trees deeper. Inside a long edge of the path's
-hull, prunings within a budget are made nested: with A the cheaper end of the gap, C the dearer one, and B any closure,
-
-    (B or A) and C                                                                                                        (1)
-
-is a closure between A and C, since closures of a forest are closed under union and intersection. If a gap remains, the splits
-that C has and A lacks are added one feature after another, the most frequent first.
+hull, from a pruning A to a dearer one C, the splits that C has and A lacks are added one feature after another, the most frequent
+first.                                                                                                                    (1)
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ from sklearn.utils import _safe_indexing
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
-from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
@@ -32,13 +27,9 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
 from prunemodels.forests.labels import class_numbers
 from prunemodels.forests.reading import check_columns
-from solvers.budgets.solve import solve_budget
 
 LONGEST_GAP = 0.1
 """Neighbouring stages differ in cost by at most this share of the unpruned cost, unless no pruning lies between them."""
-
-SECONDS_FOR_A_GAP = 5.0
-"""Time limit for each pruning inside a hull edge."""
 
 
 MOST_TRIED = 64
@@ -136,27 +127,7 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     if unpruned.cost > costs[-1] or unpruned.n_splits > int(closures[-1].sum()):
         closures.append(unpruned.kept)
         costs.append(unpruned.cost)
-    filled = [closures[0]]
-    for k in range(1, len(closures)):
-        if isinstance(path, PruningPath):
-            filled += _between(path, closures[k - 1], closures[k], costs[k - 1], costs[k], LONGEST_GAP * unpruned.cost)
-        filled.append(closures[k])
-    return prunings_as_stages(path, _without_gaps(path.problem, filled, LONGEST_GAP * unpruned.cost))
-
-
-def _between(
-    path: PruningPath, inner: NDArray[np.bool_], outer: NDArray[np.bool_], low: float, high: float, longest: float
-) -> list[NDArray[np.bool_]]:
-    """Closures between two others, the cheapest first, so that few gaps in cost exceed `longest`."""
-    found, problem = [], path.problem
-    count = int(np.ceil((high - low) / longest - 1e-9)) if longest > 0 else 1
-    for budget in np.linspace(low, high, count + 1)[1:-1]:
-        answer = solve_budget(problem, float(budget), path=path, time_limit=SECONDS_FOR_A_GAP)
-        middle = (answer.pruning.kept | inner) & outer
-        if middle.sum() > inner.sum() and (outer & ~middle).any():
-            found.append(middle)
-            inner = middle
-    return found
+    return prunings_as_stages(path, _without_gaps(path.problem, closures, LONGEST_GAP * unpruned.cost))
 
 
 def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:

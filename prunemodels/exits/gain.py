@@ -30,11 +30,11 @@ def is_better(new: Floats, old: Floats, truth: NDArray[Any], weights: Floats) ->
     return is_beyond_chance(gain, weights) and float(fewer_errors @ weights) >= 0
 
 
-def is_beyond_chance(gain: Floats, weights: Floats) -> bool:
-    """Whether the weighted mean of the rows' gains exceeds its standard error."""
+def is_beyond_chance(gain: Floats, weights: Floats, errors_apart: float = 1.0) -> bool:
+    """Whether the weighted mean of the rows' gains exceeds some standard errors."""
     share = weights / weights.sum()
     mean = float(gain @ share)
-    return mean > float(np.sqrt((gain - mean) ** 2 @ share**2))
+    return mean > errors_apart * float(np.sqrt((gain - mean) ** 2 @ share**2))
 
 
 def losses(value: Floats, truth: NDArray[Any]) -> Floats:

@@ -1,6 +1,7 @@
 """Compute all optimal exit policies from the outputs and costs of the stages on labelled rows.
 
-With N rows of weights w_i (sum W), levels l of `prunemodels.exits.levels`, and y_{s,l} = 1 where rows of level l go on from s,
+With N rows of weights w_i (sum W), their losses (`judged_losses`), levels l of `prunemodels.exits.levels`, and y_{s,l} = 1
+where rows of level l go on from s,
 
     gain_{s,l}  = (1/W) sum over i with level_s(i) = l of  w_i (loss_{s,i} - loss_{s+1,i})
     price_{s,l} = (1/W) sum over the same i of             w_i (cost_{s+1,i} - cost_{s,i})
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
 from prunemodels.exits.doubt import Doubt
 from prunemodels.exits.levels import levels, prices_of_cost, thresholds
-from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.policy import Cut, ExitPolicy
+from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stacking import Stack
-from prunemodels.exits.stages import StageTable
 from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]
@@ -54,53 +54,37 @@ class LearnedExits:
 
     def policy(self, k: int) -> ExitPolicy:
         """The policy of row k of the path."""
-        return self.policy_of(self.path.kept(k))
-
-    def policy_of(self, kept: NDArray[np.bool_]) -> ExitPolicy:
-        """The policy that a closure of (1) stands for."""
         stages, count = self.theta.shape
         go = np.zeros((stages, count + 1), dtype=bool)
-        go[:, 1:] = kept[: stages * count].reshape(stages, count)
-        return ExitPolicy(self.doubt, self.theta, go, self.stack)
+        go[:, 1:] = self.path.kept(k)[: stages * count].reshape(stages, count)
+        return self.with_go(go)
+
+    def with_go(self, go: NDArray[np.bool_], cut: Cut | None = None) -> ExitPolicy:
+        """Any policy on these levels."""
+        return ExitPolicy(self.doubt, self.theta, go, self.stack, cut)
 
 
 def solve_exits(
-    table: StageTable,
-    truth: NDArray[Any],
-    weights: Floats,
-    doubt: Doubt,
-    doubts: Floats,
-    *,
-    n_levels: int,
-    stack: Stack | None = None,
-    certificate: bool = True,
+    sample: ExitSample, doubt: Doubt, stack: Stack | None, *, n_levels: int, certificate: bool = True
 ) -> LearnedExits:
-    """The levels and all optima of (1), given the doubts.
+    """The levels and all optima of (1), given the doubts of the rows.
 
     Parameters
     ----------
-    table
-        stages on rows that none of them was trained on.
-    truth
-        shape (N,): class numbers, or targets.
-    weights
-        shape (N,), > 0.
+    doubt, stack
+        by which the sample was made, for new rows.
     n_levels
         J - 1: all rows reach the first level.
-    doubts
-        shape (S - 1, N): the doubts of the rows, none of them learned from the row's own outputs.
-    stack
-        with which the table's values were computed, for new rows.
     """
-    loss = table.losses(truth)
-    lams = prices_of_cost(loss, table.cost, weights, doubts, n_levels) if len(doubts) else np.zeros(1)
+    loss, doubts = sample.judged, sample.doubt
+    lams = prices_of_cost(loss, sample.cost, sample.weights, doubts, n_levels) if len(doubts) else np.zeros(1)
     lowest = np.full((len(doubts), 1), -np.inf)
-    theta = np.column_stack([lowest, thresholds(loss, table.cost, weights, doubts, lams)])
-    problem = exit_problem(table, loss, weights, levels(doubts, theta), theta.shape[1])
+    theta = np.column_stack([lowest, thresholds(loss, sample.cost, sample.weights, doubts, lams)])
+    problem = exit_problem(sample, levels(doubts, theta), theta.shape[1])
     return LearnedExits(doubt, theta, closure_path(problem, certificate=certificate), stack)
 
 
-def exit_problem(table: StageTable, loss: Floats, weights: Floats, level: NDArray[np.int64], count: int) -> ParametricClosure:
+def exit_problem(sample: ExitSample, level: NDArray[np.int64], count: int) -> ParametricClosure:
     """The maximum closure (1) with the arcs (2).
 
     Parameters
@@ -108,11 +92,12 @@ def exit_problem(table: StageTable, loss: Floats, weights: Floats, level: NDArra
     level
         shape (S - 1, N), from 0 (never goes on) to `count`.
     """
+    loss, weights = sample.judged, sample.weights
     total = float(weights.sum())
     unit_weights = bool((weights == 1).all())
-    decimals = _decimals(np.append(table.cost.ravel(), table.once)) if unit_weights else None
+    decimals = _decimals(np.append(sample.cost.ravel(), sample.once)) if unit_weights else None
     scale = 1 if decimals is None else 10**decimals
-    cost, paid_once = (a if decimals is None else np.rint(a * scale) for a in (table.cost, table.once))
+    cost, paid_once = (a if decimals is None else np.rint(a * scale) for a in (sample.cost, sample.once))
     more = np.maximum(np.diff(cost, axis=0), 0.0)  # rounding may let a cost fall
     gain, price = (_by_level(amounts * weights, level, count) for amounts in (loss[:-1] - loss[1:], more))
     node = np.arange(gain.size).reshape(gain.shape)

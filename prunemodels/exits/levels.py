@@ -59,6 +59,17 @@ def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, c
 
 def thresholds(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams: Floats) -> Floats:
     """Theta of (1), shape (S - 1, J), rising with j; infinity where no row should go on."""
+    return _backwards(loss, cost, weights, doubt, lams)[0]
+
+
+def least_objective(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams: Floats) -> Floats:
+    """Mean loss + lambda_j cost by the thresholds of (1), shape (J,)."""
+    share = weights / weights.sum()
+    return np.asarray(share @ _backwards(loss, cost, weights, doubt, lams)[1] + lams * float(share @ cost[0]))
+
+
+def _backwards(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams: Floats) -> tuple[Floats, Floats]:
+    """Theta of (1), and V_0 for every row and price."""
     found = np.full((len(doubt), lams.size), np.inf)
     value = np.repeat(loss[-1][:, None], lams.size, axis=1)
     for s in range(len(doubt) - 1, -1, -1):
@@ -71,7 +82,7 @@ def thresholds(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams:
         cuts = np.concatenate([[np.inf], _between(doubt[s][order], ends)])
         found[s] = np.maximum.accumulate(cuts[best])
         value = np.where(doubt[s][:, None] >= found[s], going_on, loss[s][:, None])
-    return found
+    return found, value
 
 
 def _ends(falling: Floats) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, keep_columns
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
+    Judged,
     StagePlan,
     Training,
     check_both,
@@ -28,7 +29,6 @@ from prunemodels.exits.fitting import (
 )
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.raw_tables import cascade_sample
-from prunemodels.exits.reach import check_stopped_weight, check_takes_weights
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import Stages
 from prunemodels.forests.column_prices import column_prices
@@ -47,9 +47,7 @@ class _Cascade(Cascade):
         lam: float | None = None,
         choose: Rule = "one_se",
         cv: Any = None,
-        validation_fraction: float = 0.3,
-        refit: bool = True,
-        stopped_weight: float | None = None,
+        validation_fraction: float | None = None,
         stack: bool = True,
         doubt: Doubts = "auto",
         n_levels: int = LEVELS,
@@ -63,8 +61,6 @@ class _Cascade(Cascade):
         self.choose = choose
         self.cv = cv
         self.validation_fraction = validation_fraction
-        self.refit = refit
-        self.stopped_weight = stopped_weight
         self.stack = stack
         self.doubt = doubt
         self.n_levels = n_levels
@@ -102,7 +98,6 @@ class _Cascade(Cascade):
             for stages, prices, labels and options that are not valid; the text says which, and the remedy.
         """
         check_goal(self.budget, self.lam, self.choose)
-        check_stopped_weight(self.stopped_weight)
         check_both(X_valid, y_valid)
         rng = check_random_state(self.random_state)
         if isinstance(self.stages, Stages):
@@ -115,10 +110,9 @@ class _Cascade(Cascade):
         check_kinds(plans, is_classifier(self))
         for s, plan in enumerate(plans):
             check_named_columns(plan.estimator, names, f"stage {s}")
-        check_takes_weights(self.stopped_weight, plans)
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.refit, self.n_jobs), rng)
+        return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.n_jobs), rng)
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
@@ -130,15 +124,12 @@ class _Cascade(Cascade):
             raise InvalidInputError(
                 f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
             )
-        if self.stopped_weight is not None:
-            raise InvalidInputError(
-                f"stopped_weight is {self.stopped_weight}, but the stages are fitted already and are not trained again; give "
-                "(estimator, features) pairs instead, or stopped_weight=None"
-            )
         table = exit_table(stages, X)
         keep_columns(self, stages)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return self._choose(stages, table, Sample(X, np.asarray(y), weight), rng, stages.classes)
+        rows = Sample(X, np.asarray(y), weight)
+        self.own_rows_ = np.arange(len(rows))
+        return self._choose([Judged(stages, table, rows, np.ones(len(rows), dtype=bool))], rng)
 
 
 class CascadeClassifier(CascadeClasses, _Cascade):
@@ -166,17 +157,10 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         best, or ``"knee"``, the corner of the curve.
     cv
         how rows are held out from the stages, so that the policy can be learned from them: a number of folds or a splitter.
-        Default: five folds below 5,000 examples, one division by `validation_fraction` from there on.
+        Default: four folds below 5,000 examples, one division by `validation_fraction` from there on. The stages of one fold
+        predict, so that there are rows which they have not seen and on which their cost and error are stated.
     validation_fraction
-        share of the examples that is held out if there is one division.
-    refit
-        whether the stages are fitted again on all examples after the policy is learned.
-    stopped_weight
-        weight in [0, 1) that rows which stop before a stage have in its training. 0: a stage is trained only on the rows that
-        reach it; None: every stage is trained on all rows with equal weight. A stage keeps the model trained in this way only if
-        it is better on held-out rows that reach the stage, see `prunemodels.exits.reach`. Fitting the
-        stages takes two to three times as long. A weight > 0 needs estimators whose fit takes `sample_weight`. Not for
-        fitted `Stages`.
+        share of the examples that is held out if there is one division. Default: a quarter, at most 10,000 rows.
     stack, doubt, n_levels
         whether stages also use the outputs of earlier ones, how doubt is computed, and its number of levels, see
         `learn_exit_path`.
@@ -189,8 +173,6 @@ class CascadeClassifier(CascadeClasses, _Cascade):
     ----------
     stages_, exit_path_, policy_, row_, cost_, held_out_cost_, held_out_error_
         see `Cascade`.
-    reweighted_
-        bool, shape (S,): the stages whose model was trained with `stopped_weight` and kept; absent for fitted `Stages`.
     classes_, n_features_in_, feature_names_in_
         as in scikit-learn.
 

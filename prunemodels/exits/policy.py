@@ -7,6 +7,9 @@ A row that has come to stage s with level l (`prunemodels.exits.levels`) goes on
 
 A row's level never rises from stage to stage, so by (1) and (2) a row of level l at stage s has come there, and goes on, exactly
 if go[s, l]. So what a decision saves and costs is a sum over the rows of that level, whatever else is decided.
+
+A policy that spends a budget lies between two such policies, go and more, go <= more. At one stage it also sends on the rows of
+largest doubt among those that only `more` sends on; from there they follow `more` (`Cut`).
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from sklearn.utils import _safe_indexing
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import n_examples
 from prunemodels.exits.doubt import Doubt
-from prunemodels.exits.levels import next_level
+from prunemodels.exits.levels import levels, next_level
 from prunemodels.exits.stacking import Stack, stack_inputs
 from prunemodels.exits.stages import StageOutput, Stages
 
@@ -44,6 +47,25 @@ class Decision:
 
 
 @dataclass(frozen=True, eq=False)
+class Cut:
+    """Where the money ends between two policies.
+
+    Parameters
+    ----------
+    stage
+        at this stage rows that the policy stops and `more` sends on go on after all, if
+    doubt
+        their doubt is at least this.
+    more
+        bool, shape (S - 1, J + 1): what such rows follow from there.
+    """
+
+    stage: int
+    doubt: float
+    more: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
 class ExitPolicy:
     """One policy for a sequence of stages.
 
@@ -57,23 +79,26 @@ class ExitPolicy:
         bool, shape (S - 1, J + 1): whether the rows of a level go on from a stage.
     stack
         how stages use the outputs of earlier ones; None: each predicts by itself.
+    cut
+        which rows go on beyond `go`; None: none.
     """
 
     doubt: Doubt
     theta: NDArray[np.float64]
     go: NDArray[np.bool_]
     stack: Stack | None = None
+    cut: Cut | None = None
 
     @property
     def last_stage(self) -> int:
         """The last stage that any row can come to."""
-        going = np.flatnonzero(self.go.any(axis=1))
+        going = np.flatnonzero((self.go if self.cut is None else self.go | self.cut.more).any(axis=1))
         return int(going[-1]) + 1 if going.size else 0
 
     def start(self, n_rows: int) -> Visit:
         """All rows, at the first stage."""
         level = np.full(n_rows, self.theta.shape[1])
-        return Visit(0, np.arange(n_rows), level, None, None)
+        return Visit(0, np.arange(n_rows), level, np.zeros(n_rows, dtype=bool), None, None)
 
     def step(self, visit: Visit, alone: StageOutput) -> tuple[StageOutput, Visit]:
         """The output of the stage of `visit`, and the visit of the rows that go on from there, which may have no rows.
@@ -90,11 +115,33 @@ class ExitPolicy:
             past = mine if visit.past is None else np.concatenate([visit.past, mine])
             output = self.stack.output(s, alone, past)
         if s >= len(self.go):
-            return output, Visit(s + 1, visit.rows[:0], visit.level[:0], None, None)
-        level = next_level(visit.level, self.doubt(s, output, visit.before), self.theta[s])
-        going = np.flatnonzero(self.go[s, level])
+            return output, Visit(s + 1, visit.rows[:0], visit.level[:0], visit.sent[:0], None, None)
+        doubt = self.doubt(s, output, visit.before)
+        level, sent = next_level(visit.level, doubt, self.theta[s]), visit.sent
+        goes = self.go[s, level]
+        if self.cut is not None:
+            if s == self.cut.stage:
+                sent = ~goes & (doubt >= self.cut.doubt)
+            goes = np.where(sent, self.cut.more[s, level], goes)
+        going = np.flatnonzero(goes)
         before = StageOutput(output.value[going], output.spread[going])
-        return output, Visit(s + 1, visit.rows[going], level[going], before, None if past is None else past[:, going])
+        after = None if past is None else past[:, going]
+        return output, Visit(s + 1, visit.rows[going], level[going], sent[going], before, after)
+
+    def stop_stages(self, doubt: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Where rows of given doubts stop, shape (N,).
+
+        Parameters
+        ----------
+        doubt
+            shape (S - 1, N), at every stage but the last, see `doubts_of`.
+        """
+        level = levels(doubt, self.theta)
+        stage = stages_reached(self.go, level)
+        if self.cut is None or not level.size:
+            return stage
+        s = self.cut.stage
+        return np.where((stage == s) & (doubt[s] >= self.cut.doubt), stages_reached(self.cut.more, level), stage)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +150,8 @@ class Visit:
 
     Parameters
     ----------
+    sent
+        bool, shape (rows,): rows that a `Cut` sent on.
     past
         shape (stage, rows, K): the `stack_inputs` of every stage before; None without a stack, and before the first stage.
     """
@@ -110,8 +159,20 @@ class Visit:
     stage: int
     rows: NDArray[np.int64]
     level: NDArray[np.int64]
+    sent: NDArray[np.bool_]
     before: StageOutput | None
     past: NDArray[np.float64] | None
+
+
+def stages_reached(go: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of stages from which rows of given levels go on, shape (N,), by (1) and (2).
+
+    Parameters
+    ----------
+    level
+        shape (S - 1, N).
+    """
+    return np.asarray(np.take_along_axis(go, level, axis=1).sum(axis=0), dtype=np.int64)
 
 
 def visits(policy: ExitPolicy, stages: Stages, X: Any) -> Iterator[tuple[Visit, StageOutput]]:

@@ -35,13 +35,26 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
+class Blend:
+    """A stage that predicts the mean of several models' probabilities, or numbers.
+
+    Parameters
+    ----------
+    models
+        fitted on the same columns.
+    """
+
+    models: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class SetStages:
     """Separate models as `Stages`, with purchases by (1).
 
     Parameters
     ----------
     models
-        fitted scikit-learn estimators, or `Constant`.
+        fitted scikit-learn estimators, `Blend` of several, or `Constant`.
     features
         int64 arrays: the columns that each reads.
     items
@@ -84,8 +97,9 @@ class SetStages:
         found: NDArray[Any] = np.array([f"x{f}" for f in range(self.items.n_features)], dtype=object)
         remembered = False
         for model, columns in zip(self.models, self.features, strict=True):
-            if hasattr(model, "feature_names_in_"):
-                found[columns], remembered = model.feature_names_in_, True
+            for part in model.models if isinstance(model, Blend) else (model,):
+                if hasattr(part, "feature_names_in_"):
+                    found[columns], remembered = part.feature_names_in_, True
         return found if remembered else None
 
     def prices(self) -> NDArray[np.float64]:
@@ -106,6 +120,8 @@ def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[
     """Probabilities of all classes, or the predicted numbers, shape (rows, K)."""
     if isinstance(model, Constant):
         return np.tile(model.value, (n_examples(X), 1))
+    if isinstance(model, Blend):
+        return np.asarray(np.mean([predictions_of(part, X, classes) for part in model.models], axis=0))
     if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)
     known = np.asarray(model.predict_proba(X), dtype=np.float64)

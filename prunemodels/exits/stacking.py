@@ -109,6 +109,12 @@ def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np
     return Stack(weight, base, stacked), replace(table, value=value)
 
 
+def calibrated(value: Floats, truth: NDArray[Any], weights: Floats) -> Floats:
+    """(1) or (2) for one stage by itself, fitted to these rows; shape (rows, K)."""
+    inputs = stack_inputs(value)[None]
+    return _combined(*_fitted(inputs, truth, weights), inputs)
+
+
 def _combined(weight: Floats, base: Floats, inputs: Floats) -> Floats:
     """(1) or (2), shape (rows, K); added term by term, so that a row's value does not depend on the other rows."""
     total = np.tile(base, (inputs.shape[1], 1))

@@ -43,6 +43,8 @@ class Progress:
         their nodes in the trees.
     stage, level
         int64, shape (n,): the stage that they are at, and the level that they came with.
+    sent
+        bool, shape (n,): rows that the cut of a policy sent on.
     spoken
         int64, shape (n,): the stage whose answer they have, -1: none.
     said
@@ -54,6 +56,7 @@ class Progress:
     place: Place
     stage: Rows
     level: Rows
+    sent: Flags
     spoken: Rows
     said: StageOutput
     done: Flags
@@ -91,7 +94,7 @@ class CascadeWalk(Walk):
         said = StageOutput(np.full((n, K), np.nan), np.zeros(n))
         self._inputs = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self._at = Progress(steps.start(n), zero, first.level, none, said, no, no, no, no)
+        self._at = Progress(steps.start(n), zero, first.level, first.sent, none, said, no, no, no, no)
 
     def result(self) -> CascadeResult:
         """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
@@ -188,17 +191,19 @@ class CascadeWalk(Walk):
         before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
         alone = self._alone(s, rows)
         past = self._inputs[:s, rows] if s and self._policy.stack is not None else None
-        said, after = self._policy.step(Visit(s, np.arange(rows.size), self._at.level[rows], before, past), alone)
+        came = Visit(s, np.arange(rows.size), self._at.level[rows], self._at.sent[rows], before, past)
+        said, after = self._policy.step(came, alone)
         if self._policy.stack is not None:
             self._inputs[s, rows] = stack_inputs(alone.value)  # if done again, it writes the same
         at = self._with_answers(rows, said, s)
         going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
-        levels, stage, done, early = at.level.copy(), at.stage.copy(), at.done.copy(), at.early.copy()
+        levels, stage = at.level.copy(), at.stage.copy()
+        sent, done, early = at.sent.copy(), at.done.copy(), at.early.copy()
         done[rows] = True
         early[rows] = (s < len(self._policy.go)) & ~at.lost[rows]
         done[going] = early[going] = False
-        levels[going], stage[going] = after.level, s + 1
-        self._at = replace(at, stage=stage, level=levels, done=done, early=early)
+        levels[going], sent[going], stage[going] = after.level, after.sent, s + 1
+        self._at = replace(at, stage=stage, level=levels, sent=sent, done=done, early=early)
         return going
 
 

@@ -1,13 +1,12 @@
-"""What is proven about a cascade's policy, checked again, and its exact figures on the rows that it was learned from.
+"""What is proven about a cascade's policy, checked again, and its figures on the rows that it was learned from.
 
 A node of the closures is a pair of a stage s and a level l (`prunemodels.exits.learning`), or an item that is paid once for all
-examples. For the nodes that the policy keeps,
+examples. Errors are the expected ones that policies are learned from (`prunemodels.exits.sample.judged_losses`).
 
-    cost up to stage s   =  base cost  +  sum of the prices of kept nodes of stages before s                               (1)
-    least error at cost c  >=  error_k + lambda_k (cost_k - c)         for every row k of the path, lambda_k its breakpoint (2)
+    least error at cost c  >=  error_k + lambda_k (cost_k - c)         for every row k of the path, lambda_k its breakpoint (1)
 
-For the last stage, (1) is the policy's cost. (2) holds for all policies with these levels, because row k has the least
-error + lambda_k * cost. It is sharpest for the first row that costs at most c.
+(1) holds for all policies that treat the rows of a level alike, because row k has the least error + lambda_k * cost. It is
+sharpest for the first row that costs at most c. A policy that spends a budget may divide one level, and err less than (1).
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ from formulations.instance.parametric_closure import ClosurePath
 from proofs_checks import check_closure_path
 from proofs_checks.verdict import Verdict
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.policy import ExitPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +33,19 @@ class CascadeEvidence:
     of_path
         whether every policy of the path is optimal.
     of_policy
-        whether the chosen policy satisfies the requirements of all policies with these levels, so that (2) holds for it.
+        whether the chosen policy satisfies the requirements of all policies with these levels.
     row
         the row of the path that equals the policy; None where no row does.
     lam_from, lam_to
         the lambdas for which the row is optimal, both included; None without a row. ``lam_to`` is also None where the
         interval has no end.
     cost, error
-        exact cost and error of the policy on the rows that it was learned from.
+        mean cost and expected error of the policy on the rows that it was learned from; exact fractions unless the policy
+        divides a level.
     bound
-        (2) at this cost: no policy with these levels errs less.
+        (1) at this cost: no policy that treats the rows of a level alike errs less.
     cost_by_stage
-        (1), float64, shape (S,).
+        float64, shape (S,): mean cost on the own rows of the path if everybody stopped by stage s; the last is the policy's.
     rounded
         whether the instance had to be rounded to integers.
     """
@@ -54,8 +55,8 @@ class CascadeEvidence:
     row: int | None
     lam_from: Fraction | None
     lam_to: Fraction | None
-    cost: Fraction
-    error: Fraction
+    cost: Fraction | float
+    error: Fraction | float
     bound: Fraction
     cost_by_stage: NDArray[np.float64]
     rounded: bool
@@ -69,38 +70,46 @@ class CascadeEvidence:
 
 def evidence_of_cascade(cascade: Cascade) -> CascadeEvidence:
     """Check the path, and compare the policy with it."""
-    path = cascade.exit_path_.closures
-    problem, ints, policy = path.problem, path.problem.integers, cascade.policy_
-    n_decisions, n_levels = policy.theta.shape
-    n_pairs = n_decisions * n_levels
-    kept = np.zeros(problem.n, dtype=bool)
-    kept[:n_pairs] = policy.go[:, 1:].ravel()
-    stage = np.zeros(problem.n, dtype=np.int64)
-    stage[:n_pairs] = np.repeat(np.arange(n_decisions), n_levels)
-    licences = problem.head >= n_pairs  # an item that is paid once is bought at the first stage that needs it
-    stage[problem.head[licences]] = stage[problem.tail[licences]]
-    kept[problem.head[licences & kept[problem.tail]]] = True
-    rows = [k for k in range(len(path)) if np.array_equal(path.kept(k), kept)]
+    path, sample, policy = cascade.exit_path_.closures, cascade.exit_path_.sample, cascade.policy_
+    ints, kept = path.problem.integers, _nodes(path, policy)
+    rows = [k for k in range(len(path)) if policy.cut is None and np.array_equal(path.kept(k), kept)]
     row = rows[0] if rows else None
-    paid = np.bincount(stage[kept], problem.price[kept], n_decisions)
-    cost = ints.base_cost + int(ints.price[kept].sum()) * ints.price_unit
-    last = None if row is None or row + 1 == len(path) else path.breakpoints[row + 1]
+    cost: Fraction | float = ints.base_cost + int(ints.price[kept].sum()) * ints.price_unit
+    error: Fraction | float = ints.base_error - int(ints.gain[kept].sum()) * ints.gain_unit
+    if policy.cut is not None:
+        cost, error = sample.mean_cost(policy), sample.mean_loss(policy, sample.judged)
+    own = sample.own_rows
+    stop, place = own.stop_stages(policy), np.arange(own.n_rows)
+    by_stage = [
+        float(own.cost[np.minimum(stop, s), place] @ own.weights / own.weights.sum() + own.once[min(s, policy.last_stage)])
+        for s in range(own.n_stages)
+    ]
     return CascadeEvidence(
         of_path=check_closure_path(path),
         of_policy=_check_requirements(path, kept, policy.theta.shape),
         row=row,
         lam_from=None if row is None else path.breakpoints[row],
-        lam_to=last,
+        lam_to=None if row is None or row + 1 == len(path) else path.breakpoints[row + 1],
         cost=cost,
-        error=ints.base_error - int(ints.gain[kept].sum()) * ints.gain_unit,
-        bound=least_error(path, cost),
-        cost_by_stage=float(problem.base_cost) + np.concatenate([[0.0], np.cumsum(paid)]),
+        error=error,
+        bound=least_error(path, Fraction(cost)),
+        cost_by_stage=np.array(by_stage),
         rounded=not ints.exact,
     )
 
 
+def _nodes(path: ClosurePath, policy: ExitPolicy) -> NDArray[np.bool_]:
+    """The nodes that a policy keeps, apart from its cut, and the items paid once that they need."""
+    problem, decisions = path.problem, policy.go[:, 1:].ravel()
+    kept = np.zeros(problem.n, dtype=bool)
+    kept[: decisions.size] = decisions
+    licences = problem.head >= decisions.size
+    kept[problem.head[licences & kept[problem.tail]]] = True
+    return kept
+
+
 def least_error(path: ClosurePath, cost: Fraction) -> Fraction:
-    """The bound (2) of the first row that costs at most that much; of the last row where none does."""
+    """The bound (1) of the first row that costs at most that much; of the last row where none does."""
     k = next((k for k, c in enumerate(path.exact_cost) if c <= cost), len(path) - 1)
     return path.exact_error[k] + path.breakpoints[k] * (path.exact_cost[k] - cost)
 

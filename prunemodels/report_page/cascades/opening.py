@@ -47,7 +47,7 @@ def _of_fitting(facts: CascadeFacts) -> list[Html]:
     path, task, cascade = facts.path, facts.task, facts.cascade
     before_cost, before_error = facts.before
     unit = facts.labels.unit or "in the unit of the prices"
-    own = f"error {error(float(facts.evidence.error), task)}"
+    own = f"error {error(cascade.error_, task)}"
     numbers = [
         stat(f"Cost per prediction, {unit}", amount(before_cost), amount(cascade.held_out_cost_), "cross-fitted"),
         stat(

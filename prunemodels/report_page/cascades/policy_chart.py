@@ -90,7 +90,7 @@ def _in_words(facts: CascadeFacts) -> str:
     """A comparison of the policy with the best single stage of no higher cost."""
     t, task, policy = facts.tradeoff, facts.task, facts.cascade.policy_
     going = policy.go[:, 1:]
-    if (going.all(axis=1) | ~going.any(axis=1)).all():
+    if policy.cut is None and (going.all(axis=1) | ~going.any(axis=1)).all():
         return f"The chosen policy stops everybody at stage {policy.last_stage}: it is one model without exits."
     within = np.flatnonzero(t.single_cost <= t.chosen[0] * (1 + 1e-9))
     if not within.size:

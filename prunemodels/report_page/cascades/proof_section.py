@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from prunemodels.evaluation.wording import amount, change, error, exactly
-from prunemodels.exits.set_stages import SetStages
 from prunemodels.report_page.cascades.facts import CascadeFacts
 from prunemodels.report_page.document import Section
 from prunemodels.report_page.markup import Html, join, table, tag
@@ -37,22 +38,23 @@ def _in_words(facts: CascadeFacts) -> str:
         first = f"{float(e.lam_from):.6g}"
         lam = f"from {first} on" if e.lam_to is None else f"from {first} to {float(e.lam_to):.6g}"
         return (
-            f"For every lambda {lam}, no policy with these stages and these levels of doubt has less error plus lambda times "
-            "cost on the rows that it was learned from."
+            f"For every lambda {lam}, no policy with these stages and these levels of doubt has less expected error plus lambda "
+            "times cost on the rows that it was learned from."
         )
     if e.error == e.bound:
-        return "Of policies with these stages and these levels of doubt, none of at most this cost errs less on these rows."
+        return "Of policies with these stages and these levels of doubt, none of at most this cost is expected to err less."
     return (
-        "The chosen policy is not on the path; it was chosen for a budget. On the rows that it was learned from, "
-        f"no policy with these stages and these levels of doubt that costs at most {amount(float(e.cost))} errs less than "
-        f"{error(float(e.bound), task)}; the chosen one errs {error(float(e.error), task)}."
+        "The chosen policy is not on the path; it spends a budget. On the rows that it was learned from, no policy with these "
+        f"stages that treats each level of doubt alike and costs at most {amount(float(e.cost))} is expected to err less than "
+        f"{error(float(e.bound), task)}; the chosen one, {error(float(e.error), task)}."
     )
 
 
 def _exact(facts: CascadeFacts) -> list[Html]:
-    """Exact fractions, computed from the problem's integers."""
+    """Exact fractions, computed from the problem's integers, but for a policy that divides a level."""
     e = facts.evidence
-    rows: list[tuple[str, object]] = [("mean cost", exactly(e.cost)), ("error", exactly(e.error))]
+    cost, wrong = (exactly(x) if isinstance(x, Fraction) else f"{x:.10g}" for x in (e.cost, e.error))
+    rows: list[tuple[str, object]] = [("mean cost", cost), ("expected error", wrong)]
     if e.row is not None and e.lam_from is not None:
         end = "\u221e" if e.lam_to is None else exactly(e.lam_to)
         rows.append(("optimal for lambda", f"{exactly(e.lam_from)} to {end}, row {e.row} of {len(facts.path)} of the path"))
@@ -63,11 +65,11 @@ def _exact(facts: CascadeFacts) -> list[Html]:
 
 def _on_other_rows(facts: CascadeFacts) -> str:
     """How much better the policy looks on the rows that it was learned from than on others."""
-    cascade, task, e = facts.cascade, facts.task, facts.evidence
-    own = float(e.error)
+    cascade, task = facts.cascade, facts.task
+    own = cascade.error_
     text = (
-        "Thresholds and policy were chosen by the labels of the rows that they were learned from, so figures on these rows "
-        f"are too good. The error there is {error(own, task)}. Cross-fitted, that is for policies learned from one part of these "
+        "Thresholds and policy were chosen by the rows that they were learned from, so figures on these rows are too good. "
+        f"The error there is {error(own, task)}. Cross-fitted, that is for policies learned from one part of these "
         f"rows and judged on the others, it is {error(cascade.held_out_error_, task)}, "
         f"{_difference(cascade.held_out_error_, own, task)}"
     )
@@ -83,11 +85,16 @@ def _difference(seen: float, own: float, task: str) -> str:
 
 
 def _rows(facts: CascadeFacts) -> list[list[object]]:
-    cascade, task, e = facts.cascade, facts.task, facts.evidence
-    n = f"{facts.path.n:,}"
+    cascade, task, sample = facts.cascade, facts.task, facts.path.sample
+    own = "that it was learned from" + ("" if sample.own.all() else ", unseen by its stages")
     rows: list[list[object]] = [
-        ["that it was learned from", n, amount(float(e.cost)), error(float(e.error), task)],
-        ["the same, cross-fitted", n, amount(cascade.held_out_cost_), error(cascade.held_out_error_, task)],
+        [own, f"{sample.own.sum():,}", amount(cascade.cost_), error(cascade.error_, task)],
+        [
+            "all of these, cross-fitted",
+            f"{sample.n_rows:,}",
+            amount(cascade.held_out_cost_),
+            error(cascade.held_out_error_, task),
+        ],
     ]
     if facts.on_rows is None:
         return [*rows, ["given here", "none", "", ""]]
@@ -103,10 +110,10 @@ def _limits(facts: CascadeFacts) -> list[str]:
         "Stages, doubts and levels are learned. No theorem excludes that others would do better.",
         "All claims are about the rows that the policy was learned from. On other examples cost and error are estimates.",
     ]
-    if isinstance(facts.cascade.stages_, SetStages):
+    if not facts.path.sample.own.all():
         limits.append(
-            "If the stages were fitted again after the policy was chosen, the figures from fitting are those of the folds\u2019 "
-            "models, which saw fewer rows. Only examples that played no part in fitting show how the final models do."
+            "The stages of one fold predict. Rows of other folds were judged by stages that were fitted in the same way without "
+            "them; such stages differ, and cross-fitted figures are the mean over them."
         )
     if facts.evidence.rounded:
         limits.append("Gains or prices were rounded to a grid of integers; the figures above allow for what that can change.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 import prunemodels as pm
 from prunemodels.command_line import exit_commands
 from prunemodels.command_line.cli import main
+from prunemodels.exits import budget_cascade
 from prunemodels.exits.cascade_files import load_cascade
+from prunemodels.exits.table_preparation import prepared
 
 BUDGET = 1.5
 
@@ -149,8 +150,8 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, rows in (("people", slice(0, 110)), ("others", slice(110, n))):
         X[rows].to_csv(tmp_path / f"{name}.csv", index=False)
     pd.DataFrame({"feature": ["city", "age", "joined"], "cost": [1, 2, 5]}).to_csv(tmp_path / "prices.csv", index=False)
-    small = partial(HistGradientBoostingClassifier, max_iter=4, min_samples_leaf=5, early_stopping=False)
-    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_default", lambda self: small())
+    small = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, early_stopping=False)
+    monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(small, "boosted"),))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -201,7 +202,7 @@ def test_tables_that_are_refused_before_training(
     pd.read_csv("people.csv").assign(**change).to_csv("people.csv", index=False)
     if prices:
         pd.DataFrame({"feature": list(prices), "cost": list(prices.values())}).to_csv("prices.csv", index=False)
-    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_plans", lambda *_: pytest.fail("models were fitted"))
+    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_sets", lambda *_: pytest.fail("models were fitted"))
     assert main(on_people(*words)) != 0
     message = capsys.readouterr().err
     for part in said:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.ensemble import Task
-from prunemodels.exits.doubt import DoubtName, learn_doubt
+from prunemodels.exits.doubt import Doubt, DoubtName, doubts_of, learn_doubt
 from prunemodels.exits.learning import LearnedExits, solve_exits
+from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stages import StageOutput, StageTable
 
 
@@ -113,14 +114,16 @@ def tally(
     return lost / weights.sum(), paid / weights.sum() + float(table.once[last])
 
 
+def sample_of(table: StageTable, truth: NDArray[Any], weights: NDArray[np.float64], doubt: Doubt) -> ExitSample:
+    """The rows of a table, judged by what is observed."""
+    loss = table.losses(truth)
+    own = np.ones(table.n_rows, dtype=bool)
+    return ExitSample(doubts_of(doubt, table), table.cost, table.once, loss, loss, weights, own)
+
+
 def learn_exits(
-    table: StageTable,
-    truth: NDArray[Any],
-    weights: NDArray[np.float64],
-    *,
-    doubt: DoubtName,
-    n_levels: int,
-    rng: np.random.RandomState,
+    table: StageTable, truth: NDArray[Any], weights: NDArray[np.float64], *, doubt: DoubtName, n_levels: int
 ) -> LearnedExits:
     """Learn doubts, then levels and all policies, from the same rows."""
-    return solve_exits(table, truth, weights, *learn_doubt(doubt, table, weights, rng), n_levels=n_levels)
+    judge = learn_doubt(doubt, table, weights)
+    return solve_exits(sample_of(table, truth, weights, judge), judge, None, n_levels=n_levels)

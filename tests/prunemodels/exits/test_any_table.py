@@ -18,7 +18,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import prunemodels as pm
 from formulations.errors import InvalidInputError
+from prunemodels.exits import budget_cascade
 from prunemodels.exits.stage_columns import on_columns
+from prunemodels.exits.table_preparation import prepared
 
 QUICK: dict[str, Any] = {"cv": 2, "doubt": "margin", "stack": False, "n_levels": 8, "random_state": 0}
 PRICES = pd.DataFrame(
@@ -90,7 +92,7 @@ def check_bought(model: Any, rows: pd.DataFrame) -> None:
 @pytest.mark.parametrize("estimator", [None, NAMED, SELECTED], ids=["default", "named", "selected"])
 def test_a_cascade_finds_sets_of_raw_columns(estimator: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It learns from words and categories, pays raw prices, survives its file, and buys raw values to the same answers."""
-    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_default", lambda self: BOOSTED)
+    monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(BOOSTED, "boosted"),))
     model = pm.BudgetCascadeClassifier(estimator, PRICES, budget=4, n_stages=3, **QUICK).fit(X, Y)
     assert model.score(X, Y) > 0.62
     assert model.n_features_in_ == 5

@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import prunemodels as pm
-from prunemodels.exits import doubt, elimination
+from prunemodels.exits import elimination
 
 QUICK: dict[str, Any] = {"cv": 2, "n_stages": 2, "n_levels": 2}
 
@@ -22,8 +22,8 @@ REST = [
     pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), doubt="margin", **QUICK),
     pm.BudgetCascadeRegressor(DecisionTreeRegressor(max_depth=3), **QUICK),
     pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], cv=2, n_levels=4),
-    pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], stopped_weight=0, cv=2, n_levels=4),
-    pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), stopped_weight=0.5, doubt="margin", **QUICK),
+    pm.CascadeRegressor([(None, []), (DecisionTreeRegressor(max_depth=3), None)], cv=2, n_levels=4),
+    pm.BudgetCascadeClassifier(DecisionTreeClassifier(max_depth=3), doubt="margin", **QUICK),
 ]
 
 WHY = (
@@ -40,7 +40,6 @@ def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def small_forests_and_short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks fit hundreds of times; none of them asks how good the cascades are."""
-    monkeypatch.setattr(doubt, "N_TREES", 5)
     monkeypatch.setattr(elimination, "MEASURED_UP_TO", 2)
 
 

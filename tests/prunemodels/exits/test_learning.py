@@ -12,13 +12,22 @@ import pytest
 from formulations.errors import InvalidInputError
 from proofs_checks import check_closure_path
 from prunemodels.exits import levels as levels_module
-from prunemodels.exits.doubt import learn_doubt
+from prunemodels.exits.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.exits.learning import LearnedExits, exit_problem
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
 from solvers.path.closure_path import closure_path
 from tests.loops import looped
-from tests.prunemodels.exits.tables import TableStages, learn_exits, margins, monotone_policies, random_table, tally, walk
+from tests.prunemodels.exits.tables import (
+    TableStages,
+    learn_exits,
+    margins,
+    monotone_policies,
+    random_table,
+    sample_of,
+    tally,
+    walk,
+)
 
 SEEDS = range(24)
 
@@ -31,7 +40,7 @@ def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[LearnedExits, StageTable, np.ndarray, np.ndarray]:
     table, truth, weights = random_table(seed, n)
-    exits = learn_exits(table, truth, weights, doubt="margin", n_levels=n_levels, rng=np.random.RandomState(0))
+    exits = learn_exits(table, truth, weights, doubt="margin", n_levels=n_levels)
     return exits, table, truth, weights
 
 
@@ -53,7 +62,7 @@ def test_four_rows_by_hand() -> None:
     Row 3 doubts more than row 2, so whoever sends on 2 sends on 3: the pair, at (1/4 + 1/4) / (1/4 + 3/4) = 1/2.
     """
     table, truth = two_stages()
-    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4)
     assert exits.path.breakpoints == (0, Fraction(1, 2))
     assert exits.path.exact_cost == (1, 0)
     assert exits.path.exact_error == (0, Fraction(1, 2))
@@ -68,7 +77,7 @@ def test_an_item_paid_once_by_hand() -> None:
     """As before, and the second stage needs a licence of 1 for all: 1/2 of error for 1 + 1, so the pair goes at 1/4."""
     table, truth = two_stages()
     table = replace(table, once=np.array([0.0, 1.0]))
-    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4)
     assert exits.path.breakpoints == (0, Fraction(1, 4))
     assert exits.path.exact_cost == (2, 0)
 
@@ -153,9 +162,9 @@ def test_a_weight_of_two_is_the_row_twice(seed: int) -> None:
     level = np.minimum.accumulate(level, axis=0)
     times = rng.integers(1, 4, table.n_rows)
     rows = np.repeat(np.arange(table.n_rows), times)
-    loss = table.losses(truth)
-    weighted = closure_path(exit_problem(table, loss, times.astype(float), level, 3))
-    repeated = closure_path(exit_problem(table.take(rows), loss[:, rows], np.ones(rows.size), level[:, rows], 3))
+    weighted = closure_path(exit_problem(sample_of(table, truth, times.astype(float), MarginDoubt()), level, 3))
+    again = sample_of(table.take(rows), truth[rows], np.ones(rows.size), MarginDoubt())
+    repeated = closure_path(exit_problem(again, level[:, rows], 3))
     assert weighted.level.tolist() == repeated.level.tolist()
     assert weighted.cost == pytest.approx(repeated.cost)
     assert weighted.error == pytest.approx(repeated.error)
@@ -168,7 +177,7 @@ def test_the_same_doubt_everywhere_is_one_decision() -> None:
     value = table.value.copy()
     value[0] = [0.75, 0.25]
     table = replace(table, value=value)
-    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4)
     assert exits.path.breakpoints == (0, Fraction(1, 3))
     assert exits.path.exact_cost == (Fraction(3, 2), 0)
 
@@ -176,13 +185,11 @@ def test_the_same_doubt_everywhere_is_one_decision() -> None:
 def test_one_row_and_one_stage() -> None:
     """A single row either goes on or not; a single stage has no decision, one policy, and the cost of all."""
     table, truth = two_stages()
-    exits = learn_exits(
-        table.take(np.array([3])), truth[3:], np.ones(1), doubt="margin", n_levels=2, rng=np.random.RandomState(0)
-    )
+    exits = learn_exits(table.take(np.array([3])), truth[3:], np.ones(1), doubt="margin", n_levels=2)
     assert exits.path.breakpoints == (0, Fraction(1, 3))  # one error for 3
     for doubt in ("margin", "learned"):
         alone = StageTable(table.value[1:], table.spread[1:], table.cost[1:], table.once[1:])
-        exits = learn_exits(alone, truth, np.ones(4), doubt=doubt, n_levels=2, rng=np.random.RandomState(0))  # type: ignore[arg-type]
+        exits = learn_exits(alone, truth, np.ones(4), doubt=doubt, n_levels=2)  # type: ignore[arg-type]
         assert (len(exits.path), exits.path.cost[0], exits.path.error[0]) == (1, 1.5, 0.0)
 
 
@@ -191,10 +198,10 @@ def test_going_on_for_nothing() -> None:
     """Where the second stage costs nothing more, whoever gains goes on at every price; where nobody gains, nobody does."""
     table, truth = two_stages()
     free = replace(table, cost=np.ones((2, 4)))
-    exits = learn_exits(free, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    exits = learn_exits(free, truth, np.ones(4), doubt="margin", n_levels=4)
     assert (exits.path.breakpoints, exits.path.cost.tolist(), exits.path.error.tolist()) == ((0,), [1.0], [0.0])
     worse = StageTable(free.value[::-1], free.spread, free.cost, free.once)
-    exits = learn_exits(worse, truth, np.ones(4), doubt="margin", n_levels=4, rng=np.random.RandomState(0))
+    exits = learn_exits(worse, truth, np.ones(4), doubt="margin", n_levels=4)
     assert not exits.policy(0).go.any()
 
 
@@ -204,17 +211,17 @@ def test_a_class_that_a_stage_never_names() -> None:
     first = np.array([[0.6, 0.4, 0.0], [0.9, 0.1, 0.0]])
     value = np.stack([first, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
     table = StageTable(value, np.zeros((2, 2)), np.array([[0.0, 0.0], [1.0, 1.0]]), np.zeros(2))
-    exits = learn_exits(table, np.array([2, 0]), np.ones(2), doubt="margin", n_levels=3, rng=np.random.RandomState(0))
+    exits = learn_exits(table, np.array([2, 0]), np.ones(2), doubt="margin", n_levels=3)
     assert exits.path.exact_error == (0, Fraction(1, 2))
     assert exits.path.exact_cost == (Fraction(1, 2), 0)
 
 
 @pytest.mark.parametrize("seed", [4, 10])
-def test_learned_doubts_are_counted_out_of_bag(seed: int) -> None:
-    """Squared errors: cost and error of the path are those of the stops by out-of-bag doubts, the best of all policies."""
+def test_learned_doubts_are_those_of_the_fitted_object(seed: int) -> None:
+    """Squared errors: cost and error of the path are those of the stops by these doubts, the best of all policies."""
     table, truth, weights = random_table(seed, 40, regression=True)
-    exits = learn_exits(table, truth, weights, doubt="learned", n_levels=3, rng=np.random.RandomState(seed))
-    doubt = learn_doubt("learned", table, weights, np.random.RandomState(seed))[1]
+    exits = learn_exits(table, truth, weights, doubt="learned", n_levels=3)
+    doubt = doubts_of(learn_doubt("learned", table, weights), table)
     counts = [
         tally(table, truth, weights, go, walk(go, exits.theta, doubt))
         for go in monotone_policies(table.n_stages - 1, exits.theta.shape[1])
@@ -226,28 +233,6 @@ def test_learned_doubts_are_counted_out_of_bag(seed: int) -> None:
         assert error + lam * cost == pytest.approx(min(e + lam * c for e, c in counts), abs=1e-9)
 
 
-def test_doubts_do_not_remember_their_own_rows() -> None:
-    """Where what the last stage says has nothing to do with the state, out-of-bag doubts do not foretell it."""
-    rng = np.random.default_rng(0)
-    value = rng.normal(size=(2, 300, 1))
-    table = StageTable(value, np.zeros((2, 300)), np.zeros((2, 300)), np.zeros(2))
-    far = rng.permutation(300)  # the distance of two numbers is told by the first one, hence shuffle what it is about
-    value[1] = value[0] + rng.choice([0.1, 3.0], 300)[far][:, None]
-    said = learn_doubt("learned", table, np.ones(300), np.random.RandomState(0))[1][0]
-    assert abs(np.corrcoef(said, (value[0] - value[1])[:, 0] ** 2)[0, 1]) < 0.25
-
-
-def test_a_heavy_row_that_every_tree_has_seen_still_has_a_doubt() -> None:
-    """Trees draw rows by weight: one row that outweighs all is in every bag, and is judged by trees that saw it, not by 0."""
-    table, _, _ = random_table(4, 40, regression=True)
-    weights = np.ones(40)
-    weights[7] = 1e9
-    said = learn_doubt("learned", table, weights, np.random.RandomState(0))[1]
-    assert said.shape == (table.n_stages - 1, 40)
-    truly = (table.value[0, 7, 0] - table.value[-1, 7, 0]) ** 2
-    assert said[0, 7] == pytest.approx(truly, rel=0.05)
-
-
 @pytest.mark.parametrize("prices", [np.array([0.0, 7.2734]), np.array([0.3, 5_000_000.0])])
 def test_prices_with_many_decimals_and_many_rows(prices: np.ndarray) -> None:
     """Sums of prices over many rows are multiples of their unit in spite of rounding, and large prices hide no small ones."""
@@ -256,8 +241,7 @@ def test_prices_with_many_decimals_and_many_rows(prices: np.ndarray) -> None:
     value = np.tile([0.7, 0.3], (2, n, 1))
     cost = np.cumsum([rng.choice([0.3, 1.7], n), rng.choice(prices, n)], axis=0)
     table = StageTable(value, np.zeros((2, n)), cost, np.zeros(2))
-    loss = rng.integers(0, 2, (2, n)).astype(float)
-    problem = exit_problem(table, loss, np.ones(n), level, 3)
+    problem = exit_problem(sample_of(table, rng.integers(0, 2, n), np.ones(n), MarginDoubt()), level, 3)
     assert problem.price.sum() == pytest.approx(np.diff(cost, axis=0)[0, level[0] > 0].sum() / n, rel=1e-12)
     assert check_closure_path(closure_path(problem)).holds is True
 
@@ -268,7 +252,7 @@ def test_a_cost_that_falls_by_rounding_only() -> None:
     cost = np.full((2, 4), 0.3)
     cost[1] = np.nextafter(0.3, 0)
     weights = np.array([1.0, 2, 1, 1])
-    exits = learn_exits(replace(table, cost=cost), truth, weights, doubt="margin", n_levels=2, rng=np.random.RandomState(0))
+    exits = learn_exits(replace(table, cost=cost), truth, weights, doubt="margin", n_levels=2)
     assert exits.path.problem.price.tolist() == [0.0] * exits.path.problem.n
 
 

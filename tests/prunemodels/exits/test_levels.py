@@ -8,6 +8,7 @@ import pytest
 from prunemodels.exits import levels as levels_module
 from prunemodels.exits.learning import exit_problem
 from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
+from prunemodels.exits.sample import ExitSample
 from solvers.path.closure_path import closure_path
 from tests.loops import looped
 from tests.prunemodels.exits.tables import margins, random_table
@@ -85,7 +86,8 @@ def test_the_cut_is_no_worse_than_the_thresholds(seed: int) -> None:
     lams = prices_of_cost(loss, table.cost, weights, doubt, 4) if len(doubt) else np.zeros(1)
     theta = thresholds(loss, table.cost, weights, doubt, lams)
     level = levels(doubt, theta)
-    path = closure_path(exit_problem(table, loss, weights, level, lams.size))
+    sample = ExitSample(doubt, table.cost, table.once, loss, loss, weights, np.ones(weights.size, dtype=bool))
+    path = closure_path(exit_problem(sample, level, lams.size))
     rows = np.arange(table.n_rows)
     for j, lam in enumerate(lams.tolist(), start=1):
         stop = (level >= j).sum(axis=0)

@@ -32,6 +32,7 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, exit_problem
 from prunemodels.exits.levels import levels
 from prunemodels.exits.policy import ExitPolicy
+from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
 from prunemodels.report_page.facts import Labels
@@ -79,18 +80,18 @@ def hand_path() -> pm.exits.ExitPath:
     """All policies for the levels "surely" (1) and "in doubt" (2), learned from the eight rows."""
     table = exit_table(stages(), ROWS)
     said = np.array([MarginDoubt()(s, stages().output(s, ROWS), None) for s in (0, 1)])
-    problem = exit_problem(table, table.losses(TRUTH), np.ones(8), levels(said, THETA), 2)
+    loss, everyone = table.losses(TRUTH), np.ones(8, dtype=bool)
+    sample = ExitSample(said, table.cost, table.once, loss, loss, np.ones(8), everyone)
     fitted = pm.CascadeClassifier(stages(), doubt="margin", random_state=0).fit(ROWS, TRUTH).exit_path_
-    learned = LearnedExits(MarginDoubt(), THETA, closure_path(problem))
-    single = table.cost.mean(axis=1) + table.once, table.losses(TRUTH).mean(axis=1)
-    return replace(fitted, learned=learned, single_cost=single[0], single_error=single[1])
+    learned = LearnedExits(MarginDoubt(), THETA, closure_path(exit_problem(sample, levels(said, THETA), 2)))
+    return replace(fitted, learned=learned, sample=sample)
 
 
 def hand_cascade() -> Cascade:
     """Who doubts goes on: a policy that is none of the optimal ones."""
     cascade = hand_path().at_row(0)
     cascade.policy_ = ExitPolicy(MarginDoubt(), THETA, np.array([[False, False, True], [False, False, True]]))
-    cascade.row_, cascade.cost_ = None, 7.125
+    cascade.row_, cascade.cost_, cascade.error_ = None, 7.125, 0.375
     return cascade
 
 

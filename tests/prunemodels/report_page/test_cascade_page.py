@@ -109,7 +109,7 @@ def test_figures_are_those_of_the_evaluation(pages: dict[str, str], kind: Kind) 
     points = {(row[3], row[4].split(" ±")[0]) for row in cells(pages[kind], "policies")}
     every = {(amount(c), error(e, task).replace("\u00a0", " ")) for c, e in zip(seen.cost, seen.error, strict=True)}
     assert points <= every
-    assert len(known.path) > 16 or points == every
+    assert len(points) > 1
     for s, row in enumerate(cells(pages[kind], "singles")):
         mean = np.mean(seen.table.cost[s]) + seen.table.once[s]
         assert row[0] == f"stage {s}"
@@ -136,8 +136,12 @@ def test_without_rows_the_figures_are_those_of_fitting(pages: dict[str, str], ki
     assert said in paragraph(page, 0)
     assert paragraph(page, 1).startswith("No held-out examples were given, so these figures come from fitting.")
     own, crossed, given = cells(page, "honesty")
-    assert (own[1], own[2]) == (f"{n:,}", amount(cascade.cost_))
-    assert crossed[2:] == [amount(cascade.held_out_cost_), said]
+    assert own[1:] == [
+        f"{cascade.exit_path_.sample.own.sum():,}",
+        amount(cascade.cost_),
+        error(cascade.error_, task).replace("\u00a0", " "),
+    ]
+    assert crossed[1:] == [f"{n:,}", amount(cascade.held_out_cost_), said]
     assert given[1:] == ["none", "", ""]
     assert cells(page, "stages-table")[-1][4] == amount(cascade.cost_)
     assert 'id="stops"' not in page

@@ -1,0 +1,98 @@
+"""Orders in which sets of items are bought.
+
+With few priced items there is a model for every set of them, and every order of the items is a chain of sets. Which chain is best
+depends on the price of cost. Each chain is scored by the dynamic program of `prunemodels.exits.levels`, whose policies have one
+threshold on the doubt at each stage,
+
+    score(chain, lam)  =  mean over the rows of V_0, the loss + lam cost of its best thresholds                            (1)
+
+and the best chains at a dozen prices lam are kept. With many items there are two chains: backward elimination from all items, and
+sets that grow forward from what is free and then join those of the elimination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.cost_items import CostItems
+from prunemodels.exits.elimination import ItemSet
+from prunemodels.exits.levels import least_objective
+
+Floats = NDArray[np.float64]
+Chain = NDArray[np.int64]
+
+FEW_ITEMS = 5
+"""With at most this many priced items, every set of them has a model."""
+
+MOST_CHAINS = 6
+"""Largest number of chains whose policies are learned."""
+
+PRICES_TRIED = 12
+"""Number of prices of cost in (1)."""
+
+
+def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
+    """Every set of priced items with all free ones that allows other columns, the free one first; and every order as a chain.
+
+    Losses are not known yet. A chain gives places of sets.
+    """
+    needs = np.array([[m in needed for m in range(items.n_items)] for needed in items.needs], dtype=bool)
+    free, priced = items.price == 0, np.flatnonzero((items.price > 0) & needs.any(axis=0))
+    sets: list[ItemSet] = []
+    place: dict[bytes, int] = {}
+
+    def place_of(mask: NDArray[np.bool_]) -> int:
+        allowed = ~(needs & ~mask).any(axis=1)
+        if allowed.tobytes() not in place:
+            place[allowed.tobytes()] = len(sets)
+            sets.append(ItemSet(mask & needs[allowed].any(axis=0), np.flatnonzero(allowed), np.nan))
+        return place[allowed.tobytes()]
+
+    chains = {}
+    for order in permutations(priced.tolist()):
+        masks = [free | np.isin(np.arange(items.n_items), order[:size]) for size in range(len(order) + 1)]
+        chain = tuple(dict.fromkeys(place_of(mask) for mask in masks))
+        chains[chain] = np.array(chain)
+    return sets, list(chains.values())
+
+
+def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[Chain]:
+    """At most `MOST_CHAINS` chains: those of least (1) at most prices of cost.
+
+    Parameters
+    ----------
+    costs
+        for each chain, shape (its stages,): what a row has paid by each stage.
+    loss, doubt
+        shape (sets, N): judged losses and doubts.
+    """
+    if len(chains) <= MOST_CHAINS:
+        return list(chains)
+    lams = _prices(chains, costs, loss @ weights / weights.sum())
+    scores = np.array([
+        least_objective(loss[chain], np.repeat(cost[:, None], weights.size, axis=1), weights, doubt[chain[:-1]], lams)
+        for chain, cost in zip(chains, costs, strict=True)
+    ])  # fmt: skip
+    above = scores - scores.min(axis=0)
+    kept: list[int] = []
+    while len(kept) < MOST_CHAINS:  # the chain that lowers the least score of those kept by most
+        best = above[kept].min(axis=0) if kept else above.max(axis=0)
+        after = np.minimum(best, above).sum(axis=1)
+        after[kept] = np.inf
+        kept.append(int(after.argmin()))
+    return [chains[k] for k in kept]
+
+
+def _prices(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats) -> Floats:
+    """Prices of cost, from that of the whole saving at the whole cost down, and up to that of the best first purchase."""
+    whole = max(
+        float(loss[chain[0]] - loss[chain].min()) / float(cost[-1] - cost[0]) for chain, cost in zip(chains, costs, strict=True)
+    )
+    steps = [(loss[c[0]] - loss[c[1:]]) / np.maximum(p[1:] - p[0], 1e-12) for c, p in zip(chains, costs, strict=True)]
+    top = max(float(step.max(initial=0.0)) for step in steps)
+    low = max(whole / 10, 1e-12)
+    return np.geomspace(low, max(3 * top, 10 * low), PRICES_TRIED)

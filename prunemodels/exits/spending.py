@@ -1,0 +1,135 @@
+"""Policies that spend a budget: between two optima, and between two stages, the rows of largest doubt go on first.
+
+Neighbouring optima P within Q of the closure differ in whole cells (stage, level), and nothing optimal lies between them. Let R_s
+be P, with the decisions of Q at the stages before s: a policy, too. From R_s, the rows that stop at stage s and that Q sends on
+follow Q from there, those of largest doubt first, until the budget is spent. So every stage s gives one list of rows from R_s to
+Q, and the list of least loss is taken:
+
+    policy(s, theta)  =  R_s, and Q for rows that R_s stops at s with a doubt of at least theta                            (1)
+    theta             =  the least one whose mean cost is at most the budget                                               (2)
+
+The same with "everybody stops at stage s" and "everybody goes on to stage t" in the place of P and Q has one number to learn for
+each pair, which few rows can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from prunemodels.exits.learning import LearnedExits
+from prunemodels.exits.levels import levels
+from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
+from prunemodels.exits.sample import ExitSample
+
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+WITHIN = 1e-12
+"""Costs that exceed a budget by this share of it, by rounding of sums, keep it."""
+
+
+def between_optima(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
+    """The policy that spends a budget between two neighbouring optima of a path."""
+    low, high = 0, len(learned.path) - 1  # row `high` is the cheapest
+    if sample.own_rows.mean_cost(learned.policy(low)) <= _limit(budget):
+        return learned.policy(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if sample.own_rows.mean_cost(learned.policy(middle)) <= _limit(budget):
+            high = middle
+        else:
+            low = middle
+    less, more = learned.policy(high).go, learned.policy(low).go
+    starts = ((s, np.concatenate([more[:s], less[s:]])) for s in range(len(less)))
+    return _best(learned, sample, budget, less, ((s, go, more) for s, go in starts))
+
+
+def between_stages(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
+    """The policy that spends a budget between two stages: everybody comes to the first, who doubts goes on to the second."""
+    return _best(learned, sample, budget, _up_to(learned, 0), _pairs_of_stages(learned))
+
+
+def next_useful(learned: LearnedExits, sample: ExitSample, budget: float, loss: float) -> float:
+    """The least cost above a budget at which a policy of `between_stages` has less judged loss than `loss`; inf if none has."""
+    found = [np.inf]
+    for way in _lists(learned, sample, _pairs_of_stages(learned)):
+        found += way.cost[(way.cost > _limit(budget)) & (way.loss < loss * (1 - WITHIN))].tolist()[:1]
+    return min(found)
+
+
+def _pairs_of_stages(learned: LearnedExits) -> Iterator[tuple[int, Flags, Flags]]:
+    S = len(learned.theta) + 1
+    return ((s, _up_to(learned, s), _up_to(learned, t)) for s in range(S - 1) for t in range(s + 1, S))
+
+
+def _up_to(learned: LearnedExits, s: int) -> Flags:
+    """Everybody comes to stage s and stops there."""
+    stages, count = learned.theta.shape
+    return np.repeat((np.arange(stages) < s)[:, None], count + 1, axis=1)
+
+
+class _List(NamedTuple):
+    """The policies of (1) for one stage, from R_s on: the more rows go on, the dearer.
+
+    Parameters
+    ----------
+    stage, go, more
+        see (1).
+    theta
+        shape (E,), falling; the first is infinite.
+    cost, loss
+        shape (E,): mean cost on the own rows, and mean judged loss on all.
+    """
+
+    stage: int
+    go: Flags
+    more: Flags
+    theta: Floats
+    cost: Floats
+    loss: Floats
+
+
+def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int, Flags, Flags]]) -> Iterator[_List]:
+    level, own, weights, place = levels(sample.doubt, learned.theta), sample.own, sample.weights, np.arange(sample.n_rows)
+    for s, go, more in pairs:
+        start = learned.with_go(go)
+        licence = sample.once[learned.with_go(go | more).last_stage] - sample.once[start.last_stage]
+        stage, then = stages_reached(go, level), stages_reached(more, level)
+        moved = np.flatnonzero((stage == s) & (then > s))
+        order = moved[np.argsort(-sample.doubt[s, moved], kind="stable")]
+        falling = sample.doubt[s, order]
+        ends = np.flatnonzero(np.append(falling[:-1] != falling[1:], True)) if order.size else order
+        price = (sample.cost[then[order], order] - sample.cost[s, order]) * np.where(own, weights, 0.0)[order]
+        change = (sample.judged[then[order], order] - sample.judged[s, order]) * weights[order]
+        cost = sample.own_rows.mean_cost(start) + np.append(0.0, licence + np.cumsum(price)[ends] / weights[own].sum())
+        loss = float(sample.judged[stage, place] @ weights) + np.append(0.0, np.cumsum(change)[ends])
+        yield _List(s, go, more, np.append(np.inf, _between(falling, ends)), cost, loss / weights.sum())
+
+
+def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
+    """Thresholds half-way between the doubts at these places and the next ones; -infinity after the last."""
+    low = np.append(falling, -np.inf)[ends + 1]
+    middle = (falling[ends] + low) / 2
+    return np.where(middle > low, middle, np.where(np.isfinite(low), falling[ends], -np.inf))
+
+
+def _best(
+    learned: LearnedExits, sample: ExitSample, budget: float, least: Flags, pairs: Iterator[tuple[int, Flags, Flags]]
+) -> ExitPolicy:
+    """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none is within the budget."""
+    found = learned.with_go(least)
+    best = sample.mean_loss(found, sample.judged)
+    for way in _lists(learned, sample, pairs):
+        fits = np.flatnonzero(way.cost <= _limit(budget))
+        if fits.size and way.loss[fits[-1]] < best:
+            best, last = float(way.loss[fits[-1]]), int(fits[-1])
+            found = learned.with_go(way.go, Cut(way.stage, float(way.theta[last]), way.more) if last else None)
+    return found
+
+
+def _limit(budget: float) -> float:
+    return budget * (1 + WITHIN)
