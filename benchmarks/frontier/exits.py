@@ -16,7 +16,8 @@ import prunemodels as pm
 from benchmarks.frontier.candidate import Candidate, Value, candidate, rounded
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals.engines import ENGINES, Setting
-from prunemodels.exits.validation import levels_of, stop_stages
+from formulations.errors import InvalidInputError
+from prunemodels.exits.cascade import Cascade
 
 
 class BoostedStage(BaseEstimator):  # type: ignore[misc]
@@ -73,29 +74,28 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
 
 def exit_candidates(
     problem: Problem,
-    path: pm.exits.ExitPath,
+    source: pm.exits.ExitPath | Cascade,
     params: Mapping[str, Value],
     fit_s: float,
     ends: Mapping[str, str],
     columns: Sequence[str] | None = None,
 ) -> Iterator[Candidate]:
-    """The policies of a path that validation may choose at the problem's budgets."""
-    choices = {(c.cost, c.error): c for c in (path.within(b) for b in problem.budgets if b >= path.cost[-1])}
-    start = time.process_time()
-    tables = [path.table(_frame(part, columns)) for part in (problem.valid, problem.test)]
-    seconds = (time.process_time() - start) / sum(table.n_rows for table in tables) * 1000
-    levels = [levels_of(path.policy(0), table) for table in tables]
-    for _, choice in sorted(choices.items(), key=lambda kv: kv[0]):
-        policy, predictions, paid = choice.policy, [], []
-        for table, level in zip(tables, levels, strict=True):
-            stage, place = stop_stages(policy, level), np.arange(table.n_rows)
-            value = table.value[stage, place]
-            predictions.append(value[:, 0] if problem.task == "regression" else value)
-            paid.append(float(table.cost[stage, place].mean() + table.once[stage.max()]))
-        more = {**params, "within": float(f"{choice.cost:.4g}")}
-        more_ends = {**ends, "within": "every budget is solved"}
-        found = candidate(problem, more, predictions[0], predictions[1], (choice.cost, paid[1]), fit_s, seconds, more_ends)
-        yield replace(found, valid_error=rounded(choice.held_out_error))
+    """The fitted objects that spend the problem's budgets; they were learned from the validation part."""
+    valid, test = (_frame(part, columns) for part in (problem.valid, problem.test))
+    for budget in problem.budgets:
+        try:
+            model = source.at_cost(budget)
+        except InvalidInputError:  # cheaper than the first stage
+            continue
+        predict = model.predict if problem.task == "regression" else model.predict_proba
+        start = time.process_time()
+        predicted = predict(valid), predict(test)
+        seconds = (time.process_time() - start) / (len(valid) + len(test)) * 1000
+        once = float(model.stages_.once[model.policy_.last_stage])
+        paid = float(model.prediction_cost(test).mean()) + once
+        more, why = {**params, "budget": budget}, {**ends, "budget": "the benchmark's own"}
+        found = candidate(problem, more, *predicted, (model.cost_, paid), fit_s, seconds, why)
+        yield replace(found, valid_error=rounded(model.held_out_error_))
 
 
 def _frame(part: Part, columns: Sequence[str] | None) -> Any:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
@@ -118,46 +113,30 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
     with threadpool_limits(1):
         model.fit(train, problem.train.y, X_valid=valid, y_valid=problem.valid.y)
     seconds = time.process_time() - start
-    return list(exit_candidates(problem, model.exit_path_, params, seconds, ends, columns))
+    return list(exit_candidates(problem, model, params, seconds, ends, columns))
 
 
-STRENGTHS = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
-"""Weights of the loss relative to the ridge, C or 1 / alpha, for linear stages."""
-
-
-def linear_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """`BudgetCascade` of ridge models, for data sets that are too small for trees."""
-
-    def fit(rung: int) -> list[Candidate]:
-        strength, last = STRENGTHS[rung], rung in (0, len(STRENGTHS) - 1)
-        model = Ridge(1 / strength) if problem.task == "regression" else LogisticRegression(C=strength, max_iter=1000)
-        stage = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler(), model)
-        ends = {"C": "the ridge decides all, or nothing"} if last else {}
-        return fitted_cascade(problem, stage, {"C": strength}, ends)
-
-    if scouted:
-        for strength in sorted({float(params["C"]) for params in scouted}):
-            yield from fit(STRENGTHS.index(strength))
-    else:
-        yield from climb(fit, [STRENGTHS.index(0.1), STRENGTHS.index(1.0)], 0, len(STRENGTHS) - 1, problem.budgets)
-
-
-def _linear_refuses(problem: Problem) -> str | None:
-    return None if problem.is_small else "trees are better where there are many rows"
+def default_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """`BudgetCascade` as it comes: it chooses models, sets and orders itself. One object for all budgets."""
+    yield from fitted_cascade(problem, None, {}, {})
 
 
 CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)
 """Numbers of leaves of a stage's trees."""
 
 
-def cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *, engine: str) -> Iterator[Candidate]:
+ENGINE = "LightGBM"
+"""Of the stages."""
+
+
+def boosted_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
     """`BudgetCascade` with boosted trees at every stage; it finds the sets, and learns exits on the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
         ends = {"leaves": "a tree has two leaves at least"} if rung == 0 else {}
         if not problem.is_small:
             ends = {"leaves": "chosen for a model of all columns, between neighbours that are no better"}
-        stage = BoostedStage(engine, CASCADE_LEAVES[rung], problem)
+        stage = BoostedStage(ENGINE, CASCADE_LEAVES[rung], problem)
         return fitted_cascade(problem, stage, {"leaves": CASCADE_LEAVES[rung]}, ends)
 
     if scouted:
@@ -166,15 +145,15 @@ def cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *, 
     elif problem.is_small:
         yield from climb(fit, [CASCADE_LEAVES.index(7)], 0, len(CASCADE_LEAVES) - 1, problem.budgets)
     else:
-        yield from fit(_leaves_for_all_columns(problem, engine))
+        yield from fit(_leaves_for_all_columns(problem))
 
 
-def _leaves_for_all_columns(problem: Problem, engine: str) -> int:
+def _leaves_for_all_columns(problem: Problem) -> int:
     """The rung of `CASCADE_LEAVES` from which on more leaves no longer lower the validation loss of a model of all columns."""
     rate = 0.2 if problem.n_classes > 3 else 0.1
 
     def loss(rung: int) -> float:
-        model = ENGINES[engine](problem, range(problem.n_features), Setting(CASCADE_LEAVES[rung], rate))
+        model = ENGINES[ENGINE](problem, range(problem.n_features), Setting(CASCADE_LEAVES[rung], rate))
         return error_and_loss(problem, problem.valid.y, model.predict(problem.valid.X))[1]
 
     def found() -> int:
@@ -184,16 +163,14 @@ def _leaves_for_all_columns(problem: Problem, engine: str) -> int:
             rung, least = rung + 1, above
         return rung
 
-    return int(problem.memory.recall(f"cascade-leaves-{engine}", found)["value"])
+    return int(problem.memory.recall(f"cascade-leaves-{ENGINE}", found)["value"])
 
 
 OURS: list[Method] = [
     FunctionMethod("optimal pruning path", pruning_path, ours=True),
     FunctionMethod("exits along the optimal path", exits_along_the_path, ours=True),
-    FunctionMethod("cascade of LightGBM models", partial(cascade, engine="LightGBM"), ours=True),
-    FunctionMethod("cascade of linear models", linear_cascade, ours=True, refuses=_linear_refuses),
-    FunctionMethod("cascade of HistGradientBoosting models", partial(cascade, engine="HistGradientBoosting"), ours=True),
-    FunctionMethod("cascade of XGBoost models", partial(cascade, engine="XGBoost"), ours=True),
+    FunctionMethod("cascade", default_cascade, ours=True),
+    FunctionMethod("cascade of LightGBM models", boosted_cascade, ours=True),
     FunctionMethod("pruning for the forest's loss", forest_loss, ours=True, refuses=_refuses_large),
     FunctionMethod("CEGB, pruned and refitted", grown_pruned, ours=True, refuses=grown_pruned_refuses),
 ]

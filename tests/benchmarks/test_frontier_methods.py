@@ -37,9 +37,7 @@ SCOUTED = {
     "optimal pruning path": {"min_samples_leaf": 8},
     "exits along the optimal path": {"min_samples_leaf": 8},
     "cascade of LightGBM models": {"leaves": 3},
-    "cascade of linear models": {"C": 0.1},
-    "cascade of HistGradientBoosting models": {"leaves": 3},
-    "cascade of XGBoost models": {"leaves": 3},
+    "cascade": {},
     "CEGB, pruned and refitted": {"leaves": 4, "lam": 0.01},
 }
 """A setting for each, so that nothing is searched for."""
