@@ -20,7 +20,7 @@ from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_goal
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
 from prunemodels.exits.elimination import ItemSet, Part, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
@@ -119,7 +119,7 @@ class _BudgetCascade(Cascade):
         InvalidInputError
             for prices, labels and options that are not valid; the text says which, and the remedy.
         """
-        check_goal(self.budget, self.lam, self.choose)
+        check_options(self)
         check_both(X_valid, y_valid)
         if not 2 <= self.n_stages <= MOST_STAGES:
             raise InvalidInputError(
@@ -129,6 +129,8 @@ class _BudgetCascade(Cascade):
         sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        prices = [float(items.price[list(needed)].sum()) for needed in items.needs]
+        check_affordable(self.budget, min(prices), "the cheapest feature")
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         models = self._models(len(sample))
         plan = [StagePlan(model, np.arange(1)) for model in models]

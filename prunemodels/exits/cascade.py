@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -19,11 +20,12 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
 from prunemodels.evaluation.choosing import Rule
-from prunemodels.exits.exit_path import Choice, ExitPath, learn_exit_path
+from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
 from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.spending import WITHIN
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
 
@@ -227,9 +229,28 @@ def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, c
     return path, path.choice(path.row_by(choose))
 
 
+def check_options(cascade: Any) -> None:
+    """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
+    check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
+    _check_goal(cascade.budget, cascade.lam, cascade.choose)
+
+
+def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
+    """Refuse a budget with which nothing can be bought, before any work.
+
+    Parameters
+    ----------
+    cheapest
+        the price of the cheapest way to know anything.
+    what
+        its name.
+    """
+    if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(WITHIN)):
+        raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")
+
+
 @checked
-def check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> None:
-    """Refuse a budget together with a lam, and unknown rules, before any work."""
+def _check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> None:
     if budget is not None and lam is not None:
         raise InvalidInputError(f"budget is {budget} and lam is {lam}; give one of them, or none")
     if budget is not None:

@@ -14,6 +14,7 @@ from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
+from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
 from prunemodels.exits.doubt import DoubtName, doubts_of, learn_doubt
@@ -340,13 +341,11 @@ def learn_exit_path(
     >>> print(f"{len(exits)} policies, costs from {exits.cost[-1]:.2f} to {exits.cost[0]:.2f}")
     2 policies, costs from 13.15 to 13.41
     """
-    names = _doubts(doubt, stages)
+    names = check_learning(doubt, n_levels, stages.task)
     if stages.classes is not None and len(stages.classes) < 2:
         raise InvalidInputError(
             f"the stages know one class, {stages.classes.tolist()[0]!r}, and never doubt; give models of two at least"
         )
-    if not 2 <= n_levels <= MOST_LEVELS:
-        raise InvalidInputError(f"n_levels is {n_levels}; give a number from 2 to {MOST_LEVELS:,}")
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
     used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
     if used.sum() < 2:
@@ -372,9 +371,12 @@ def learn_exit_path(
     return min(found, key=lambda path: path.cross_fitted.area(costs))
 
 
-def _doubts(doubt: Doubts, stages: Stages) -> tuple[DoubtName, ...]:
-    """The doubts to try."""
-    if stages.task == "regression":
+@checked
+def check_learning(doubt: Doubts, n_levels: Count, task: Task) -> tuple[DoubtName, ...]:
+    """The doubts to try; refuses options of `learn_exit_path` before any work."""
+    if not 2 <= n_levels <= MOST_LEVELS:
+        raise InvalidInputError(f"n_levels is {n_levels}; give a number from 2 to {MOST_LEVELS:,}")
+    if task == "regression":
         if doubt == "margin":
             raise InvalidInputError("doubt is 'margin', which numbers do not have; give 'learned' or 'auto'")
         return ("learned",)

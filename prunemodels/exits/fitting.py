@@ -32,6 +32,8 @@ Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 CROSS_VALIDATED_BELOW = 5_000
 """With fewer examples the default is four folds; from this number on it is a single division."""
 
+FOLDS = 4
+
 HELD_OUT_SHARE = 0.25
 """Share of the examples that a single division holds out by default,"""
 
@@ -140,12 +142,14 @@ def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool,
         rare = classifier and np.unique(y, return_counts=True)[1].min() < 2
         split = StratifiedShuffleSplit if classifier and not rare else ShuffleSplit
         return [tuple(d) for d in split(1, test_size=fraction, random_state=seed).split(np.zeros(n), y)]
-    if cv is None:
-        smallest_class = int(np.unique(y, return_counts=True)[1].min()) if classifier else n
-        cv = max(2, min(4, smallest_class))
     if n < 2:
         raise InvalidInputError(f"n_samples={n}: exits need examples for training and others for validation; give at least 2")
+    if cv is None:
+        cv = min(FOLDS, n)
+        classifier = classifier and int(np.unique(y, return_counts=True)[1].min()) >= cv  # else a class cannot be in every fold
     splitter = check_cv(cv, y, classifier=classifier)
+    if isinstance(cv, Integral) and int(cv) > n:
+        raise InvalidInputError(f"cv is {cv}, and there are {n} examples; give at most as many folds")
     if isinstance(cv, Integral):  # a splitter object belongs to the caller and is not changed
         splitter.shuffle, splitter.random_state = True, int(rng.randint(np.iinfo(np.int32).max))
     return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), y)]
@@ -174,7 +178,7 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
         for a classifier without probabilities, and an estimator whose fit takes no weights if there are weights.
     """
     model = on_columns(plan.estimator, sample.X, plan.columns) if plan.estimator is not None and plan.columns.size else None
-    if model is None:
+    if model is None or (classes is not None and np.unique(np.asarray(sample.y)).size < 2):
         weights = sample.weights
         y = np.asarray(sample.y)
         return Constant(constant_of(y if classes is None else np.searchsorted(classes, y), weights, classes))

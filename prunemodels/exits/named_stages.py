@@ -15,7 +15,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_goal, keep_columns
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, check_options, keep_columns
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
     Judged,
@@ -97,7 +97,7 @@ class _Cascade(Cascade):
         InvalidInputError
             for stages, prices, labels and options that are not valid; the text says which, and the remedy.
         """
-        check_goal(self.budget, self.lam, self.choose)
+        check_options(self)
         check_both(X_valid, y_valid)
         rng = check_random_state(self.random_state)
         if isinstance(self.stages, Stages):
@@ -107,6 +107,8 @@ class _Cascade(Cascade):
         items, _ = column_prices(self.costs, self.n_features_in_, names)
         classes = classes_of(sample) if is_classifier(self) else None
         plans = read_stages(self.stages, items, self.n_features_in_, names)
+        first = sum(float(items.price[m]) for m in {m for f in plans[0].columns.tolist() for m in items.needs[f]})
+        check_affordable(self.budget, first, "the first stage")
         check_kinds(plans, is_classifier(self))
         for s, plan in enumerate(plans):
             check_named_columns(plan.estimator, names, f"stage {s}")

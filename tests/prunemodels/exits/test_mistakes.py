@@ -57,7 +57,7 @@ def test_stages_that_are_none(stages: Any, message: str) -> None:
         ({"budget": "much"}, "budget is 'much'"),
         ({"lam": -0.5}, "lam is -0.5"),
         ({"budget": 3, "lam": 0.1}, "budget is 3 and lam is 0.1; give one of them, or none"),
-        ({"budget": 0.25}, "budget is 0.25, the cheapest policy costs 1; give at least that"),
+        ({"budget": 0.25}, "budget is 0.25, and the first stage costs 1; give at least that"),
         ({"choose": "best"}, "choose is 'best'"),
         ({"n_levels": 1}, "n_levels is 1; give a number from 2"),
         ({"n_levels": 10**9}, "n_levels is 1000000000; give a number from 2 to 10,000"),
