@@ -205,7 +205,9 @@ class ExitPath:
         limit = float(exact(budget, "budget"))
         self.row_at_cost(budget)  # refuses a budget that no policy keeps
         if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once everybody has come to the first stage
-            found = self.choice(len(self) - 1)
+            nobody = np.zeros_like(self.policy(0).go)
+            held_out = self.cross_fitted.held_out(lambda learned, _: learned.with_go(np.zeros_like(learned.policy(0).go)))
+            found = self._choice(self.learned.with_go(nobody), held_out, None)
             return replace(found, spending=self._spending(found, limit))
         seen = {}
         for method in (between_optima, between_stages):
