@@ -21,7 +21,7 @@ from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
-from prunemodels.exits.elimination import ItemSet, Part, eliminate, grow, mean_loss
+from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
     Judged,
@@ -38,11 +38,12 @@ from prunemodels.exits.fitting import (
 from prunemodels.exits.gain import losses
 from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_chains
 from prunemodels.exits.raw_tables import cascade_sample
+from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
 from prunemodels.exits.sample import judged_losses
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.stage_models import stage_models
+from prunemodels.exits.stage_models import MANY_ROWS, stage_models
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.labels import class_numbers
@@ -137,8 +138,11 @@ class _BudgetCascade(Cascade):
         check_kinds(plan, is_classifier(self))
         check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        parts = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
-        sets, chains = self._sets(parts, items, classes, models, rng)
+        whole = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
+        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), other) for train, other in whole]
+        models = self._ranked(parts, classes, models)[: 2 if len(sample) >= MANY_ROWS else None]
+        branches = self.numeric_ and len(whole) == 1 and len(whole[0][0]) >= FEWEST_ROWS and not items.paid_once.any()
+        sets, chains = self._sets(parts, items, classes, models[0], branches)
         plans = [
             StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
         ]
@@ -158,16 +162,17 @@ class _BudgetCascade(Cascade):
         parts: Sequence[tuple[Sample, Sample]],
         items: CostItems,
         classes: NDArray[Any] | None,
-        models: Sequence[Any],
-        rng: np.random.RandomState,
-    ) -> tuple[list[ItemSet], Chains | None]:
-        """The sets of items that have a model, and which of them follow each other; sets `item_sets_`."""
-        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), held_out) for train, held_out in parts]
+        model: Any,
+        branches: bool,
+    ) -> tuple[list[ItemSet], Chains]:
+        """The sets of items that have a model, and which of them follow each other; sets `item_sets_`.
+
+        With `branches` one chain grows up to the fork and is then joined with the elimination; its rows may part there.
+        """
         priced = int((items.price > 0).sum())
         if priced <= FEW_ITEMS and priced < self.n_stages:
-            return self._lattice(items)
-        model = self._best_model(parts, classes, models)
-        known = [self._part(model, a, b, classes) for a, b in parts]
+            return self._lattice(items, classes)
+        search = Search([self._part(model, a, b, classes) for a, b in parts], items, classes)
         with tqdm(total=priced, desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
             def advance(dropped: int) -> None:
@@ -175,42 +180,53 @@ class _BudgetCascade(Cascade):
 
             log = self._log(parts, items, model)
             with nullcontext() if log is None else log.one_writer():
-                found = eliminate(known, items, classes, self._seed, advance, log)
-        grown = [grow(known, items, classes, found, dearest) for dearest in _price_limits(items)]
+                found = eliminate(search, self._seed, advance, log)
+        grown = [grow(search, found, dearest) for dearest in _price_limits(items)]
         backward = spread_out(found[::-1], items.price, self.n_stages)
-        forward = [spread_out(joined(some, backward, items), items.price, self.n_stages) for some in grown]
+        starts = [*grown, grown[0][: FORK + 1]] if branches else grown
+        forward = [spread_out(joined(some, backward, items), items.price, self.n_stages) for some in starts]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = _listed(every.values(), items)
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
-        orders = {tuple(place[s.items.tobytes()] for s in chain) for chain in (backward, *forward)}
-        return list(sets.values()), lambda judged: [np.array(order) for order in sorted(orders)]
+        orders = [tuple(place[s.items.tobytes()] for s in chain) for chain in (*forward, backward)]
 
-    def _lattice(self, items: CostItems) -> tuple[list[ItemSet], Chains]:
+        def chains(judged: Judged[SetStages], training: Training) -> list[Judged[SetStages]]:
+            found = {order: chain_of(judged, np.array(order)) for order in orders}
+            parted = with_regions(found[orders[len(grown)]], training, model, self._seed) if branches else None
+            return [*found.values()] if parted is None else [*found.values(), parted]
+
+        return list(sets.values()), chains
+
+    def _lattice(self, items: CostItems, classes: NDArray[Any] | None) -> tuple[list[ItemSet], Chains]:
         """Every set of the few priced items; the chains that are best at some price of cost are chosen once all have models."""
         sets, every = all_sets(items)
 
-        def chains(judged: Judged[SetStages]) -> Sequence[NDArray[np.int64]]:
+        def chains(judged: Judged[SetStages], training: Training) -> list[Judged[SetStages]]:
             truth = class_numbers(judged.stages.classes, judged.rows.y, len(judged.rows))
-            doubt = 1.0 - judged.table.value.max(axis=2)
+            value = judged.table.value
+            doubt = np.zeros(value.shape[:2]) if classes is None else 1.0 - value.max(axis=2)
             prices = [chain_of(judged, chain).table.cost[:, 0] for chain in every]
             weights = judged.rows.weights
             mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
-            return best_chains(every, prices, judged_losses(judged.table, truth, weights), doubt, weights)
+            best = best_chains(every, prices, judged_losses(judged.table, truth, weights), doubt, weights)
+            return [chain_of(judged, chain) for chain in best]
 
         return sets, chains
 
-    def _best_model(self, parts: Sequence[tuple[Sample, Sample]], classes: NDArray[Any] | None, models: Sequence[Any]) -> Any:
-        """The model for the search: that of least held-out loss on all columns of the first part; no forest, which is slow."""
+    def _ranked(
+        self, parts: Sequence[tuple[Sample, Sample]], classes: NDArray[Any] | None, models: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
         if len(models) == 1:
-            return models[0]
+            return tuple(models)
         loss = []
         for model in models[:3]:
             part = self._part(model, *parts[0], classes)
             predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, classes)
             loss.append(mean_loss(predicted, part.held_out.y, part.weights))
-        return models[int(np.argmin(loss))]
+        return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
 
     def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> SetLog | None:
         """The log that stores the search; None without a checkpoint."""

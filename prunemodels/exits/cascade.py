@@ -21,7 +21,7 @@ from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
 from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
-from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
+from prunemodels.exits.fitting import Division, Judged, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
@@ -29,7 +29,8 @@ from prunemodels.exits.spending import WITHIN
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
 
-Chains = Callable[[Judged[SetStages]], Sequence[NDArray[np.int64]]]
+Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]
+"""From the stages and their outputs, the sequences of stages that policies are learned for."""
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -73,20 +74,12 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
     def _fit_stages(self, training: Training, rng: np.random.RandomState, chains: Chains | None = None) -> Self:
-        """Fit stages and learn when to stop.
-
-        Parameters
-        ----------
-        chains
-            from the stages and their outputs, the sequences of stages to learn policies for, as places. None: all in order.
-        """
+        """Fit stages and learn when to stop; without `chains` the stages are one sequence."""
         if training.classes is not None:
             self.classes_ = training.classes
         judged = judged_stages(training)
-        places = [np.arange(len(training.plans))] if chains is None else chains(judged)
         self.own_rows_ = self._own_rows(training, judged)
-        parts = [judged if len(places) == 1 and chains is None else chain_of(judged, place) for place in places]
-        return self._choose(parts, rng)
+        return self._choose([judged] if chains is None else chains(judged, training), rng)
 
     @staticmethod
     def _own_rows(training: Training, judged: Judged[SetStages]) -> NDArray[np.int64]:

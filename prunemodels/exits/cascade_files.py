@@ -61,6 +61,7 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.named_stages.CascadeRegressor",
     "prunemodels.exits.policy.Cut",
     "prunemodels.exits.policy.ExitPolicy",
+    "prunemodels.exits.regions.Regional",
     "prunemodels.exits.sample.ExitSample",
     "prunemodels.exits.set_stages.Blend",
     "prunemodels.exits.set_stages.Constant",

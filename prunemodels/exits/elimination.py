@@ -40,7 +40,7 @@ N_MEASURED = 3
 MOST_GROWN = 6
 """Number of sets that grow forward."""
 
-MOST_PURCHASES = 32
+MOST_PURCHASES = 16
 """Largest number of purchases from which they grow."""
 
 MOST_PARTS = 3
@@ -94,29 +94,30 @@ class Part:
 
 
 def eliminate(
-    parts: Sequence[Part],
-    items: CostItems,
-    classes: NDArray[Any] | None,
+    search: Search,
     seed: int,
     advance: Callable[[int], None],
     log: SetLog | None = None,
+    start: NDArray[np.bool_] | None = None,
 ) -> list[ItemSet]:
     """Nested sets, the largest first, down to what is free; the last may have no features.
 
     Parameters
     ----------
-    parts
-        at least one.
+    search
+        the rows, and what is known of sets.
     seed
         of the shuffling; each step has its own random numbers, so a resumed search finds what an unbroken one would have found.
     advance
         called with the number of items that were dropped.
     log
         where the sets are kept, so that the search can go on after it was stopped.
+    start
+        bool, shape (M,): the first set. Default: all items.
     """
-    search = _Search(parts[:MOST_PARTS], items, classes)
+    items = search.items
     known = [] if log is None else log.read(items.n_items)
-    found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool)))]
+    found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool) if start is None else start))]
     while search.priced(kept := found[-1].items).size:
         step = len(found)
         smaller = known[step] if step < len(known) else search.smaller(kept, found[-1].loss, np.random.RandomState([seed, step]))
@@ -127,13 +128,7 @@ def eliminate(
     return found
 
 
-def grow(
-    parts: Sequence[Part],
-    items: CostItems,
-    classes: NDArray[Any] | None,
-    eliminated: Sequence[ItemSet],
-    dearest: float = np.inf,
-) -> list[ItemSet]:
+def grow(search: Search, eliminated: Sequence[ItemSet], dearest: float = np.inf) -> list[ItemSet]:
     """Nested sets from what is free on: the purchase of largest fall of the loss per price joins; the smallest set first.
 
     A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
@@ -147,7 +142,7 @@ def grow(
         no purchase of a higher price is made. If there is such a limit, the first purchase is that of most different values per
         price: with it, rows can be told apart at all.
     """
-    search = _Search(parts[:MOST_PARTS], items, classes)
+    items = search.items
     purchases: list[NDArray[np.bool_]] = []
     for s in eliminated[::-1]:  # the smallest set first
         masks = [search.needs[f] for f in s.features if 0 < search.needs[f] @ items.price <= dearest]
@@ -169,6 +164,7 @@ def grow(
             if best in measured:
                 break
             measured[best] = search.measured(kept | purchases[best])
+            search.fitted.clear()
             bound[best] = (loss - measured[best].loss) / price[best]
         if best not in measured:
             break
@@ -176,15 +172,26 @@ def grow(
     return found
 
 
-class _Search:
-    """The data of the search, which stay the same while items are dropped."""
+class Search:
+    """The rows by which sets are judged, and the losses of those that were.
+
+    Parameters
+    ----------
+    parts
+        at least one; of many the first `MOST_PARTS` are taken.
+    items
+        prices of all columns.
+    classes
+        the labels, for classification.
+    """
 
     def __init__(self, parts: Sequence[Part], items: CostItems, classes: NDArray[Any] | None) -> None:
-        self.parts, self.items, self.classes = parts, items, classes
+        self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
         self.needs = np.zeros((items.n_features, items.n_items), dtype=bool)
         for f, needed in enumerate(items.needs):
             self.needs[f, list(needed)] = True
-        self.fitted: dict[bytes, tuple[tuple[Any, ...], float]] = {}
+        self.fitted: dict[bytes, tuple[Any, ...]] = {}
+        self.losses: dict[bytes, float] = {}
 
     def features(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The columns that the items allow."""
@@ -206,15 +213,21 @@ class _Search:
 
     def measured(self, kept: NDArray[np.bool_]) -> ItemSet:
         """The set with its held-out loss."""
-        return ItemSet(kept, self.features(kept), self._fit(kept)[1])
+        return ItemSet(kept, self.features(kept), self._judged(kept))
 
-    def _fit(self, kept: NDArray[np.bool_]) -> tuple[tuple[Any, ...], float]:
+    def _judged(self, kept: NDArray[np.bool_]) -> float:
+        if kept.tobytes() not in self.losses:
+            columns, models = self.features(kept), self._fit(kept)
+            losses = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
+            self.losses[kept.tobytes()] = float(np.mean(losses))
+        return self.losses[kept.tobytes()]
+
+    def _fit(self, kept: NDArray[np.bool_]) -> tuple[Any, ...]:
+        """The models of a set, one for each part; the last ones are kept."""
         key = kept.tobytes()
         if key not in self.fitted:
             columns = self.features(kept)
-            models = tuple(part.train(columns) for part in self.parts) if columns.size else ()
-            losses = [self._loss(part, models[p] if models else None, columns) for p, part in enumerate(self.parts)]
-            self.fitted[key] = models, float(np.mean(losses))
+            self.fitted[key] = tuple(part.train(columns) for part in self.parts) if columns.size else ()
         return self.fitted[key]
 
     def _loss(self, part: Part, model: Any, columns: NDArray[np.int64]) -> float:
@@ -236,7 +249,7 @@ class _Search:
             gone = order[:1]
         else:
             tried = order[:N_MEASURED]
-            measured = [(self._fit(self._without(kept, m))[1] - loss) / self.items.price[m] for m in tried]
+            measured = [(self._judged(self._without(kept, m)) - loss) / self.items.price[m] for m in tried]
             gone = tried[[int(np.argmin(measured))]]
         return self._without(kept, gone)
 
@@ -249,7 +262,7 @@ class _Search:
         self, kept: NDArray[np.bool_], candidates: NDArray[np.int64], rng: np.random.RandomState
     ) -> NDArray[np.float64]:
         """For each item, how much the loss rises if the columns that need it are shuffled: the mean over the parts."""
-        columns, models = self.features(kept), self._fit(kept)[0]
+        columns, models = self.features(kept), self._fit(kept)
         rise = np.zeros(candidates.size)
         for part, model in zip(self.parts, models, strict=True):
             drawn = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]

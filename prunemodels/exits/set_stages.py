@@ -103,12 +103,35 @@ class SetStages:
         return found if remembered else None
 
     def prices(self) -> NDArray[np.float64]:
-        """What a row has paid by each stage, shape (S,)."""
+        """What a row has paid by each stage, shape (S,); where regions differ, for what all of them buy together."""
         return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price))
+
+    @property
+    def regions(self) -> tuple[SetStages, ...]:
+        """The chain of every region; this one alone where rows do not part, see `prunemodels.exits.regions`."""
+        first = next((model for model in self.models if hasattr(model, "region")), None)
+        return (self,) if first is None else tuple(self._in_region(r) for r in range(len(first.models)))
+
+    def _in_region(self, r: int) -> SetStages:
+        pairs = zip(self.models, self.features, strict=True)
+        own = [(m.models[r], f[m.columns[r]]) if hasattr(m, "region") else (m, f) for m, f in pairs]
+        return SetStages(tuple(m for m, _ in own), tuple(f for _, f in own), self.items, self.classes)
+
+    @property
+    def fork(self) -> int:
+        """The stage after which rows part; the last one where they do not."""
+        return next((s - 1 for s, model in enumerate(self.models) if hasattr(model, "region")), self.n_stages - 1)
+
+    def region(self, X: Any) -> NDArray[np.int64]:
+        """The region of each row, shape (N,)."""
+        for model, columns in zip(self.models, self.features, strict=True):
+            if hasattr(model, "region"):
+                return np.asarray(model.region(columns_of(X, columns)))
+        return np.zeros(n_examples(X), dtype=np.int64)
 
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""
-        return np.repeat(self.prices()[:, None], n_examples(X), axis=1)
+        return np.array([chain.prices() for chain in self.regions])[self.region(X)].T
 
     def output(self, s: int, X: Any) -> StageOutput:
         """See `Stages`."""

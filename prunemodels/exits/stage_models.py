@@ -18,7 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from prunemodels.exits.table_preparation import Kind, prepared
 
 MANY_ROWS = 20_000
-"""From this number of rows on, larger trees are tried in the place of forests and strong ridges."""
+"""From this number of rows on, larger trees are tried in the place of forests and strong ridges. Stages then choose between the
+two models that are best on all columns."""
 
 FEW_ROWS = 2_000
 """Below this number of rows, boosting takes small trees."""

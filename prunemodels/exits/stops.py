@@ -122,7 +122,9 @@ def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLik
     stage = seen.stages(cascade.policy_)
     items, bought = CostItems((), (), ()), np.zeros((0, seen.n), dtype=bool)
     if isinstance(stages, SetStages):
-        items, bought = stages.items, stages.bought()[stage].T & (stages.items.price > 0)[:, None]
+        items, region = stages.items, stages.region(cascade._rows(X))
+        by_stage = np.array([chain.bought() for chain in stages.regions])
+        bought = by_stage[region, stage].T & (items.price > 0)[:, None]
     elif isinstance(stages, TreeStages):
         rows, items = cascade._rows(X), stages.items
         bought = first_stages_of_items(stages.ensemble, rows, items, stages.first_stage, stages.n_stages) <= stage

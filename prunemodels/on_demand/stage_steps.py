@@ -7,6 +7,7 @@ splits that are kept there, and all other splits count as leaves. So the walk go
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +36,7 @@ class Place:
     Parameters
     ----------
     node
-        int32, shape (rows, T).
+        int32, shape (rows, T); for models on sets the row's region in the place of nodes, if rows part.
     steps
         int64, shape (rows,): price of the splits evaluated, in units.
     """
@@ -110,26 +111,37 @@ class SetSteps:
         """One request for each stage."""
         return StageOrders(self.plan.needs)
 
+    @cached_property
+    def regions(self) -> tuple[SetStages, ...]:
+        """The chain of every region."""
+        return self.stages.regions
+
     def start(self, n: int) -> Place:
-        """Places without trees."""
-        return Place(np.zeros((n, 0), dtype=np.int32), np.zeros(n, dtype=np.int64))
+        """No nodes of trees; where rows part, the region that they are in."""
+        return Place(np.zeros((n, int(len(self.regions) > 1)), dtype=np.int32), np.zeros(n, dtype=np.int64))
 
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
-        """Do nothing: there are no trees."""
+        """Find the regions of rows that have come beyond the fork, and so have bought what tells them."""
+        if len(self.regions) > 1 and rows.size and s > self.stages.fork:
+            place.node[rows, 0] = self.stages.region(self._table(s, cells[rows]))
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
-        """All features of the stage."""
-        return np.tile(np.isin(self.plan.features, self.stages.features[s]), (rows.size, 1))
+        """All features of the stage in the row's region."""
+        needed = np.array([np.isin(self.plan.features, chain.features[s]) for chain in self.regions])
+        return needed[place.node[rows, 0]] if len(needed) > 1 else np.repeat(needed, rows.size, axis=0)
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The stage's model, on rows whose other columns are empty."""
+        return self.stages.output(s, self._table(s, cells))
+
+    def _table(self, s: int, cells: Table) -> Any:
         rows = np.full((len(cells), self.stages.items.n_features), np.nan, dtype=cells.dtype)
         rows[:, self.plan.features] = cells
         types = self.cascade.column_types_
         if types is None:
-            return self.stages.output(s, named(_Names(self.names), rows))
+            return named(_Names(self.names), rows)
         table = pd.DataFrame(rows, columns=self.names, dtype=object)
-        return self.stages.output(s, with_types(table, types, self.stages.features[s].tolist()))
+        return with_types(table, types, self.stages.features[s].tolist())
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
         """0 for every stage."""
