@@ -43,7 +43,7 @@ from formulations.timed_steps import timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
-from solvers.path.evidence import path_certificate
+from solvers.path.evidence import path_certificate, told_of_forest
 from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
@@ -126,6 +126,7 @@ def divide_and_conquer(
     guess: bool = True,
     warm: bool = True,
     largest: int = LARGEST_NETWORK,
+    reduce: bool = True,
 ) -> PruningPath:
     """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
 
@@ -139,8 +140,26 @@ def divide_and_conquer(
         start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
     largest
         usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones.
+    reduce
+        solve the reduced instance, see `formulations.instance.reduction`.
     """
     started = time.perf_counter()
+    if reduce:
+        reduced = problem.reduced(ties)
+        of_groups = divide_and_conquer(
+            reduced.problem,
+            ties=ties,
+            certificate=certificate,
+            gap=gap,
+            checkpoint=checkpoint,
+            progress=progress,
+            merge=merge,
+            guess=guess,
+            warm=warm,
+            largest=largest,
+            reduce=False,
+        )
+        return told_of_forest(problem, reduced.groups, of_groups, time.perf_counter() - started)
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []

@@ -242,7 +242,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     too_small = json.dumps(json.loads(str(arrays["figures"])) | {"bound": "-1"})
     for change, message in (
         ({"kept": arrays["kept"][:-1]}, rf"{file.name} holds nothing of the kind .*kept has the shape.*delete it"),
-        ({"kept": problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
+        ({"kept": problem.reduced().problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
         ({"figures": too_small}, r"contradicts the part's ends; delete the folder"),
     ):
         np.savez(tmp_path / "other.npz", **arrays | change)
