@@ -12,7 +12,7 @@ last try fails, the level counts as a gap, by (3) of `proofs_checks.optimality.p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -101,15 +101,26 @@ class ProofByShares:
         int32, shape (n,).
     ratios
         the breakpoints, in integer gains for one integer price.
+    only
+        the levels to prove, where the others are proven elsewhere; None: all.
     """
 
-    def __init__(self, problem: PruningProblem, level: NDArray[np.int32], ratios: Sequence[Fraction], ties: Ties) -> None:
+    def __init__(
+        self,
+        problem: PruningProblem,
+        level: NDArray[np.int32],
+        ratios: Sequence[Fraction],
+        ties: Ties,
+        only: Collection[int] | None = None,
+    ) -> None:
         self.problem, self.level, self.ratios = problem, level, ratios
         self.bits, self.rounds = share_bits(problem), 0
         kept = problem.ensemble.is_split & (level >= (1 if ties == "smallest" else 0))
         self.never, self.always = problem.ensemble.is_split & ~kept, kept & (level >= len(ratios))
         self.highest = problem.usage.highest_user(np.flatnonzero(kept).astype(np.int32), level)
         self.open = np.unique(level[kept & (level > 0) & (level < len(ratios))])
+        if only is not None:
+            self.open = self.open[np.isin(self.open, list(only))]
         self.shortfall = dict.fromkeys(self.open.tolist(), (Fraction(0), Fraction(0)))
         self.weight, self.moves = kept.astype(np.float64), list[Move]()
         with ThreadPoolExecutor(1) as self.pool:

@@ -127,6 +127,7 @@ def divide_and_conquer(
     warm: bool = True,
     largest: int = LARGEST_NETWORK,
     reduce: bool = True,
+    cuts: bool = False,
 ) -> PruningPath:
     """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
 
@@ -142,6 +143,8 @@ def divide_and_conquer(
         usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones.
     reduce
         solve the reduced instance, see `formulations.instance.reduction`.
+    cuts
+        never leave it to the proof of the path whether a large part goes at one lambda, where a cut can tell.
     """
     started = time.perf_counter()
     if reduce:
@@ -158,13 +161,16 @@ def divide_and_conquer(
             warm=warm,
             largest=largest,
             reduce=False,
+            cuts=cuts,
         )
         return told_of_forest(problem, reduced.groups, of_groups, time.perf_counter() - started)
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
-    files = None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties))
+    files = (
+        None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties, cuts))
+    )
     then = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
     with (
         interruption_as_error("while computing the path", then),
@@ -173,7 +179,7 @@ def divide_and_conquer(
         Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
     ):
         work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-        how = Division(problem, ties, gap, files, pool)
+        how = Division(problem, ties, gap, files, pool, cuts)
         for part in small_parts(how, outer, inner, largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
@@ -182,6 +188,7 @@ def divide_and_conquer(
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
             pieces += found if certificate and not how.stats["large_parts"] else []
+        pieces_before = len(leaving)
         if how.stats["parts_with_gap"]:
             leaving = in_order(leaving, problem.integers.gain)
         ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
@@ -195,8 +202,10 @@ def divide_and_conquer(
         proof: PathCertificate | PathShares | None = None
         gaps: tuple[Fraction, ...] = ()
         if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
+            only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
+            every = certificate or len(leaving) != pieces_before or how.stats["parts_with_gap"] > len(only)
             with timed_step(LOG, "proof of the path"):
-                by_shares = ProofByShares(problem, level, ratios, ties)
+                by_shares = ProofByShares(problem, level, ratios, ties, None if every else only)
             proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
             how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
         elif certificate:
@@ -204,6 +213,12 @@ def divide_and_conquer(
     unit = problem.integers.lam_unit
     stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats}
     path = PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)
+    if gaps and not cuts and path.relative_gap > gap:
+        LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", by_shares.open.size)
+        return divide_and_conquer(
+            problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress, largest=largest,
+            merge=merge, guess=guess, warm=warm, reduce=False, cuts=True,
+        )  # fmt: skip
     if gaps and not gap:
         raise CapacityOverflowError(
             f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
