@@ -112,6 +112,8 @@ class Division:
         of one thread.
     cuts
         never take an end for the optimum where a cut can tell.
+    around
+        an integer cost: of the large parts only those are divided between whose ends it lies. None: all.
     unsure
         the edges whose gap is not closed.
     stats
@@ -124,10 +126,15 @@ class Division:
     files: PartFiles | None
     pool: ThreadPoolExecutor
     cuts: bool = False
+    around: int | None = None
     unsure: list[Edge] = field(default_factory=list)
     stats: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
     )
+
+    def leaves(self, part: LargePart) -> bool:
+        """Whether a part stays as it is."""
+        return self.around is not None and not part.inner.cost <= self.around < part.outer.cost
 
     def count(self, found: FoundInPart) -> None:
         """Count a part."""
@@ -268,6 +275,8 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
 def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int) -> Iterator[SmallPart | Edge]:
     """What lies between two optima, outermost first: parts of at most so many usage arcs, and larger ones that go at one lambda.
 
+    Parts that `Division.around` leaves as they are come as edges, at the lambda at which their ends are worth the same.
+
     Parameters
     ----------
     outer, inner
@@ -285,6 +294,9 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
     todo: list[tuple[LargePart, bool]] = [(first, True)]
     while todo:
         part, is_large = todo.pop()
+        if how.leaves(part):
+            yield Edge(part.ratio, part.nodes)
+            continue
         nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
         found = None if is_large else small_subproblem(problem, nodes, paid, largest)
         if found is not None:

@@ -128,6 +128,7 @@ def divide_and_conquer(
     largest: int = LARGEST_NETWORK,
     reduce: bool = True,
     cuts: bool = False,
+    around: Fraction | None = None,
 ) -> PruningPath:
     """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
 
@@ -145,6 +146,9 @@ def divide_and_conquer(
         solve the reduced instance, see `formulations.instance.reduction`.
     cuts
         never leave it to the proof of the path whether a large part goes at one lambda, where a cut can tell.
+    around
+        a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
+        of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     """
     started = time.perf_counter()
     if reduce:
@@ -162,8 +166,10 @@ def divide_and_conquer(
             largest=largest,
             reduce=False,
             cuts=cuts,
+            around=around,
         )
         return told_of_forest(problem, reduced.groups, of_groups, time.perf_counter() - started)
+    certificate = certificate and around is None
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []
@@ -179,7 +185,8 @@ def divide_and_conquer(
         Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
     ):
         work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-        how = Division(problem, ties, gap, files, pool, cuts)
+        limit = None if around is None else int(around // problem.integers.price_unit)
+        how = Division(problem, ties, gap, files, pool, cuts, limit)
         for part in small_parts(how, outer, inner, largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
@@ -204,6 +211,8 @@ def divide_and_conquer(
         if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
             only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
             every = certificate or len(leaving) != pieces_before or how.stats["parts_with_gap"] > len(only)
+            if every and around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
+                return divide_and_conquer(problem, ties=ties, certificate=False, largest=largest, reduce=False)
             with timed_step(LOG, "proof of the path"):
                 by_shares = ProofByShares(problem, level, ratios, ties, None if every else only)
             proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
@@ -217,7 +226,7 @@ def divide_and_conquer(
         LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", by_shares.open.size)
         return divide_and_conquer(
             problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress, largest=largest,
-            merge=merge, guess=guess, warm=warm, reduce=False, cuts=True,
+            merge=merge, guess=guess, warm=warm, reduce=False, cuts=True, around=around,
         )  # fmt: skip
     if gaps and not gap:
         raise CapacityOverflowError(
