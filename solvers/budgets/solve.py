@@ -87,7 +87,8 @@ def solve_budget(
     -------
     BudgetSolution
         the pruning, whose exact cost is at most B; LP1's relaxation (value, lambda*, the two neighbouring prunings and their
-        weights); and the proven bound.
+        weights); and the proven bound. Where the edge around the budget has more than `MOST_ARCS_AROUND` usage arcs, the bound
+        may be below the relaxation's value by a relative gap of some 1e-5.
 
     Raises
     ------
@@ -110,17 +111,24 @@ def solve_budget(
         path = PruningPath(reduced.problem, level, whole.breakpoints)
     if method != "path":
         _compile()
-    return _told(problem, reduced.groups, _solved(path, budget, method, by_clock, work, progress=progress))
+    found = _solved(path, budget, method, by_clock, work, progress=progress)
+    return _told(problem, reduced.groups, found, path.stats.get("gap", 0.0))
 
 
-def _told(problem: PruningProblem, groups: Groups, found: BudgetSolution) -> BudgetSolution:
-    """An answer for all splits from one for their groups, see `formulations.instance.reduction`."""
+def _told(problem: PruningProblem, groups: Groups, found: BudgetSolution, gap: float) -> BudgetSolution:
+    """An answer for all splits from one for their groups, see `formulations.instance.reduction`.
+
+    Parameters
+    ----------
+    gap
+        how far below the mixture's error that of the relaxation can be: 0 where the edge around the budget is proven.
+    """
     pruning, cheaper, dearer = (
         Pruning(problem, groups.kept(of_groups.kept))
         for of_groups in (found.pruning, found.relaxation.cheaper, found.relaxation.dearer)
     )
-    relaxation = replace(found.relaxation, cheaper=cheaper, dearer=dearer)
-    return replace(found, problem=problem, pruning=pruning, error=error_of(pruning), relaxation=relaxation)
+    relaxation, bound = replace(found.relaxation, cheaper=cheaper, dearer=dearer), found.bound - gap
+    return replace(found, problem=problem, pruning=pruning, error=error_of(pruning), bound=bound, relaxation=relaxation)
 
 
 def _solved(path: PruningPath, budget: Price, method: Method, by_clock: float, work: float, *, progress: bool) -> BudgetSolution:

@@ -92,10 +92,15 @@ class SmallPart:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A part that goes at one lambda, `ratio`, and its splits."""
+    """A part that goes at one lambda, `ratio`, and its splits; `gap` says how much more than its ends an optimum may be worth.
+
+    The gap is in integer gains. Rounds prove it at a lambda of at most `ratio`, against the inner end. As lambda rises to that
+    ratio, nothing outside of the inner end gains on it, so that the gap is one there too.
+    """
 
     ratio: Fraction
     nodes: NDArray[np.int32]
+    gap: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +188,7 @@ class LargePart:
             how.stats["parts_with_gap"] += 1
         # Where an end is not optimal, it may be worse than what was found at any lambda.
         if is_end or (missed and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
-            edge = Edge(self.ratio, self.nodes)
+            edge = Edge(self.ratio, self.nodes, found.bound - inner.worth(found.ratio))
             how.unsure.extend([edge] if missed or found.ratio != self.ratio else [])
             return edge
         return LargePart(outer, middle), LargePart(middle, inner)

@@ -239,6 +239,8 @@ class ProofByShares:
     def _move(self, uneven: dict[int, tuple[LevelBlocks, list[int]]], arcs: SharedArcs) -> None:
         """Take those of some levels away that moves along the arcs prove."""
         level = self.level[arcs.tail]
+        if len(self.ratios) < 2**16:  # numbers of 16 bits are sorted several times as fast
+            level = level.astype(np.uint16)
         by_level = np.argsort(level, kind="stable")
         level = level[by_level]
         for number, (blocks, surplus) in list(uneven.items()):

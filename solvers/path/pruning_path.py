@@ -24,6 +24,7 @@ Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Seve
 from __future__ import annotations
 
 import logging
+import math
 import time
 from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +54,9 @@ from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
+
+MOST_ARCS_AROUND = 40_000_000
+"""Usage arcs of an edge around a budget up to which the proof by shares closes its gap, at 120 bytes each; else it is told."""
 
 
 @checked
@@ -213,6 +217,9 @@ def divide_and_conquer(
             every = certificate or len(leaving) != pieces_before or how.stats["parts_with_gap"] > len(only)
             if every and around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
                 return divide_and_conquer(problem, ties=ties, certificate=False, largest=largest, reduce=False)
+            arcs = sum(int(problem.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
+            if around is not None and arcs > MOST_ARCS_AROUND:
+                return _near(problem, level, ratios, how, started)
             with timed_step(LOG, "proof of the path"):
                 by_shares = ProofByShares(problem, level, ratios, ties, None if every else only)
             proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
@@ -234,3 +241,13 @@ def divide_and_conquer(
             "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
         )
     return path
+
+
+def _near(
+    problem: PruningProblem, level: NDArray[np.int32], ratios: list[Fraction], how: Division, started: float
+) -> PruningPath:
+    """The rows around a cost, where the gap of the edge there is not closed: ``stats["gap"]`` is at least that, in (OBJ)."""
+    unit = problem.integers.gain_unit
+    gap = max(float(edge.gap * unit) for edge in how.unsure)
+    stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(gap, math.inf)}
+    return PruningPath(problem, level, tuple(r * problem.integers.lam_unit for r in ratios), "smallest", None, stats)

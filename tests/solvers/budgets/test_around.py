@@ -11,7 +11,10 @@ import pytest
 from solvers.budgets import solve
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.solve import solve_budget
+from solvers.path import large_parts
+from solvers.path import pruning_path as pruning_path_module
 from solvers.path.pruning_path import divide_and_conquer, pruning_path
+from solvers.price_sharing.run import Run
 from tests.loops import looped
 from tests.solvers.cases import instance
 
@@ -47,6 +50,27 @@ def test_the_answer_without_a_path_is_that_with_one(name: str) -> None:
         one, other = solve_budget(problem, budget), solve_budget(problem, budget, path=path)
         assert (one.error, one.bound, one.cost) == (other.error, other.bound, other.cost)
         np.testing.assert_array_equal(one.pruning.kept, other.pruning.kept)
+
+
+def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds that stop early leave a gap; the bound is below that of the proven edge by no more than that, and true."""
+    problem = instance("breast cancer, licence")
+    path = pruning_path(problem)
+    for setting, value in (("LIKELY", 10.0), ("QUICK_CUT", -1), ("SMALL_CORE", 0)):
+        monkeypatch.setattr(large_parts, setting, value)
+    monkeypatch.setattr(Run, "_take_if_better", lambda run, keep, value: None)
+    monkeypatch.setattr(pruning_path_module, "MOST_ARCS_AROUND", -1)
+    whole = divide_and_conquer
+    monkeypatch.setattr(solve, "divide_and_conquer", lambda *args, **named: whole(*args, **named, largest=0))
+    gaps = []
+    for share in (0.3, 0.6, 0.9):
+        budget = float(path.cost[0]) * share
+        found = solve_budget(problem, budget, method="path")
+        true = solve_budget(problem, budget, method="path", path=path)
+        gaps.append(true.bound - found.bound)
+        assert found.bound <= true.bound + 1e-12
+        assert found.cost <= budget
+    assert max(gaps) > 0
 
 
 def test_only_the_exact_method_computes_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
