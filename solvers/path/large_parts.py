@@ -33,9 +33,11 @@ from solvers.closures.subproblem import small_subproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.path.parts import PathPart
+from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
+from solvers.price_sharing.solve import WARM_START_ITERATION
 from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, SMALL_CORE, Goal, cut_fits_memory, negligible_gain
 
 CLOSE = 1e-6
@@ -121,6 +123,8 @@ class Division:
         an integer cost: of the large parts only those are divided between whose ends it lies. None: all.
     unsure
         the edges whose gap is not closed.
+    scores
+        those that the last part's rounds ended with: the next part and the proof of the path start there. Empty at first.
     stats
         large parts, their rounds, and the seconds of both, those of earlier runs included.
     """
@@ -133,6 +137,7 @@ class Division:
     cuts: bool = False
     around: int | None = None
     unsure: list[Edge] = field(default_factory=list)
+    scores: list[Scores] = field(default_factory=list)
     stats: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
     )
@@ -199,7 +204,12 @@ class LargePart:
         objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
         rows = LocalRows(objective, how.pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
-        run = Run(rows, how.ties, known=Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
+        run = Run(
+            rows,
+            how.ties,
+            how.scores[-1] if how.scores else None,
+            known=Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid),
+        )
         save = None
         if files is not None:
             state = files.load_state(key)
@@ -210,6 +220,7 @@ class LargePart:
                 files.save_state(run.state(), key)
 
         _drive(run, how, paid.base, save)
+        how.scores[:] = [Scores(run.scores().score, WARM_START_ITERATION)]
         kept = run.best_kept if run.core is not None else self._extreme(how, objective, run.best_kept)
         found = FoundInPart(
             kept=kept,

@@ -29,7 +29,7 @@ from solvers.path.level_repairs import LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
 from solvers.price_sharing.step import advance, step_limit
 
-TRIES = (40, 80, 160, 320)
+TRIES = (20, 40, 80, 160, 320)
 """Rounds after which the rest is moved where that is possible."""
 
 FEW, MANY, IN_ALL = 4, 64, 1_000_000
@@ -103,6 +103,8 @@ class ProofByShares:
         the breakpoints, in integer gains for one integer price.
     only
         the levels to prove, where the others are proven elsewhere; None: all.
+    scores
+        float64, shape (n,): scores of the runs that found the levels, to start from; None: zeros.
     """
 
     def __init__(
@@ -112,8 +114,9 @@ class ProofByShares:
         ratios: Sequence[Fraction],
         ties: Ties,
         only: Collection[int] | None = None,
+        scores: NDArray[np.float64] | None = None,
     ) -> None:
-        self.problem, self.level, self.ratios = problem, level, ratios
+        self.problem, self.level, self.ratios, self.start = problem, level, ratios, scores
         self.bits, self.rounds = share_bits(problem), 0
         kept = problem.ensemble.is_split & (level >= (1 if ties == "smallest" else 0))
         self.never, self.always = problem.ensemble.is_split & ~kept, kept & (level >= len(ratios))
@@ -174,6 +177,8 @@ class ProofByShares:
         profit = ints.gain[nodes] - ratio * ints.evaluation[nodes]
         scale = 2.0**55 / max(1.0, float(np.abs(profit).sum()))
         score, stepped = np.zeros((2, nodes.size), dtype=np.float32)
+        if self.start is not None:
+            score[:] = stepped[:] = self.start[nodes]
         if before is not None:
             places = np.searchsorted(before.shares.nodes, nodes)
             score, stepped = before.score[places], before.stepped[places]

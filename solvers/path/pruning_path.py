@@ -221,7 +221,9 @@ def divide_and_conquer(
             if around is not None and arcs > MOST_ARCS_AROUND:
                 return _near(problem, level, ratios, how, started)
             with timed_step(LOG, "proof of the path"):
-                by_shares = ProofByShares(problem, level, ratios, ties, None if every else only)
+                by_shares = ProofByShares(
+                    problem, level, ratios, ties, None if every else only, how.scores[-1].score if how.scores else None
+                )
             proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
             how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
         elif certificate:
