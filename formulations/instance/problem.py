@@ -22,6 +22,7 @@ from formulations.instance.cost_items import CostItems, EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import Integers, to_integers
 from formulations.instance.node_errors import NodeErrors
+from formulations.instance.reduction import Groups, Ties, reduced_errors, reduced_integers, reduced_usage
 from formulations.instance.routing import Routing
 from formulations.instance.row_blocks import RowBlocks
 from formulations.instance.usage import Usage
@@ -112,6 +113,16 @@ class PruningProblem(Shown):
             if there is no tree t.
         """
         return PruningProblem.of(self.usage.only_tree(t), self.errors.only_tree(self.ensemble, t))
+
+    def reduced(self, ties: Ties = "smallest") -> Reduced:
+        """The instance that engines solve: `formulations.instance.reduction` for optima with these ties; made once."""
+        if ties not in self._reductions:
+            self._reductions[ties] = Reduced.of(self, ties)
+        return self._reductions[ties]
+
+    @cached_property
+    def _reductions(self) -> dict[Ties, Reduced]:
+        return {}
 
     @cached_property
     def node_error(self) -> NDArray[np.float64]:
@@ -215,3 +226,18 @@ class PruningProblem(Shown):
 
     def __repr__(self) -> str:
         return f"PruningProblem({self.ensemble!r}, {self.n_rows:,} cost rows, {self.n_usage_arcs:,} usage arcs)"
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """An instance of groups of splits, see `formulations.instance.reduction`, and which splits they are."""
+
+    groups: Groups
+    problem: PruningProblem
+
+    @classmethod
+    def of(cls, problem: PruningProblem, ties: Ties) -> Self:
+        """The reduction for optima with these ties."""
+        groups = Groups.of_splits(problem.usage, problem.errors, problem.integers, ties)
+        usage, errors = reduced_usage(problem.usage, groups), reduced_errors(problem.errors, groups)
+        return cls(groups, PruningProblem(usage, errors, reduced_integers(problem.integers, groups)))

@@ -1,6 +1,6 @@
 """An order of rows in which rows that reach the same nodes are near one another.
 
-    key of a row  =  for depth 1 to D, for tree 0 to K - 1: whether its node at that depth is a right child               (1)
+    key of a row  =  for depth 1 to D, for tree 0 to K - 1: whether its node at that depth is not a first child           (1)
 
 read as one binary number, with the roots' children as its leading bits. Rows with the same leading bits went the same way at the
 first splits of K trees, so they mostly reach the same nodes of the other trees too. In this order the rows of a node form a few
@@ -23,10 +23,10 @@ def row_order(routing: Routing, ensemble: Ensemble) -> NDArray[np.int32]:
     """The rows sorted by their keys (1), rows of equal keys in their own order; int32, shape (N,)."""
     n_trees = min(TREES, ensemble.n_trees)
     key = np.zeros(routing.n_rows, dtype=np.int64)
-    right = np.zeros(ensemble.n_nodes, dtype=bool)
-    right[ensemble.right[ensemble.is_split]] = True
-    shallow = right & (ensemble.depth <= DEPTH) & (ensemble.tree_of < n_trees)
-    for h in np.flatnonzero(shallow):
+    last = int(ensemble.tree_start[n_trees])
+    shallow = np.flatnonzero((ensemble.depth[:last] > 0) & (ensemble.depth[:last] <= DEPTH))
+    first = np.unique(ensemble.parent[shallow], return_index=True)[1]
+    for h in np.delete(shallow, first):
         t, depth = int(ensemble.tree_of[h]), int(ensemble.depth[h])
         bit = (DEPTH - depth) * n_trees + n_trees - 1 - t
         key[routing.order[t, routing.start[h] : routing.stop[h]]] |= np.int64(1 << bit)

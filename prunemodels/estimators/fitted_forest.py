@@ -114,6 +114,10 @@ def prune_forest(
             raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
         return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
+    if goal.budget is not None:
+        solution = goal.within_budget(problem)
+        pruned = apply_pruning(solution.pruning, forest)
+        return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
     return prune_by(goal, forest, pruning_path(problem), *valid, held_out=not on_validation)
 

@@ -12,6 +12,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.choosing import Rule, at_most, choose_row
 from prunemodels.evaluation.path import PathEvaluation
 from solvers.budgets.solve import Method, solve_budget
@@ -88,13 +89,18 @@ class Goal:
         """Whether the choice uses held-out errors."""
         return self.budget is None and self.lam is None
 
+    def within_budget(self, problem: PruningProblem, path: PruningPath | None = None) -> BudgetSolution:
+        """The solution for the budget; without the path, only the part of it that is needed is computed."""
+        assert self.budget is not None
+        return solve_budget(problem, self.budget, method=self.method, time_limit=self.time_limit, path=path)
+
     def choose(self, path: PruningPath, evaluation: PathEvaluation | None) -> tuple[Pruning, int | None, BudgetSolution | None]:
         """The pruning; its row if it is a row of the path; the solution if there is a budget.
 
         If no row of the path has an error within `max_error_increase`, the answer is the unpruned forest.
         """
         if self.budget is not None:
-            solution = solve_budget(path.problem, self.budget, method=self.method, time_limit=self.time_limit, path=path)
+            solution = self.within_budget(path.problem, path)
             return solution.pruning, None, solution
         if self.lam is not None:
             row: int | None = path.row_at_lam(self.lam)

@@ -26,6 +26,7 @@ from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_trad
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.evaluation.wording import amount, count, share
 from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
+from solvers.path.pruning_path import pruning_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +51,8 @@ class PrunedForest(Shown, HoldsModel):
         the pruned forest, a scikit-learn forest.
     pruning
         which splits it keeps.
-    path
-        all optimal prunings.
+    known_path
+        all optimal prunings, where the choice needed them; else None.
     row
         the row of `path` that `pruning` is; None if there was a budget, and for the unpruned forest.
     solution
@@ -82,7 +83,7 @@ class PrunedForest(Shown, HoldsModel):
 
     estimator: Any
     pruning: Pruning
-    path: PruningPath
+    known_path: PruningPath | None
     row: int | None
     solution: BudgetSolution | None
     evaluation: PathEvaluation | None
@@ -95,6 +96,11 @@ class PrunedForest(Shown, HoldsModel):
     def problem(self) -> PruningProblem:
         """The instance."""
         return self.pruning.problem
+
+    @cached_property
+    def path(self) -> PruningPath:
+        """All optimal prunings; computed when it is first asked for, where the budget's answer did not need them."""
+        return pruning_path(self.problem) if self.known_path is None else self.known_path
 
     @property
     def cost(self) -> float:

@@ -9,6 +9,7 @@ lies between the cost of the splits taken and their cost together with all open 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from solvers.budgets.open_part import OpenPart
 from solvers.closures.cut import best_closure
+from solvers.price_sharing.stopping import cut_seconds
 
 SCALE = 2.0**44
 """Gains of a part are scaled so that their absolute values sum to this. Drawn prices need no exact integers."""
@@ -48,14 +50,21 @@ class Bracket:
         return self.gain + share * self.part.total_gain
 
 
-def descend(bracket: Bracket, price: NDArray[np.float64]) -> Bracket:
-    """Narrow a bracket, at the given prices of its part's purchases, until no cut divides it."""
+def descend(bracket: Bracket, price: NDArray[np.float64], work: float = math.inf) -> Bracket:
+    """Narrow a bracket, at the given prices of its part's purchases, until no cut divides it, or the next one exceeds the work.
+
+    Parameters
+    ----------
+    work
+        the most seconds of cuts, by the formula of `solvers.price_sharing.stopping`.
+    """
     kept, gain, room, part = bracket.kept.copy(), bracket.gain, bracket.room, bracket.part
     while part.nodes.size:
         if part.total_cost <= room:
             closure = np.ones(part.nodes.size, dtype=bool)
         else:
-            divided = _divide(part, price)
+            work -= cut_seconds(part.tail.size, part.nodes.size)
+            divided = None if work < 0 else _divide(part, price)
             if divided is None:
                 break
             closure = divided

@@ -40,6 +40,10 @@ class Effort:
         """Count a cut of a part."""
         self.spent += PER_CUT + cut_seconds(part.tail.size, part.nodes.size)
 
+    def allows(self, n_arcs: int, n_splits: int) -> bool:
+        """Whether a cut of that size fits what may still be spent."""
+        return self.spent + PER_CUT + cut_seconds(n_arcs, n_splits) <= self.work
+
     @property
     def is_over(self) -> bool:
         """Whether nothing more may be spent."""

@@ -38,9 +38,11 @@ from solvers.budgets.exact.core import KnapsackCore
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.filling import filled
 from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.item_sets import kept_by_items
 from solvers.budgets.open_part import open_part
 from solvers.budgets.other_prices import OtherPrices
 from solvers.budgets.rounding import round_relaxation
+from solvers.price_sharing.stopping import cut_seconds, fits_memory
 
 WIDTH = 0.1
 """The deduction from the promise of a bracket as wide as the edge, as a share of the relaxation's gain."""
@@ -53,6 +55,12 @@ MOST_FAILED_ROUNDS = 8
 
 FIRST_STARTS = 2
 """The search starts this many times from the whole edge before the first ruin; afterwards one start in FIRST_STARTS + 1 does."""
+
+SMALL_EDGE = 1.0
+"""Seconds of a cut by formula up to which an edge is made in any case; a larger one only where a cut of it fits the limit."""
+
+PART_BYTES = 60
+"""Bytes that an edge takes for each of its usage arcs while it is made and merged."""
 
 LEAST_OPEN = 64
 """The least number of open splits; if the edge has fewer, neighbouring rows of the path are opened too."""
@@ -117,7 +125,7 @@ class _BracketSearch:
     def run(self, rounds: int) -> int:
         """Make at most so many starts and ruins; returns their number."""
         for k in range(rounds):
-            if self.over:
+            if self.over or not self.effort.allows(self.first_bracket.part.tail.size, self.first_bracket.part.nodes.size):
                 return k
             self.narrow(self.first_bracket if k < FIRST_STARTS or k % (FIRST_STARTS + 1) == FIRST_STARTS else self.ruined())
         return rounds
@@ -137,10 +145,11 @@ class _BracketSearch:
     def _draws(self, bracket: Bracket) -> list[Bracket]:
         ends = []
         for _ in range(DRAWS_PER_BRACKET):
-            if self.over:
+            if self.over or not self.effort.allows(bracket.part.tail.size, bracket.part.nodes.size):
                 break
+            work = self.effort.work - self.effort.spent
             self.effort.count_cut(bracket.part)
-            end = descend(bracket, self.prices.draw(bracket.part))
+            end = descend(bracket, self.prices.draw(bracket.part), work)
             self.descents += 1
             self.offer_filled(end)
             ends.append(end)
@@ -208,6 +217,14 @@ def best_within(
     pruning, stopped = path[row], StopReason.CONVERGED
     stats = {"descents": 0.0, "rounds": 0.0, "work": 0.0}
     if row > 0 and not relaxation.is_integral and min(time_limit, work) > 0:
+        open_splits = path[row - 1].kept & ~pruning.kept
+        n_arcs = int(problem.usage.arcs_per_node[open_splits].sum())
+        seconds = cut_seconds(n_arcs, int(open_splits.sum()))
+        if seconds > max(SMALL_EDGE, min(time_limit, work)) or not fits_memory(PART_BYTES * n_arcs):
+            kept = kept_by_items(problem, path[row - 1].kept, pruning.kept, room(problem, limit))
+            stats["seconds"] = time.perf_counter() - started
+            found = Pruning(problem, kept)
+            return solution(problem, limit, found, relaxation, stats, stopped=StopReason.ITERATION_LIMIT)
         search = _search(path, row, limit, seed, Effort(work, started + time_limit))
         try:
             search.offer_filled(search.first_bracket)

@@ -9,17 +9,23 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
+import numpy as np
+
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
 from formulations.arguments import NotNegative, Seconds, checked
+from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.by_path import best_breakpoint, path_of
+from formulations.instance.reduction import Groups
+from solvers.budgets.by_path import best_breakpoint, error_of, path_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.exact.window import FIRST_WINDOW_ARCS
 from solvers.budgets.search import best_within
+from solvers.path.pruning_path import divide_and_conquer
 
 Method = Literal["path", "best", "exact"]
 
@@ -73,7 +79,7 @@ def solve_budget(
         the most seconds of cuts by formula, see `solvers.budgets.effort`; default, without a time limit, 10 for "best", 300 for
         "exact".
     path
-        `pruning_path(problem)`, if it is known already.
+        `pruning_path(problem)`, if it is known already. Without it "path" and "best" compute the part of it around the budget.
     progress
         show the progress of "exact" on stderr.
 
@@ -81,7 +87,8 @@ def solve_budget(
     -------
     BudgetSolution
         the pruning, whose exact cost is at most B; LP1's relaxation (value, lambda*, the two neighbouring prunings and their
-        weights); and the proven bound.
+        weights); and the proven bound. Where the edge around the budget has more than `MOST_ARCS_AROUND` usage arcs, the bound
+        may be below the relaxation's value by a relative gap of some 1e-5.
 
     Raises
     ------
@@ -94,19 +101,49 @@ def solve_budget(
     by_clock = math.inf if time_limit is None else time_limit
     if work is None:
         work = WORK[method] if time_limit is None else math.inf
-    path = path_of(problem, path)
+    whole = None if path is None else path_of(problem, path)
+    reduced = problem.reduced()
+    if whole is None:
+        around = None if method == "exact" else limit_of_mean_cost(problem, budget)
+        path = divide_and_conquer(reduced.problem, certificate=False, reduce=False, around=around)
+    else:
+        level = np.where(reduced.groups.is_group, whole.level[reduced.groups.bearer], np.int32(0))
+        path = PruningPath(reduced.problem, level, whole.breakpoints)
+    if method != "path":
+        _compile()
+    found = _solved(path, budget, method, by_clock, work, progress=progress)
+    return _told(problem, reduced.groups, found, path.stats.get("gap", 0.0))
+
+
+def _told(problem: PruningProblem, groups: Groups, found: BudgetSolution, gap: float) -> BudgetSolution:
+    """An answer for all splits from one for their groups, see `formulations.instance.reduction`.
+
+    Parameters
+    ----------
+    gap
+        how far below the mixture's error that of the relaxation can be: 0 where the edge around the budget is proven.
+    """
+    pruning, cheaper, dearer = (
+        Pruning(problem, groups.kept(of_groups.kept))
+        for of_groups in (found.pruning, found.relaxation.cheaper, found.relaxation.dearer)
+    )
+    relaxation, bound = replace(found.relaxation, cheaper=cheaper, dearer=dearer), found.bound - gap
+    return replace(found, problem=problem, pruning=pruning, error=error_of(pruning), bound=bound, relaxation=relaxation)
+
+
+def _solved(path: PruningPath, budget: Price, method: Method, by_clock: float, work: float, *, progress: bool) -> BudgetSolution:
+    """The engines of a method, one after the other, on the instance of the path."""
+    problem = path.problem
     first = best_breakpoint(problem, budget, path=path)
     if method == "path":
         return first
-    _compile()
     found, started, spent = first, time.perf_counter(), 0.0
     for engine, share in _stages(method, small=problem.n_usage_arcs <= FIRST_WINDOW_ARCS):
         seconds_left, work_left = max(0.0, by_clock - (time.perf_counter() - started)), max(0.0, work - spent)
         more: dict[str, Any] = {"incumbent": found.pruning, "progress": progress} if engine is exact_budget else {}
         if share < 1:
             work_left = min(share * work, work_left, MOST_FIRST[engine])
-            if time_limit is not None:
-                seconds_left = min(share * time_limit, seconds_left, MOST_FIRST[engine])
+            seconds_left = min(share * by_clock, seconds_left, MOST_FIRST[engine]) if by_clock < math.inf else seconds_left
         answer = engine(problem, budget, time_limit=seconds_left, work=work_left, path=path, **more)
         found, spent = _better(found, answer), spent + answer.stats.get("work", 0.0)
         if found.status is Status.OPTIMAL:

@@ -19,7 +19,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.instance.problem import PruningProblem
+from formulations.instance.problem import PruningProblem, Reduced
 from formulations.instance.usage import Usage
 
 TOTAL_BITS = 61
@@ -130,6 +130,10 @@ class IntegerObjective(IntegerPrices):
     def cost(self, gain: int, value: int) -> int:
         """The cost of a pruning with this gain and `value`; for p > 0."""
         return (gain * self.q - (value >> self.bits)) // self.p
+
+    def of_groups(self, reduced: Reduced) -> IntegerObjective:
+        """The same integers for the groups of a reduction; the objective is exact."""
+        return replace(self, usage=reduced.problem.usage, problem=reduced.problem, gain=reduced.problem.integers.gain)
 
     def refined(self) -> IntegerObjective:
         """The same on the finest binary grid that fits, so that parts of prices can be whole numbers of units too."""

@@ -21,7 +21,6 @@ from formulations.answers.solution import ItemDuals, Solution, StopReason
 from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.instance.usage_arcs import UsageArcs
 from solvers.closures.cut import Ties
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
@@ -69,11 +68,15 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     started = time.perf_counter()
     rate = exact(lam, "lam")
     objective = integer_objective(problem, rate)
-    arcs = problem.usage_arcs()
-    dual = np.zeros(arcs.tail.size, dtype=np.int64)
     stopped, kept, n_arcs = StopReason.TIME_LIMIT, free_of_charge(problem, ties), 0
+    dual = np.zeros(problem.n_usage_arcs, dtype=np.int64)
     if time.perf_counter() - started <= time_limit:
-        kept, n_arcs = _cut(problem, objective, arcs, ties, dual)
+        if objective.exact:
+            reduced = problem.reduced(ties)
+            kept, of_groups, n_arcs = _cut(reduced.problem, objective.of_groups(reduced), ties)
+            kept, dual = reduced.groups.kept(kept), reduced.groups.duals(of_groups, problem.usage)
+        else:  # the grid rounds gains otherwise than the integers that the reduction is true for
+            kept, dual, n_arcs = _cut(problem, objective, ties)
         stopped = StopReason.CONVERGED
     certificate = ItemDuals(dual, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
@@ -86,19 +89,17 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats, "min_cut")
 
 
-def _cut(
-    problem: PruningProblem, objective: IntegerObjective, arcs: UsageArcs, ties: Ties, dual: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], int]:
-    """Solve (1) on the splits that are optimal for free items; write the duals of all usage arcs in canonical order.
+def _cut(problem: PruningProblem, objective: IntegerObjective, ties: Ties) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
+    """Solve (1) on the splits that are optimal for free items: these, the duals of all usage arcs, and the network's arcs.
 
     No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no duals either.
     """
-    wanted, n_nodes = without_prices(problem, ties), problem.ensemble.n_nodes
+    wanted, n_nodes, arcs = without_prices(problem, ties), problem.ensemble.n_nodes, problem.usage_arcs()
     nodes = np.flatnonzero(wanted).astype(np.int32)
-    price = objective.prices()
+    price, dual = objective.prices(), np.zeros(arcs.tail.size, dtype=np.int64)
     mine = np.flatnonzero(wanted[arcs.tail] & (price[arcs.head] > 0))
     part = subproblem(problem.ensemble.parent, nodes, arcs.tail[mine], arcs.head[mine], problem.n_purchases)
     closure, dual[mine] = merged_cut(part.closure_problem(objective.profits(nodes), price[part.purchases]), ties)
     kept = np.zeros(n_nodes, dtype=bool)
     kept[nodes] = closure.keep
-    return kept, closure.n_arcs
+    return kept, dual, closure.n_arcs

@@ -77,7 +77,7 @@ def best_closure_of_forest(
 def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
     """The optimum at lambda = 0, where items are free."""
     ensemble = problem.ensemble
-    return best_tree_closures(ensemble, problem.integers.gain, ensemble.is_split, ties)[0]
+    return best_closure_of_forest(ensemble.parent, problem.integers.gain, ensemble.is_split, ties)
 
 
 def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
@@ -87,7 +87,7 @@ def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
     reached = problem.costs.paid_once[problem.usage.charges.item] | (problem.routing.counts()[charged] > 0)
     has_price[charged[reached]] = True
     allowed = problem.ensemble.is_split & ~has_price
-    return best_tree_closures(problem.ensemble, problem.integers.gain, allowed, ties)[0]
+    return best_closure_of_forest(problem.ensemble.parent, problem.integers.gain, allowed, ties)
 
 
 @njit(cache=True, nogil=True)

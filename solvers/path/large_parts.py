@@ -5,9 +5,9 @@ Between two optima of the path, an outer and an inner one, lies a part. At the l
 at that lambda. Price sharing finds the optimum there: what the inner optimum keeps and the outer one prunes is decided before it
 begins. It holds no usage arcs but those of its last core, so memory is that of the routing and of one small part at a time.
 
-Near a lambda at which very many splits go, rounds do not close the gap, and the last core may be too large for a cut. The best
-pruning that they found then counts as the optimum. Whether the path is optimal after all is for `solvers.path.proof_by_shares` to
-prove.
+Near a lambda at which very many splits go, rounds do not close the gap, and no split is fixed. A cut of all of them takes longer
+than everything else, or does not fit into memory. The best pruning that rounds found then counts as the optimum. Whether the path
+is optimal after all is for `solvers.path.proof_by_shares` to prove; where it cannot, the parts are divided again, by cuts.
 """
 
 from __future__ import annotations
@@ -33,13 +33,21 @@ from solvers.closures.subproblem import small_subproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.path.parts import PathPart
+from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
-from solvers.price_sharing.stopping import SMALL_CORE, Goal, cut_fits_memory, negligible_gain
+from solvers.price_sharing.solve import WARM_START_ITERATION
+from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, SMALL_CORE, Goal, cut_fits_memory, negligible_gain
 
 CLOSE = 1e-6
 """Relative gap that is small enough for a division, whatever gap a path may have: the proof of the path closes it."""
+
+LIKELY = 1e-5
+"""Relative gap at which an end of a part is taken for its optimum, where rounds found nothing better."""
+
+QUICK_CUT = 1_000_000
+"""Usage arcs of a core that is cut all the same: that takes no longer than the proof."""
 
 LARGEST_NETWORK = 8_000_000
 """Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
@@ -86,10 +94,15 @@ class SmallPart:
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A part that goes at one lambda, `ratio`, and its splits."""
+    """A part that goes at one lambda, `ratio`, and its splits; `gap` says how much more than its ends an optimum may be worth.
+
+    The gap is in integer gains. Rounds prove it at a lambda of at most `ratio`, against the inner end. As lambda rises to that
+    ratio, nothing outside of the inner end gains on it, so that the gap is one there too.
+    """
 
     ratio: Fraction
     nodes: NDArray[np.int32]
+    gap: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +117,14 @@ class Division:
         where to keep what is found, and to read what an earlier run found; None: nowhere.
     pool
         of one thread.
+    cuts
+        never take an end for the optimum where a cut can tell.
+    around
+        an integer cost: of the large parts only those are divided between whose ends it lies. None: all.
+    unsure
+        the edges whose gap is not closed.
+    scores
+        those that the last part's rounds ended with: the next part and the proof of the path start there. Empty at first.
     stats
         large parts, their rounds, and the seconds of both, those of earlier runs included.
     """
@@ -113,9 +134,17 @@ class Division:
     gap: float
     files: PartFiles | None
     pool: ThreadPoolExecutor
+    cuts: bool = False
+    around: int | None = None
+    unsure: list[Edge] = field(default_factory=list)
+    scores: list[Scores] = field(default_factory=list)
     stats: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
     )
+
+    def leaves(self, part: LargePart) -> bool:
+        """Whether a part stays as it is."""
+        return self.around is not None and not part.inner.cost <= self.around < part.outer.cost
 
     def count(self, found: FoundInPart) -> None:
         """Count a part."""
@@ -164,7 +193,9 @@ class LargePart:
             how.stats["parts_with_gap"] += 1
         # Where an end is not optimal, it may be worse than what was found at any lambda.
         if is_end or (missed and not (inner.cost < middle.cost < outer.cost and inner.gain < middle.gain < outer.gain)):
-            return Edge(self.ratio, self.nodes)
+            edge = Edge(self.ratio, self.nodes, found.bound - inner.worth(found.ratio))
+            how.unsure.extend([edge] if missed or found.ratio != self.ratio else [])
+            return edge
         return LargePart(outer, middle), LargePart(middle, inner)
 
     def _find(self, how: Division, key: str) -> tuple[FoundInPart, Optimum]:
@@ -173,7 +204,12 @@ class LargePart:
         objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
         rows = LocalRows(objective, how.pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))
-        run = Run(rows, how.ties, known=Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid))
+        run = Run(
+            rows,
+            how.ties,
+            how.scores[-1] if how.scores else None,
+            known=Known(inner.kept, problem.ensemble.is_split & ~self.outer.kept, paid=paid),
+        )
         save = None
         if files is not None:
             state = files.load_state(key)
@@ -183,7 +219,8 @@ class LargePart:
             def save() -> None:
                 files.save_state(run.state(), key)
 
-        _drive(run, how.gap, save)
+        _drive(run, how, paid.base, save)
+        how.scores[:] = [Scores(run.scores().score, WARM_START_ITERATION)]
         kept = run.best_kept if run.core is not None else self._extreme(how, objective, run.best_kept)
         found = FoundInPart(
             kept=kept,
@@ -225,24 +262,36 @@ class LargePart:
         return next((end for end in (self.inner, self.outer) if np.array_equal(end.kept, kept)), None)
 
 
-def _drive(run: Run, gap: float, save: Callable[[], None] | None) -> None:
-    """Rounds until the optimum, or until the gap is small enough and the cut that would close it does not fit into memory."""
+def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) -> None:
+    """Rounds until the optimum; or until an end of the part is likely to be it; or until more rounds are in vain, and a cut too.
+
+    Parameters
+    ----------
+    ends
+        what an end of the part is worth.
+    """
     negligible = negligible_gain(run.objective)
     while True:
-        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + IN_VAIN // 2, SMALL_CORE), save, progress=False)
+        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + ROUNDS_PER_CHECK, SMALL_CORE), save, progress=False)
         if stopped is StopReason.CONVERGED:
+            return
+        gap = (run.bound - run.best_value) / max(run.bound, negligible)
+        if not how.cuts and gap <= LIKELY and run.best_value <= ends and run.rows.cut_arcs > QUICK_CUT:
             return
         over = stopped is StopReason.MEMORY_LIMIT or run.iteration >= MOST_ROUNDS
         if over and cut_fits_memory(run.rows):
             run.finish()
             return
-        enough = run.bound - run.best_value <= max(gap, CLOSE) * max(run.bound, negligible)
-        if over or (enough and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows)):
+        if over:
+            return
+        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows):
             return
 
 
 def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int) -> Iterator[SmallPart | Edge]:
     """What lies between two optima, outermost first: parts of at most so many usage arcs, and larger ones that go at one lambda.
+
+    Parts that `Division.around` leaves as they are come as edges, at the lambda at which their ends are worth the same.
 
     Parameters
     ----------
@@ -261,6 +310,9 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
     todo: list[tuple[LargePart, bool]] = [(first, True)]
     while todo:
         part, is_large = todo.pop()
+        if how.leaves(part):
+            yield Edge(part.ratio, part.nodes)
+            continue
         nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
         found = None if is_large else small_subproblem(problem, nodes, paid, largest)
         if found is not None:

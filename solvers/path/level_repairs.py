@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from ortools.graph.python import max_flow
 
 from solvers.closures.cut import maximum_flow
+from solvers.closures.numbering import compact
 from solvers.path.level_shares import SharedArcs
 
 MOST_FLOW = 2**62
@@ -107,8 +108,10 @@ class LevelBlocks:
         if missing >= MOST_FLOW or sum(uneven) != 0:
             return None
         network = max_flow.SimpleMaxFlow()
-        k, purchases, at = len(uneven), *np.unique(arcs.head, return_inverse=True)
-        tail, head, source, sink = np.searchsorted(self.nodes, arcs.tail), k + at, k + purchases.size, k + purchases.size + 1
+        k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
+        place = np.zeros(int(self.nodes[-1]) + 1, dtype=np.int32)
+        place[self.nodes] = np.arange(k, dtype=np.int32)
+        tail, head, source, sink = place[arcs.tail], np.int32(k) + at, k + purchases.size, k + purchases.size + 1
 
         def add(tails: Any, heads: Any, most: Any) -> Any:
             shape = np.broadcast_shapes(np.shape(tails), np.shape(heads), np.shape(most))

@@ -12,7 +12,7 @@ last try fails, the level counts as a gap, by (3) of `proofs_checks.optimality.p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,7 +29,7 @@ from solvers.path.level_repairs import LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
 from solvers.price_sharing.step import advance, step_limit
 
-TRIES = (40, 80, 160, 320)
+TRIES = (20, 40, 80, 160, 320)
 """Rounds after which the rest is moved where that is possible."""
 
 FEW, MANY, IN_ALL = 4, 64, 1_000_000
@@ -101,15 +101,29 @@ class ProofByShares:
         int32, shape (n,).
     ratios
         the breakpoints, in integer gains for one integer price.
+    only
+        the levels to prove, where the others are proven elsewhere; None: all.
+    scores
+        float64, shape (n,): scores of the runs that found the levels, to start from; None: zeros.
     """
 
-    def __init__(self, problem: PruningProblem, level: NDArray[np.int32], ratios: Sequence[Fraction], ties: Ties) -> None:
-        self.problem, self.level, self.ratios = problem, level, ratios
+    def __init__(
+        self,
+        problem: PruningProblem,
+        level: NDArray[np.int32],
+        ratios: Sequence[Fraction],
+        ties: Ties,
+        only: Collection[int] | None = None,
+        scores: NDArray[np.float64] | None = None,
+    ) -> None:
+        self.problem, self.level, self.ratios, self.start = problem, level, ratios, scores
         self.bits, self.rounds = share_bits(problem), 0
         kept = problem.ensemble.is_split & (level >= (1 if ties == "smallest" else 0))
         self.never, self.always = problem.ensemble.is_split & ~kept, kept & (level >= len(ratios))
         self.highest = problem.usage.highest_user(np.flatnonzero(kept).astype(np.int32), level)
         self.open = np.unique(level[kept & (level > 0) & (level < len(ratios))])
+        if only is not None:
+            self.open = self.open[np.isin(self.open, list(only))]
         self.shortfall = dict.fromkeys(self.open.tolist(), (Fraction(0), Fraction(0)))
         self.weight, self.moves = kept.astype(np.float64), list[Move]()
         with ThreadPoolExecutor(1) as self.pool:
@@ -163,6 +177,8 @@ class ProofByShares:
         profit = ints.gain[nodes] - ratio * ints.evaluation[nodes]
         scale = 2.0**55 / max(1.0, float(np.abs(profit).sum()))
         score, stepped = np.zeros((2, nodes.size), dtype=np.float32)
+        if self.start is not None:
+            score[:] = stepped[:] = self.start[nodes]
         if before is not None:
             places = np.searchsorted(before.shares.nodes, nodes)
             score, stepped = before.score[places], before.stepped[places]
@@ -228,6 +244,8 @@ class ProofByShares:
     def _move(self, uneven: dict[int, tuple[LevelBlocks, list[int]]], arcs: SharedArcs) -> None:
         """Take those of some levels away that moves along the arcs prove."""
         level = self.level[arcs.tail]
+        if len(self.ratios) < 2**16:  # numbers of 16 bits are sorted several times as fast
+            level = level.astype(np.uint16)
         by_level = np.argsort(level, kind="stable")
         level = level[by_level]
         for number, (blocks, surplus) in list(uneven.items()):

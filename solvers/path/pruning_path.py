@@ -24,6 +24,7 @@ Gallo, Grigoriadis and Tarjan (1989) for nested parametric cuts; Eisner and Seve
 from __future__ import annotations
 
 import logging
+import math
 import time
 from bisect import bisect_left
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +44,7 @@ from formulations.timed_steps import timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
-from solvers.path.evidence import path_certificate
+from solvers.path.evidence import path_certificate, told_of_forest
 from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
@@ -53,6 +54,9 @@ from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
+
+MOST_ARCS_AROUND = 40_000_000
+"""Usage arcs of an edge around a budget up to which the proof by shares closes its gap, at 120 bytes each; else it is told."""
 
 
 @checked
@@ -126,6 +130,9 @@ def divide_and_conquer(
     guess: bool = True,
     warm: bool = True,
     largest: int = LARGEST_NETWORK,
+    reduce: bool = True,
+    cuts: bool = False,
+    around: Fraction | None = None,
 ) -> PruningPath:
     """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
 
@@ -139,13 +146,41 @@ def divide_and_conquer(
         start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
     largest
         usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones.
+    reduce
+        solve the reduced instance, see `formulations.instance.reduction`.
+    cuts
+        never leave it to the proof of the path whether a large part goes at one lambda, where a cut can tell.
+    around
+        a cost, in the unit of the prices. Rows far from it may be missing: all rows are optimal at some lambda, but only the edge
+        of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     """
     started = time.perf_counter()
+    if reduce:
+        reduced = problem.reduced(ties)
+        of_groups = divide_and_conquer(
+            reduced.problem,
+            ties=ties,
+            certificate=certificate,
+            gap=gap,
+            checkpoint=checkpoint,
+            progress=progress,
+            merge=merge,
+            guess=guess,
+            warm=warm,
+            largest=largest,
+            reduce=False,
+            cuts=cuts,
+            around=around,
+        )
+        return told_of_forest(problem, reduced.groups, of_groups, time.perf_counter() - started)
+    certificate = certificate and around is None
     parts = Parts(problem, merge=merge)
     outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
     pieces: list[Piece] = []
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
-    files = None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties))
+    files = (
+        None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties, cuts))
+    )
     then = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
     with (
         interruption_as_error("while computing the path", then),
@@ -154,7 +189,8 @@ def divide_and_conquer(
         Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
     ):
         work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-        how = Division(problem, ties, gap, files, pool)
+        limit = None if around is None else int(around // problem.integers.price_unit)
+        how = Division(problem, ties, gap, files, pool, cuts, limit)
         for part in small_parts(how, outer, inner, largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))
@@ -163,6 +199,7 @@ def divide_and_conquer(
             found = work.solve(part.part, part.paid)
             leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
             pieces += found if certificate and not how.stats["large_parts"] else []
+        pieces_before = len(leaving)
         if how.stats["parts_with_gap"]:
             leaving = in_order(leaving, problem.integers.gain)
         ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
@@ -176,8 +213,17 @@ def divide_and_conquer(
         proof: PathCertificate | PathShares | None = None
         gaps: tuple[Fraction, ...] = ()
         if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
+            only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
+            every = certificate or len(leaving) != pieces_before or how.stats["parts_with_gap"] > len(only)
+            if every and around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
+                return divide_and_conquer(problem, ties=ties, certificate=False, largest=largest, reduce=False)
+            arcs = sum(int(problem.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
+            if around is not None and arcs > MOST_ARCS_AROUND:
+                return _near(problem, level, ratios, how, started)
             with timed_step(LOG, "proof of the path"):
-                by_shares = ProofByShares(problem, level, ratios, ties)
+                by_shares = ProofByShares(
+                    problem, level, ratios, ties, None if every else only, how.scores[-1].score if how.scores else None
+                )
             proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
             how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
         elif certificate:
@@ -185,9 +231,25 @@ def divide_and_conquer(
     unit = problem.integers.lam_unit
     stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats}
     path = PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)
+    if gaps and not cuts and path.relative_gap > gap:
+        LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", by_shares.open.size)
+        return divide_and_conquer(
+            problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress, largest=largest,
+            merge=merge, guess=guess, warm=warm, reduce=False, cuts=True, around=around,
+        )  # fmt: skip
     if gaps and not gap:
         raise CapacityOverflowError(
             f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
             "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
         )
     return path
+
+
+def _near(
+    problem: PruningProblem, level: NDArray[np.int32], ratios: list[Fraction], how: Division, started: float
+) -> PruningPath:
+    """The rows around a cost, where the gap of the edge there is not closed: ``stats["gap"]`` is at least that, in (OBJ)."""
+    unit = problem.integers.gain_unit
+    gap = max(float(edge.gap * unit) for edge in how.unsure)
+    stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(gap, math.inf)}
+    return PruningPath(problem, level, tuple(r * problem.integers.lam_unit for r in ratios), "smallest", None, stats)

@@ -169,8 +169,7 @@ class Run:
         self.bound = rows.base + int(np.maximum(self.remaining.profit, 0).sum())
         self.score = np.zeros(nodes.size, dtype=np.float32)
         if start is not None:
-            if start.score.size != n:
-                raise InvalidInputError(f"start has scores for {start.score.size} nodes, the forest has {n}; give one for each")
+            check_size(start, n)
             self.score[:] = start.score[nodes]
         self.stepped, self.score_at_lowest = self.score.copy(), self.score.copy()
         self.log_level = np.zeros(nodes.size, dtype=np.float32)
@@ -331,6 +330,12 @@ class Run:
             tuple(self.stages), self.remaining.nodes, self.score_at_lowest, None if self.core is None else self.core.duals(),
             objective.unit, objective.lam, self.iteration,
         )  # fmt: skip
+
+
+def check_size(start: Scores, n_nodes: int) -> None:
+    """Refuse scores for another number of nodes."""
+    if start.score.size != n_nodes:
+        raise InvalidInputError(f"start has scores for {start.score.size} nodes, the forest has {n_nodes}; give one for each")
 
 
 def scores_after(

@@ -29,15 +29,19 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import SharedPrices, Solution, StopReason
+from formulations.answers.solution import FixingStage, SharedPrices, Solution, StopReason
 from formulations.arguments import Natural, NotNegative, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from formulations.instance.reduction import Groups
 from solvers.closures.cut import Ties
 from solvers.closures.duals import bound_of_closure
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
@@ -45,7 +49,7 @@ from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
-from solvers.price_sharing.run import Run, scores_after
+from solvers.price_sharing.run import Run, check_size, scores_after
 from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
 WARM_START_ITERATION = 5
@@ -125,9 +129,14 @@ def price_sharing(
     warn_if_short(problem)
     goal = Goal(started + time_limit, gap, rounds, small_core)
     with interruption_explained(checkpoint), ThreadPoolExecutor(1) as pool:
-        rows = LocalRows(integer_objective(problem, rate).refined(), pool)
+        objective, groups = integer_objective(problem, rate).refined(), None
+        if objective.exact:  # a grid rounds gains otherwise than the integers that the reduction is true for
+            reduced = problem.reduced(ties)
+            objective, groups = objective.of_groups(reduced), reduced.groups
+            start = None if start is None else _of_groups(start, groups)
+        rows = LocalRows(objective, pool)
         run, stopped, core_arcs = run_to_goal(rows, goal, ties=ties, start=start, checkpoint=checkpoint, progress=progress)
-        solution = solution_of(run, lam, gap, stopped, core_arcs, started)
+        solution = solution_of(run, problem, groups, lam, gap, stopped, core_arcs, started)
     warn_if_undecided(lam, stopped, solution.stats, solution.gap, solution.relative_gap)
     return solution
 
@@ -152,15 +161,46 @@ def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> S
     return Scores(scores_after(proof.stages, proof.nodes, proof.score, n_nodes), iteration)
 
 
-def solution_of(run: Run, lam: float | Fraction, gap: float, stopped: StopReason, core_arcs: int, started: float) -> Solution:
-    """The answer of a run, with its proof."""
-    objective, problem = run.objective, run.objective.problem
-    pruning = Pruning(problem, run.best_kept)
+def _of_groups(start: Scores, groups: Groups) -> Scores:
+    """Scores of all nodes of a forest as scores of its groups."""
+    check_size(start, groups.of.size)
+    return Scores(start.score[groups.bearer], start.iteration)
+
+
+def solution_of(
+    run: Run,
+    problem: PruningProblem,
+    groups: Groups | None,
+    lam: float | Fraction,
+    gap: float,
+    stopped: StopReason,
+    core_arcs: int,
+    started: float,
+) -> Solution:
+    """The answer of a run, with its proof; `groups` if it was a run on the reduction of the problem."""
+    objective, proof = run.objective, run.certificate()
+    pruning = Pruning(problem, run.best_kept if groups is None else groups.kept(run.best_kept))
+    proof = proof if groups is None else told_of_forest(proof, groups, problem)
     bound = bound_of_closure(problem, objective, run.bound, pruning, exact(lam, "lam"))
     stats = stats_of(run, core_arcs, started) | {"usage_arcs": float(problem.n_usage_arcs)}
     tolerance = tolerance_of(objective, lam, gap)
-    value, proof = pruning.value(float(lam)), run.certificate()
-    return Solution(problem, lam, pruning, value, bound, stopped, tolerance, proof, stats, "price_sharing")
+    return Solution(problem, lam, pruning, pruning.value(float(lam)), bound, stopped, tolerance, proof, stats, "price_sharing")
+
+
+def told_of_forest(proof: SharedPrices, groups: Groups, problem: PruningProblem) -> SharedPrices:
+    """A proof for all splits from one for their groups: (7) to (9) of `formulations.instance.reduction`."""
+    bearer, fixed = groups.bearer, np.zeros(groups.of.size, dtype=bool)
+    stages = tuple(
+        FixingStage(
+            bearer[stage.nodes],
+            stage.score,
+            groups.fixed_in(stage.fixed_in, problem.ensemble.parent, fixed),
+            bearer[stage.fixed_out],
+            stage.iteration,
+        )
+        for stage in proof.stages
+    )
+    return replace(proof, stages=stages, nodes=bearer[proof.nodes])
 
 
 def stats_of(run: Run, core_arcs: int, started: float) -> dict[str, float]:

@@ -242,10 +242,26 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     too_small = json.dumps(json.loads(str(arrays["figures"])) | {"bound": "-1"})
     for change, message in (
         ({"kept": arrays["kept"][:-1]}, rf"{file.name} holds nothing of the kind .*kept has the shape.*delete it"),
-        ({"kept": problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
+        ({"kept": problem.reduced().problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
         ({"figures": too_small}, r"contradicts the part's ends; delete the folder"),
     ):
         np.savez(tmp_path / "other.npz", **arrays | change)
         (tmp_path / "other.npz").replace(file)
         with pytest.raises(BrokenFileError, match=message):
             divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
+
+
+@looped("name", NAMES)
+def test_ends_that_are_wrongly_taken_for_optima_are_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds that find nothing leave all parts to the proof. It refutes them, and cuts decide: the same path in the end."""
+    problem = instance(name)
+    whole = divide_and_conquer(problem, cuts=True)
+    for setting, value in (("LIKELY", 10.0), ("QUICK_CUT", -1), ("SMALL_CORE", 0), ("MOST_ROUNDS", 20)):
+        monkeypatch.setattr(large_parts, setting, value)
+    monkeypatch.setattr(Run, "_take_if_better", lambda run, keep, value: None)
+    for certificate in (True, False):
+        path = divide_and_conquer(problem, largest=0, certificate=certificate)
+        assert path.breakpoints == whole.breakpoints
+        np.testing.assert_array_equal(path.level, whole.level)
+        assert not path.gaps
+        assert check_path(path).holds is (True if certificate else None)

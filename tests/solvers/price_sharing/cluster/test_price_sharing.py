@@ -248,10 +248,11 @@ def test_both_engines_stop_after_the_same_rounds(gap: float) -> None:
     assert alone.stopped is found.stopped is StopReason.CONVERGED
     assert found.stats["iterations"] == alone.stats["iterations"] < 300
     assert found.certificate.dual is None  # by the gap, not by a cut
-    elsewhere = {"seconds", "usage_arcs", "core_cut_bytes"}
+    elsewhere = {"seconds", "usage_arcs", "core_cut_bytes", "core_splits"}  # one process counts groups of splits
     assert {name: found.stats[name] for name in alone.stats if name not in elsewhere} == {
         name: alone.stats[name] for name in alone.stats if name not in elsewhere
     }
+    assert found.stats["core_splits"] >= alone.stats["core_splits"]
 
 
 def test_both_engines_cut_a_core_after_the_same_rounds() -> None:

@@ -1,0 +1,146 @@
+"""The forest that everyone has: scikit-learn's default, 100 trees grown out on 150,000 rows of Covertype with seven classes.
+
+    python -m benchmarks.default_forest                        10,000 cost rows: what is left after the reduction, seconds, bytes
+    python -m benchmarks.default_forest --rows 100000 --only budget
+    python -m benchmarks.default_forest --left                 what is left of other forests, smaller ones; no engine runs
+
+Every feature costs 1. The forest is grown in one process, and each job measured in another, so that neither training nor other
+jobs affect the peak memory. Compiled code is warmed up on a small instance. `before` is the same job without the reduction and
+with cuts where the proof can tell. Quote the ratios, since machines differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from benchmarks.path import warm_up
+from prunemodels.data_files import load_dataset
+from solvers.path.pruning_path import divide_and_conquer
+
+TRAIN_ROWS = 150_000
+"""The rows that the forest is grown on, the first ones; the cost sample comes after them."""
+
+JOBS: dict[str, Callable[[pm.PruningProblem, argparse.Namespace], object]] = {
+    "one lambda": lambda problem, given: pm.solve(problem, lam=given.lam),
+    "path": lambda problem, _: pm.pruning_path(problem, certificate=False),
+    "path before": lambda problem, _: divide_and_conquer(problem, certificate=False, reduce=False, cuts=True),
+    "path, certificate": lambda problem, _: pm.pruning_path(problem),
+    "path, certificate before": lambda problem, _: divide_and_conquer(problem, reduce=False, cuts=True),
+    "budget": lambda problem, given: pm.solve(problem, budget=given.budget),
+}
+"""What is measured, by name."""
+
+
+def rows_of(first: int, count: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
+    """Some rows of Covertype and their classes."""
+    data = load_dataset("covtype426k")
+    return np.asarray(data.X, dtype=np.float32)[first : first + count], data.y[first : first + count]
+
+
+def left(problem: pm.PruningProblem) -> dict[str, int]:
+    """What the reduction leaves: splits, those with usage arcs, groups, those with usage arcs."""
+    reduced = problem.reduced().problem
+    return {
+        "splits": problem.ensemble.n_splits,
+        "with arcs": int((problem.usage.arcs_per_node > 0).sum()),
+        "groups": reduced.ensemble.n_splits,
+        "groups with arcs": int((reduced.usage.arcs_per_node > 0).sum()),
+    }
+
+
+def measured(file: Path, job: str, given: argparse.Namespace) -> dict[str, float]:
+    """Seconds of the instance and of a job, and the process's peak above what it held before."""
+    warm_up()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.perf_counter()
+    forest, X = joblib.load(file), rows_of(TRAIN_ROWS, given.rows)[0]
+    problem = pm.problem_from_forest(forest, X, costs=1)
+    built, worked = time.perf_counter(), time.process_time()
+    JOBS[job](problem, given)
+    ended, worked = time.perf_counter(), time.process_time() - worked
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    seconds = {"instance": built - started, "seconds": ended - built, "cpu": worked}
+    return {**seconds, "bytes": 1024.0 * peak, **left(problem)}
+
+
+def other_forests() -> Iterator[tuple[str, BaseEstimator, NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """Forests of several kinds: their name, the forest, its rows and labels, and cost rows."""
+    X, y = rows_of(0, 30_000)
+    cost_rows = rows_of(TRAIN_ROWS, 5_000)[0]
+    for trees in (20, 100, 500):
+        yield f"{trees} trees", RandomForestClassifier(trees, n_jobs=-1, random_state=0), X, y, cost_rows
+    for leaf in (5, 20):
+        kind = RandomForestClassifier(100, min_samples_leaf=leaf, n_jobs=-1, random_state=0)
+        yield f"100 trees, leaves of {leaf} rows", kind, X, y, cost_rows
+    yield "100 trees, two classes", RandomForestClassifier(100, n_jobs=-1, random_state=0), X, y == 2, cost_rows
+    for name, load, kind in (
+        ("digits, ten classes", load_digits, RandomForestClassifier),
+        ("diabetes, regression", load_diabetes, RandomForestRegressor),
+    ):
+        X, y = load(return_X_y=True)
+        yield f"100 trees, {name}", kind(100, random_state=0), X[::2], y[::2], X[1::2]
+
+
+def print_left() -> None:
+    """The table of `--left`."""
+    print("| forest | splits | with arcs | groups | groups with arcs |\n| --- | --- | --- | --- | --- |")
+    for name, forest, X, y, cost_rows in other_forests():
+        found = left(pm.problem_from_forest(forest.fit(X, y), cost_rows, costs=1))
+        print(f"| {name} | " + " | ".join(f"{count:,}" for count in found.values()) + " |", flush=True)
+
+
+def main() -> None:
+    """Grow the forest, and measure each job in a process of its own."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.default_forest", description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000, help="cost rows")
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--train-rows", type=int, default=TRAIN_ROWS)
+    parser.add_argument("--lam", type=float, default=0.005)
+    parser.add_argument("--budget", type=float, default=12)
+    parser.add_argument("--only", nargs="+", choices=JOBS, default=list(JOBS))
+    parser.add_argument("--left", action="store_true")
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.left:
+        print_left()
+        return
+    if given.file is not None:
+        print(json.dumps(measured(given.file, given.only[0], given)))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "forest.joblib"
+        forest = RandomForestClassifier(given.trees, n_jobs=-1, random_state=0)
+        joblib.dump(forest.fit(*rows_of(0, given.train_rows)), file)
+        print(
+            "| job | instance, s | seconds | peak, GB | splits | with arcs | groups | groups with arcs |\n" + "| --- " * 9 + "|"
+        )
+        for job in given.only:
+            settings = [f"--{name}={getattr(given, name)}" for name in ("rows", "lam", "budget")]
+            command = [sys.executable, "-m", "benchmarks.default_forest", "--file", str(file), "--only", job, *settings]
+            run = subprocess.run(command, capture_output=True, text=True, check=True)
+            found = json.loads(run.stdout.splitlines()[-1])
+            sizes = " | ".join(f"{found[name]:,}" for name in ("splits", "with arcs", "groups", "groups with arcs"))
+            print(
+                f"| {job} | {found['instance']:.1f} | {found['seconds']:.1f} | {found['bytes'] / 1e9:.2f} | {sizes} |", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()

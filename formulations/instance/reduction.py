@@ -1,0 +1,298 @@
+"""The reduction before the engines: what must go together is one split, and what can never pay is a leaf.
+
+Let V_h be the worth of the best closure of the subtree of h that keeps h, without prices. Call a split *free* if it has
+no usage arcs and its evaluation costs nothing. Let W_h be the worth of the best set of free splits that is connected, keeps h
+and has nothing above h. For the smallest optima
+
+    V_h <= 0                                                h is never kept: it becomes a leaf                            (1)
+    h free,  W_h > 0                                        h is kept wherever its parent is: both are one split          (2)
+    a group g of (2) without a price and with gain <= 0,
+    with a single group c below it                          g is kept wherever c is: both are one split                   (3)
+
+and for the largest with <, >= and <. The rules hold at every lambda >= 0 and whatever purchases are paid already, because
+
+    (1)  without what it keeps at and below h, a closure costs no more, and it gains V_h or less in total less;
+    (2)  a closure with the parent and without h can take h with the set that W_h is the worth of, for nothing;
+    (3)  a closure with g and without c has nothing below g; without g it loses gain_g <= 0 and costs no more.
+
+In each case the other closure is better, or as good and smaller (for the largest: larger). So the optima of the groups are the
+optima of the splits, bit for bit. Within a budget some optimum obeys all three rules.
+
+A group has a price at one of its splits at most, its *bearer*: by (2) free splits join what is above them, by (3) what has no
+price joins what is below. All groups below a group are below its bearer, so groups in the order of their bearers are a forest
+with parents before children, whose ranges of rows, charges and usage arcs are the bearers'. What is told of a group is told of
+the forest as follows.
+
+    a pruning or path            every split of a group has the group's level; by (1) a leaf of the reduction has none      (4)
+    duals on usage arcs          those of a group are its bearer's. Other splits that are ever kept have no arcs            (5)
+    weights of shares            every split of a group has the group's weight                                             (6)
+    scores                       those of a group are its bearer's; other splits bear nothing                              (7)
+    a group fixed in             its bearer and what is above it. If the bearer is pruned, so is all of (3); and forcing an
+                                 ancestor out forces the bearer out. Other splits of (2) stay open, where their worth
+                                 counts as it should: they are free                                                        (8)
+    a group fixed out            its bearer; what is above it by (3) stays open, worth 0 at most                           (9)
+
+In the proof of a path, (2) of `proofs_checks.optimality.path_optimality`, free splits of (2) pass on W_h >= 0, and those of (3)
+take what the group below them has left over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.compiled import njit
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.integers import Integers
+from formulations.instance.node_errors import NodeErrors
+from formulations.instance.usage import Usage
+from formulations.instance.usage_arcs import Charges
+
+Ties = Literal["smallest", "largest"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupedForest(Ensemble):
+    """Trees of groups, whose splits may have any number of children: for engines, which read the parents alone.
+
+    `left`, `right`, thresholds and values say nothing; `feature` is the bearer's.
+
+    Parameters
+    ----------
+    above
+        int32, shape (n,): the parents, -1 at roots.
+    splits
+        bool, shape (n,): the nodes that are groups; the others are leaves.
+    """
+
+    above: NDArray[np.int32] = field(kw_only=True)
+    splits: NDArray[np.bool_] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        depth = np.zeros(self.above.size, dtype=np.int32)
+        _count_depths(self.above, depth)
+        object.__setattr__(self, "parent", self.above)
+        object.__setattr__(self, "depth", depth)
+
+    @cached_property
+    def is_split(self) -> NDArray[np.bool_]:
+        """bool, shape (n,): the groups."""
+        return self.splits
+
+    def gains(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The error of each group less those of its children, 0 at leaves; shape (n,)."""
+        below = self.parent >= 0
+        children = np.bincount(self.parent[below], weights=error[below], minlength=self.n_nodes)
+        return np.where(self.splits, error - children, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The splits that go together, and the nodes of the reduced forest, r of them: groups, and leaves for what is never kept.
+
+    Parameters
+    ----------
+    of
+        int32, shape (n,): the node of the reduced forest that each split belongs to, -1 for leaves and what is never kept.
+    bearer
+        int32, shape (r,): the bearer of each group, at a leaf that of the group above it, or a root that is never kept.
+    first
+        int32, shape (r,): the same with the first split of each group.
+    is_group
+        bool, shape (r,).
+    above
+        int32, shape (r,): the parents in the reduced forest, -1 at roots.
+    rest
+        int32: nodes of the forest that are leaves or never kept, below a split that is, and have an error.
+    leaf_of_rest
+        int32: the leaf of the reduced forest that each of them is a part of.
+    """
+
+    of: NDArray[np.int32]
+    bearer: NDArray[np.int32]
+    first: NDArray[np.int32]
+    is_group: NDArray[np.bool_]
+    above: NDArray[np.int32]
+    rest: NDArray[np.int32]
+    leaf_of_rest: NDArray[np.int32]
+
+    @classmethod
+    def of_splits(cls, usage: Usage, errors: NodeErrors, integers: Integers, ties: Ties) -> Groups:
+        """(1) to (3)."""
+        ensemble = usage.ensemble
+        free = (usage.arcs_per_node == 0) & (integers.evaluation == 0)
+        top, bearer = np.full((2, ensemble.n_nodes), -1, dtype=np.int32)
+        _group(ensemble.parent, integers.gain, ensemble.is_split, free, ties == "largest", top, bearer)
+        firsts = np.flatnonzero(top == np.arange(top.size)).astype(np.int32)
+        gone = ensemble.roots[top[ensemble.roots] < 0].astype(np.int32)
+        under = np.where(ensemble.parent >= 0, top[ensemble.parent], -1)
+        errs = np.any([c.e > 0 for c in errors.components], axis=0)
+        rest = np.flatnonzero((top < 0) & (under >= 0) & errs).astype(np.int32)
+        with_leaf = np.unique(under[rest]).astype(np.int32)
+        first = np.concatenate([firsts, gone, with_leaf])
+        is_leaf = np.arange(first.size) >= firsts.size + gone.size
+        own = np.where(bearer[first] >= 0, bearer[first], first)
+        order = np.lexsort((own, is_leaf, ensemble.tree_of[first]))
+        place = np.empty(order.size, dtype=np.int32)
+        place[order] = np.arange(order.size, dtype=np.int32)
+        node = np.full(top.size + 1, -1, dtype=np.int32)  # the last is for nodes without a group
+        node[firsts] = place[: firsts.size]
+        parent = np.where(is_leaf, node[first], node[under[first]])
+        leaf = place[firsts.size + gone.size + np.searchsorted(with_leaf, under[rest])]
+        is_group = np.arange(first.size) < firsts.size
+        return cls(node[top], own[order], first[order], is_group[order], parent[order], rest, leaf.astype(np.int32))
+
+    def sums(self, amount: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum over the splits of each group, 0 at leaves; int64, shape (r,)."""
+        total = np.zeros(self.bearer.size, dtype=np.int64)
+        _add_to(total, self.of, amount)
+        return total
+
+    def kept(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(4) for a pruning of the reduced forest; bool, shape (n,)."""
+        return (self.of >= 0) & kept[self.of]
+
+    def levels(self, level: NDArray[np.int32], never: int) -> NDArray[np.int32]:
+        """(4) for levels of the reduced forest; int32, shape (n,)."""
+        return np.where(self.of >= 0, level[self.of], np.int32(never))
+
+    def weights(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(6); float64, shape (n,)."""
+        return np.where(self.of >= 0, weight[self.of], 0.0)
+
+    def duals(self, dual: NDArray[np.int64], usage: Usage) -> NDArray[np.int64]:
+        """(5): duals on the usage arcs of the forest, whose usage this is, from those of the reduced one."""
+        bears = np.zeros(self.of.size, dtype=bool)
+        bears[self.bearer[self.is_group]] = True
+        told = np.zeros(int(usage.arcs_per_node.sum()), dtype=np.int64)
+        told[np.repeat(bears, usage.arcs_per_node)] = dual
+        return told
+
+    def fixed_in(self, groups: NDArray[np.int32], parent: NDArray[np.int32], fixed: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """(8): the bearers of some groups and all splits above them that are not in `fixed` yet, which takes them up.
+
+        Parameters
+        ----------
+        parent
+            int32, shape (n,): of the forest.
+        fixed
+            bool, shape (n,).
+        """
+        mark = fixed.copy()
+        mark[self.bearer[groups]] = True
+        _mark_ancestors(parent, mark)
+        new = np.flatnonzero(mark & ~fixed).astype(np.int32)
+        fixed[new] = True
+        return new
+
+
+def reduced_usage(usage: Usage, groups: Groups) -> Usage:
+    """The usage of the groups; rows, prices and the order of the rows are the forest's."""
+    forest, charges, routing = usage.ensemble, usage.charges, usage.routing
+    nodes = groups.bearer
+    count = np.where(groups.is_group, charges.start[nodes + 1] - charges.start[nodes], 0)
+    start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(count)])
+    place = np.repeat(charges.start[nodes] - start[:-1], count) + np.arange(start[-1])
+    none, tree_start = (
+        np.broadcast_to(np.int32(-1), nodes.size),
+        np.searchsorted(forest.tree_of[nodes], np.arange(forest.n_trees + 1)),
+    )
+    grouped = GroupedForest(
+        tree_start=tree_start.astype(np.int64),
+        left=none,
+        right=none,
+        feature=np.where(groups.is_group, forest.feature[nodes], np.int32(-1)),
+        threshold=np.broadcast_to(0.0, nodes.size),
+        missing_left=np.broadcast_to(np.False_, nodes.size),
+        value=np.broadcast_to(0.0, (nodes.size, forest.value.shape[1])),
+        **{name: getattr(forest, name) for name in ("n_features", "task", "classes", "feature_names", "judged_by", "made")},
+        above=groups.above,
+        splits=groups.is_group,
+    )
+    where = replace(routing, start=routing.start[nodes], stop=routing.stop[nodes])
+    return replace(usage, ensemble=grouped, charges=Charges(start, charges.item[place]), routing=where)
+
+
+def reduced_errors(errors: NodeErrors, groups: Groups) -> NodeErrors:
+    """The error of each group where its first split is a leaf, and at leaves of what is a leaf there or never kept."""
+    components = []
+    for c in errors.components:
+        left_over = np.bincount(groups.leaf_of_rest, weights=c.e[groups.rest], minlength=groups.first.size)
+        is_leaf = np.zeros(groups.first.size, dtype=bool)
+        is_leaf[groups.leaf_of_rest] = True
+        components.append(replace(c, e=np.where(is_leaf, left_over, c.e[groups.first])))
+    return NodeErrors(tuple(components))
+
+
+def reduced_integers(integers: Integers, groups: Groups) -> Integers:
+    """Gains and evaluation prices of the groups, in the same units."""
+    return replace(integers, gain=groups.sums(integers.gain), evaluation=groups.sums(integers.evaluation))
+
+
+@njit(cache=True)
+def _count_depths(parent, depth):  # type: ignore[no-untyped-def]
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0:
+            depth[h] = depth[parent[h]] + 1
+
+
+@njit(cache=True)
+def _mark_ancestors(parent, mark):  # type: ignore[no-untyped-def]
+    for h in range(parent.shape[0] - 1, -1, -1):
+        if mark[h] and parent[h] >= 0:
+            mark[parent[h]] = True
+
+
+@njit(cache=True)
+def _add_to(total, place, amount):  # type: ignore[no-untyped-def]
+    for h in range(place.shape[0]):
+        if place[h] >= 0:
+            total[place[h]] += amount[h]
+
+
+@njit(cache=True)
+def _group(parent, gain, is_split, free, largest, top, bearer):  # type: ignore[no-untyped-def]
+    """The first split of the group of each split that is ever kept, and its bearer."""
+    n = parent.shape[0]
+    worth, alone = gain.copy(), gain.copy()  # V and W
+    for h in range(n - 1, -1, -1):
+        p = parent[h]
+        if not is_split[h] or p < 0:
+            continue
+        if worth[h] > 0:
+            worth[p] += worth[h]
+        if free[h] and alone[h] > 0:
+            alone[p] += alone[h]
+    for h in range(n):
+        p = parent[h]
+        if not is_split[h] or not (worth[h] > 0 or (largest and worth[h] == 0)) or (p >= 0 and top[p] < 0):
+            continue
+        joins = p >= 0 and free[h] and (alone[h] > 0 or (largest and alone[h] == 0))
+        top[h] = top[p] if joins else h
+    total, below, only = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+    for h in range(n):
+        if top[h] >= 0:
+            total[top[h]] += gain[h]
+            if top[h] == h and parent[h] >= 0:
+                below[top[parent[h]]] += 1
+                only[top[parent[h]]] = h
+    for h in range(n - 1, -1, -1):
+        if top[h] != h:
+            continue
+        bearer[h] = h
+        if free[h] and below[h] == 1 and (total[h] < 0 or (not largest and total[h] == 0)):
+            c = only[h]
+            bearer[h] = bearer[c]
+            total[h] += total[c]
+            below[h], only[h] = below[c], only[c]
+            top[c] = h
+    for h in range(n):
+        if top[h] >= 0 and top[top[h]] != top[h]:
+            top[h] = top[top[h]]
+    for h in range(n):
+        if top[h] >= 0:
+            bearer[h] = bearer[top[h]]
