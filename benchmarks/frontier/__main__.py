@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from benchmarks.frontier.budgets import budgets_of
@@ -40,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     for name, do, text in (
         ("run", _run, "do the units that are not done yet"),
-        ("export", _export, "write the chosen models of all finished units as a CSV file"),
+        ("export", _export, "write the chosen models of all finished units into the CSV file; its other units stay"),
         ("tables", _tables, "print Markdown tables"),
         ("picture", _picture, "draw all curves"),
         ("edges", _edges, "tell where validation chose the last value of a grid"),
@@ -85,8 +86,15 @@ def _export(given: argparse.Namespace) -> int:
     store = Store(given.out)
     units = [u for u in units_of([n for n in given.data if source(n)], given.seeds, given.methods) if store.has(u)]
     results = collected(store, units, {name: budgets_of(name) for name in dict.fromkeys(u.data for u in units)})
+    if given.csv.is_file():  # other units stay
+        kept = read_results(given.csv)
+        new = set(zip(results["data"], results["seed"], results["method"], strict=True))
+        named = [key in new for key in zip(kept["data"], kept["seed"], kept["method"], strict=True)]
+        kept = kept[kept["method"].isin(METHODS) & ~np.array(named, dtype=bool)]
+        order = {name: k for k, name in enumerate(SOURCES)}
+        results = pd.concat([kept, results]).sort_values("data", key=lambda names: names.map(order), kind="stable")
     write_results(results, given.csv)
-    print(f"{given.csv}: {len(results)} rows of {len(units)} units, {given.csv.stat().st_size / 1000:.0f} kB")
+    print(f"{given.csv}: {len(results)} rows, {len(units)} units of them new, {given.csv.stat().st_size / 1000:.0f} kB")
     return 0
 
 

@@ -61,9 +61,3 @@ def at_budgets(results: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) ->
                     {**about, **on_test, "valid_error": best.valid_error, "fit_s": best.fit_s, "predict_s": best.predict_s}
                 )
     return pd.DataFrame(rows)
-
-
-def best_method(means: pd.DataFrame, names: Sequence[str], budget: float) -> str | None:
-    """The named method of least mean error at a budget; `means` has methods as rows and budgets as columns."""
-    at_budget = means.loc[[n for n in names if n in means.index], budget].dropna()
-    return str(at_budget.idxmin()) if len(at_budget) else None

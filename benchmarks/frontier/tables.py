@@ -1,20 +1,23 @@
-"""Markdown tables of the results: the errors at the budgets of each data set, and our best method against the best rival."""
+"""Markdown tables of the results: the errors at the budgets of each data set, and our default object against each method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from benchmarks.frontier.comparing import area, at_budgets, best_method, paired
+from benchmarks.frontier.comparing import area, at_budgets, paired
+
+CASCADE = "cascade"
+"""The name of `BudgetCascade*` as it comes."""
 
 Budgets = Mapping[str, Sequence[float]]
 
 
 def all_tables(results: pd.DataFrame, budgets: Budgets, ours: Sequence[str], regressions: Sequence[str]) -> str:
-    """The summary, then a table for each data set."""
+    """Our default object against each method, then a table for each data set."""
     chosen = at_budgets(results, budgets)
-    parts = [summary(chosen, budgets, ours, regressions)]
+    parts = [one_object(chosen)]
     parts += [
         data_table(chosen[chosen["data"] == data], budgets[data], ours, str(data), data in regressions)
         for data in chosen["data"].unique()
@@ -57,29 +60,30 @@ def data_table(
     return "\n".join(lines) + "\n"
 
 
-def summary(chosen: pd.DataFrame, budgets: Budgets, ours: Sequence[str], regressions: Sequence[str]) -> str:
-    """Our best method and the best of the others at every budget of every data set, and the interval of their paired difference.
+def one_object(chosen: pd.DataFrame) -> str:
+    """`CASCADE` as one object against every other method as one object, on the splits that both ran.
 
-    Both are the methods of least mean *test* error at that budget, so each side is shown at its best.
+    Where a method stands is the mean over splits and budgets of
+
+        100 (its error - the median of all methods' errors there) / (mean error of all methods on the data set)           (1)
+
+    *Ahead* and *behind* count data sets on which (1), as a mean over the budgets, differs by more than the paired 95 % interval
+    over the splits; where there is one split, a set is *between*.
     """
-    lines = ["| data | budget | ours | error | not ours | error | difference | 95 % interval |"]
-    lines.append("| --- | ---: | --- | ---: | --- | ---: | ---: | --- |")
-    for data in chosen["data"].unique():
-        some = chosen[chosen["data"] == data]
-        lines += _summary_of(some, str(data), budgets[data], ours, variance(some, data in regressions))
+    place = ["data", "seed", "budget"]
+    middle = chosen.groupby(place)["error"].transform("median")
+    unit = chosen.groupby("data")["error"].transform("mean")
+    scored = chosen.assign(score=100 * (chosen["error"] - middle) / unit)
+    own = scored[scored["method"] == CASCADE].set_index(place)["score"].rename("own")
+    both = scored.join(own, on=place, how="inner")
+    lines = ["| method | splits | it stands at | the cascade there | sets: ahead | between | behind |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for method in both.groupby("method")["score"].mean().sort_values().index:
+        some = both[both["method"] == method]
+        means = some.groupby(["data", "seed"])[["own", "score"]].mean()
+        found = [paired(m["own"].tolist(), m["score"].tolist()) for _, m in means.groupby("data")]
+        ahead, behind = (sum(sign * d.mean > d.half_width for d in found) for sign in (-1, 1))
+        counts = "| | |" if method == CASCADE else f"{ahead} | {len(found) - ahead - behind} | {behind} |"
+        name = f"**{method}**" if method == CASCADE else str(method)
+        lines.append(f"| {name} | {len(means)} | {some['score'].mean():+.1f} | {some['own'].mean():+.1f} | {counts}")
     return "\n".join(lines) + "\n"
-
-
-def _summary_of(some: pd.DataFrame, data: str, budgets: Sequence[float], ours: Sequence[str], scale: float) -> Iterator[str]:
-    means = some.pivot_table(index="method", columns="budget", values="error", aggfunc="mean", sort=False)
-    others = [str(m) for m in means.index if m not in ours]
-    for budget in budgets:
-        a, b = best_method(means, ours, budget), best_method(means, others, budget)
-        if a is None or b is None:
-            continue
-        errors = some[some["budget"] == budget].pivot(index="seed", columns="method", values="error")[[a, b]].dropna()
-        d = paired(errors[a].tolist(), errors[b].tolist())
-        low, high = (100 * (d.mean + s * d.half_width) / scale for s in (-1, 1))
-        pair = f"{a} | {shown(errors[a].mean(), scale)} | {b} | {shown(errors[b].mean(), scale)}"
-        interval = "one split" if len(errors) < 2 else f"{low:+.2f} to {high:+.2f}"
-        yield f"| {data} | {budget:g} | {pair} | {100 * d.mean / scale:+.2f} | {interval} |"

@@ -260,11 +260,14 @@ def results_of(errors: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_summary_sets_ours_against_the_best_of_the_others() -> None:
-    """The best of ours stands beside the best that is not ours, by mean error, with the paired difference's interval."""
-    results = results_of({"us": [0.1, 0.2, 0.3], "worse of us": [0.9, 0.9, 0.9], "a": [0.5] * 3, "b": [0.1, 0.1, 0.1]})
-    text = all_tables(results, {"wine": (1.0, 2.0)}, ["us", "worse of us"], [])
-    # differences 0, 0.1, 0.2: mean 10 points, half width 4.302653 * 10 / sqrt 3 = 24.84
-    assert "| wine | 1 | us | 20.00 | b | 10.00 | +10.00 | -14.84 to +34.84 |" in text
+def test_the_cascade_is_one_object_against_each_other() -> None:
+    """Places are relative to the median, in per cent of the mean error; a paired interval decides who is ahead on a set."""
+    results = results_of({"cascade": [0.1, 0.2, 0.3], "a": [0.5, 0.6, 0.7], "b": [0.1, 0.1, 0.1], "c": [0.2]})
+    text = all_tables(results, {"wine": (1.0, 2.0)}, ["cascade"], [])
+    # medians 0.15, 0.2, 0.3; the mean error is 2.9 / 10; -5.7 = 100 (-0.05 + 0 + 0) / 3 / 0.29
+    assert "| a | 3 | +132.2 | -5.7 | 1 | 0 | 0 |" in text
+    assert "| b | 3 | -40.2 | -5.7 | 0 | 1 | 0 |" in text
+    assert "| c | 1 | +17.2 | -17.2 | 0 | 1 | 0 |" in text
+    assert "| **cascade** | 3 | -5.7 | -5.7 | | | |" in text
     assert "| b | 3 | **10.00** | **10.00** | 10.00 |" in text
-    assert "| **us** | 3 | 20.00 | 20.00 | 20.00 |" in text
+    assert "| **cascade** | 3 | 20.00 | 20.00 | 20.00 |" in text
