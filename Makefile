@@ -56,7 +56,7 @@ test-versions: $(SKLEARN:%=$(VERSIONS)/%/.installed)
 
 $(VERSIONS)/%/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(VERSIONS)/$*
-	$(VERSIONS)/$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[models,plots,io,survival]" "scikit-learn==$*.*" \
+	$(VERSIONS)/$*/bin/python -m pip install --quiet --disable-pip-version-check -e ".[plots,io,survival]" "scikit-learn==$*.*" \
 	  pytest pytest-xdist hypothesis polars
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Packages that not every use needs: ``pip`` installs them with an extra, and without one the error names it."""
+"""Packages that not every use needs: an extra brings them, or a light install leaves them out; the error names the remedy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from typing import Any
 from formulations.errors import MissingPackageError
 
 EXTRAS = {
-    "pyomo": "models",
-    "highspy": "models",
     "matplotlib": "plots",
-    "networkx": "plots",
     "pyarrow": "io",
     "skops": "io",
     "treelite": "boosting",
@@ -27,9 +24,12 @@ EXTRAS = {
 }
 """The extra of ``pyproject.toml`` that brings each package."""
 
+LEFT_OUT = ("highspy", "networkx", "pyomo")
+"""What `requirements-service.txt` leaves out."""
+
 
 def package(name: str) -> Any:
-    """A package, or a module of one, that an extra brings.
+    """A package, or a module of one, that not every install has.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def package(name: str) -> Any:
     Raises
     ------
     MissingPackageError
-        if the package is not installed; it names the extra.
+        if the package is not installed; it names the command that installs it.
     """
     with naming_extras():
         return importlib.import_module(name)
@@ -47,19 +47,20 @@ def package(name: str) -> Any:
 
 @contextmanager
 def naming_extras() -> Iterator[None]:
-    """Where an import within fails for lack of a package that an extra brings, say which extra.
+    """Where an import within fails for lack of a package that not every install has, say what installs it.
 
     Raises
     ------
     MissingPackageError
-        for a package of `EXTRAS` that is not installed.
+        for a package of `EXTRAS` or `LEFT_OUT` that is not installed.
     """
     try:
         yield
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
-        if missing not in EXTRAS:
+        if missing not in EXTRAS and missing not in LEFT_OUT:
             raise
+        what = f'"prunemodels[{EXTRAS[missing]}]"' if missing in EXTRAS else "prunemodels"
         raise MissingPackageError(
-            f'this needs {missing}, which is not installed: python -m pip install "prunemodels[{EXTRAS[missing]}]"', name=missing
+            f"this needs {missing}, which is not installed: python -m pip install {what}", name=missing
         ) from error

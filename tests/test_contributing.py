@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NAMED = sorted(set(re.findall(r"`((?:[\w.]+/)+[\w.]*|[\w]+\.(?:py|toml|md))`", PAGE)) - {"dist/", "__init__.py"})
 PINS = [
     *PROJECT["dependencies"],
-    *(pin for extra in ("models", "plots", "io") for pin in PROJECT["optional-dependencies"][extra]),
+    *(pin for extra in ("plots", "io") for pin in PROJECT["optional-dependencies"][extra]),
 ]
 
 

@@ -1,6 +1,6 @@
-"""What `pip install prunemodels` without an extra can do, and how it names the extra that something else needs.
+"""What a light install without an extra can do, and how it names what installs that which something else needs.
 
-The packages of all extras are hidden from a new process, as if they were not installed.
+The packages of all extras, and those that a light install leaves out, are hidden from a new process, as if not installed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from formulations.extras import EXTRAS, package
+from formulations.extras import EXTRAS, LEFT_OUT, package
 from prunemodels.errors import MissingPackageError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +24,7 @@ import sys
 
 class Hiding:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {sorted(EXTRAS)!r}:
+        if name.split(".")[0] in {sorted((*EXTRAS, *LEFT_OUT))!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Hiding())
@@ -58,10 +58,10 @@ NEEDS = {
     "Parquet": ("from prunemodels.data_files import read_table; open('x.parquet', 'w').close(); read_table('x.parquet')", "io"),
     "tables larger than memory": ("pm.tables.ChunkedTable", "io"),
     "a report": ("pm.prune_forest(forest, X_test, y_test, budget=3).report('report.html', X_test, y_test)", "io"),
-    "HiGHS": ("pm.solve(problem, lam=0.01, method='highs_ip3')", "models"),
-    "Pyomo": ("pm.solve(problem, lam=0.01, method='pyomo_ip3')", "models"),
-    "a formulation": ("pm.programs.FORMULATIONS", "models"),
-    "column generation": ("pm.solve(problem, lam=0.01, method='dantzig_wolfe_plain')", "models"),
+    "HiGHS": ("pm.solve(problem, lam=0.01, method='highs_ip3')", None),
+    "Pyomo": ("pm.solve(problem, lam=0.01, method='pyomo_ip3')", None),
+    "a formulation": ("pm.programs.FORMULATIONS", None),
+    "column generation": ("pm.solve(problem, lam=0.01, method='dantzig_wolfe_plain')", None),
     "an ONNX model": ("pm.deployment.to_onnx(forest)", "interop"),
     "a survival forest": (
         "open('s.joblib', 'wb').write(b'csksurv.ensemble.forest\\nRandomSurvivalForest\\n.'); "
@@ -93,8 +93,9 @@ def test_each_use_names_the_extra_that_it_needs(tmp_path: Path) -> None:
     done = alone(code, tmp_path)
     assert done.returncode == 0, done.stderr
     for (what, (_, extra)), line in zip(NEEDS.items(), done.stdout.splitlines(), strict=True):
+        installed = "prunemodels" if extra is None else f'"prunemodels[{extra}]"'
         assert line.startswith(what)
-        assert line.endswith(f'which is not installed: python -m pip install "prunemodels[{extra}]"'), line
+        assert line.endswith(f"which is not installed: python -m pip install {installed}"), line
 
 
 @pytest.mark.parametrize(
@@ -108,6 +109,14 @@ def test_commands_refuse_before_they_work(words: str, extra: str, tmp_path: Path
     assert f"prunemodels[{extra}]" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not any(tmp_path.iterdir())
+
+
+def test_a_light_install_has_all_but_what_is_left_out() -> None:
+    """`requirements-service.txt` repeats the pins of the project's dependencies, without three."""
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    listed = [line for line in (ROOT / "requirements-service.txt").read_text().splitlines() if not line.startswith("#")]
+    assert set(dependencies) - set(listed) == {line for line in dependencies if Requirement(line).name in LEFT_OUT}
+    assert set(listed) < set(dependencies)
 
 
 def test_other_packages_are_not_extras() -> None:
