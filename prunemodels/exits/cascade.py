@@ -52,7 +52,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     own_rows_
         positions of these rows in X, or in X_valid if that was given.
     held_out_cost_, held_out_error_
-        cost and error that policies chosen in the same way have on rows that they were not learned from.
+        cost and error that policies chosen in the same way have on rows that they were not learned from. Sets and models that
+        the cascade itself chose were chosen by these rows, too, so with few rows the error is too low.
     spending_
         how much of a budget is spent, and why not all of it; empty without a budget.
     """
