@@ -439,7 +439,7 @@ def lightgbm_margins(content: bytes, X: np.ndarray[Any, Any]) -> np.ndarray[Any,
     if not end:
         raise RefusedError("end")
     try:
-        groups = int(head["num_tree_per_iteration"])
+        groups = int(head.get("num_tree_per_iteration", head["num_class"]))
         found, blocks = np.zeros((len(X), groups)), body.split("\nTree=")[1:]
         for t, block in enumerate(blocks):
             tree = dict(line.split("=", 1) for line in block.split("\n")[1:] if "=" in line)
@@ -541,7 +541,7 @@ class _Ubj:
         if not 0 <= size <= len(self.content) - self.at:
             raise ValueError("length")
         self.at += size
-        return self.content[self.at - size : self.at].decode()
+        return self.content[self.at - size : self.at].decode(errors="surrogateescape")
 
     def value(self, kind: str) -> Any:
         """The value after its mark."""
