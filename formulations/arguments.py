@@ -6,6 +6,8 @@ annotations, and from then on refuses an argument of another kind before the fun
 ``Annotated[float, Range(0)]``; a text there replaces the words of the message. So the signature is the one place that says what
 a function takes, and type checkers read the same one.
 
+A `Decimal` counts as the fraction that it is: where a function takes numbers, it is given that `Fraction`.
+
 A call costs about a microsecond for each argument that is given. What depends on values (lengths, the entries of an array, one
 argument against another) the functions check themselves. Arguments annotated with `Any` or `object`, such as forests of other
 libraries, are read by functions that refuse what they cannot read.
@@ -35,6 +37,9 @@ Target = TypeVar("Target", bound=Callable[..., Any])
 
 LONGEST = 60
 """Characters of a value that a message shows."""
+
+MOST_DECIMALS = 400
+"""Largest power of ten of a `Decimal` that becomes a fraction: one of 10^9 digits would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -133,26 +138,28 @@ def _checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
     rules: dict[str, Kind] = {}
     order: list[tuple[str, Kind] | None] = []
 
-    def check(args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    def accepted(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments, with fractions for decimals."""
         if not order:
             rules.update(argument_kinds(function))
             order.extend(_in_order(function, rules))
-        for rule, value in zip(order, args, strict=False):
+        for k, (rule, value) in enumerate(zip(order, args, strict=False)):
             if rule is not None and not rule[1].accepts(value):
-                _refuse(*rule, value)
+                args = (*args[:k], _as_fractions(*rule, value), *args[k + 1 :])
         for name, value in named.items():
             kind = rules.get(name)
             if kind is not None and not kind.accepts(value):
-                _refuse(name, kind, value)
+                named = named | {name: _as_fractions(name, kind, value)}
+        return args, named
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
-        check(args, named)
+        args, named = accepted(args, named)
         return function(*args, **named)
 
     @functools.wraps(function)
     async def call_later(*args: Any, **named: Any) -> Any:
-        check(args, named)
+        args, named = accepted(args, named)
         return await function(*args, **named)
 
     return call_later if inspect.iscoroutinefunction(function) else call
@@ -190,10 +197,40 @@ def check_argument(name: str, value: Any, hint: Any) -> None:
         _refuse(name, kind, value)
 
 
+def _as_fractions(name: str, kind: Kind, value: Any) -> Any:
+    """A refused value with fractions for its decimals, if it is of the kind then.
+
+    Raises
+    ------
+    InvalidInputError
+        if it is not.
+    """
+    exact = without_decimals(value)
+    if exact is value or not kind.accepts(exact):
+        _refuse(name, kind, value)
+    return exact
+
+
+def without_decimals(value: Any) -> Any:
+    """The number of a `Decimal`, or a list, tuple or dictionary with those of its decimals; any other value itself.
+
+    That of a finite one is its `Fraction`, unless its exponent is beyond `MOST_DECIMALS`: then it stays.
+    """
+    if isinstance(value, Decimal):
+        if value.is_infinite():
+            return float(value)
+        return value if value.is_nan() or abs(value.adjusted()) > MOST_DECIMALS else Fraction(value)
+    if type(value) in (list, tuple) and any(isinstance(entry, Decimal) for entry in value):
+        return type(value)(map(without_decimals, value))
+    if type(value) is dict and any(isinstance(entry, Decimal) for entry in value.values()):
+        return {key: without_decimals(entry) for key, entry in value.items()}
+    return value
+
+
 def _refuse(name: str, kind: Kind, value: Any) -> NoReturn:
     name, value, wanted = kind.culprit(name, value)
     if isinstance(value, Decimal) and wanted.startswith("a number"):
-        wanted += ", such as the Fraction of this one"
+        wanted += " that a float can hold"
     raise InvalidInputError(f"{name} is {shown(value)}; give {wanted}")
 
 

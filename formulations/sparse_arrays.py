@@ -6,10 +6,14 @@ compiled code read and write any place in memory. A matrix with r rows, n column
     p_0 = 0 <= p_1 <= ... <= p_r <= len(j) = len(data),      0 <= j < n                                           (by rows)
 
 and likewise by columns, by blocks, and for row and column numbers.
+
+Several entries at one place are added up, as scipy does. scipy adds them in the type of the entries, where 255 + 2 is 1
+in a byte; here a sum is exact, or refused.
 """
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -68,6 +72,82 @@ def check_sparse(matrix: Any, name: str = "matrix", *, duplicates: bool = True) 
         _check_no_duplicates(matrix, name)
 
 
+def dense_array(matrix: Any, name: str = "matrix") -> NDArray[Any]:
+    """A sparse array or matrix as an array; entries at one place are added up, and a sum of floats is rounded once.
+
+    Raises
+    ------
+    InvalidInputError
+        as `check_sparse` and `without_duplicates`.
+    """
+    full: NDArray[Any] = without_duplicates(matrix, name, rounded=True).toarray()
+    return full
+
+
+def without_duplicates(matrix: Any, name: str = "matrix", *, rounded: bool = False) -> Any:
+    """A sparse array or matrix with the sum in the place of several entries; itself where it has none.
+
+    Parameters
+    ----------
+    rounded
+        whether the sum of floats may be the float next to it.
+
+    Raises
+    ------
+    InvalidInputError
+        as `check_sparse`; for a sum that the type of the entries cannot hold, of integers one of 64 bits.
+    """
+    check_sparse(matrix, name)
+    if matrix.format in ("dia", "dok") or (matrix.format in ("csr", "csc") and not _has_duplicates(matrix)):
+        return matrix
+    by_place = sparse.coo_array(matrix)
+    row, column, entry = by_place.row, by_place.col, by_place.data
+    if entry.dtype.kind not in "iuf":  # truth values, and Python's objects, which are added as they are
+        by_place = by_place.copy()
+        by_place.sum_duplicates()
+        return by_place.asformat(matrix.format)
+    order = np.lexsort((column, row))
+    row, column, entry = row[order], column[order], entry[order]
+    is_first = np.ones(len(entry), dtype=bool)
+    is_first[1:] = (np.diff(row) != 0) | (np.diff(column) != 0)
+    start = np.flatnonzero(is_first)
+    if len(start) == len(entry):
+        return matrix
+    end = np.append(start[1:], len(entry))
+    sums = entry[start].astype(np.int64 if entry.dtype.kind in "iu" and entry.dtype != np.uint64 else entry.dtype)
+    for k in np.flatnonzero(end - start > 1):
+        total = _sum(entry[start[k] : end[k]], sums.dtype, rounded=rounded)
+        if total is None:
+            raise InvalidInputError(
+                f"{name} has several entries in row {row[start[k]]}, column {column[start[k]]}, and {sums.dtype} does not hold "
+                "their sum; give each place one"
+            )
+        sums[k] = total
+    return sparse.coo_array((sums, (row[start], column[start])), shape=matrix.shape).asformat(matrix.format)
+
+
+def _sum(entries: NDArray[Any], dtype: np.dtype[Any], *, rounded: bool) -> Any:
+    """The sum of some entries in a type of numbers; None where it does not hold it."""
+    if dtype.kind != "f":
+        whole = sum(entries.tolist())
+        return whole if np.iinfo(dtype).min <= whole <= np.iinfo(dtype).max else None
+    if rounded or not np.isfinite(entries).all():
+        return entries.sum(dtype=np.float64)
+    exact = sum(map(Fraction, entries.tolist()), Fraction(0))
+    number = dtype.type(float(exact)) if abs(exact) <= Fraction(float(np.finfo(dtype).max)) else dtype.type(np.inf)
+    return number if np.isfinite(number) and Fraction(float(number)) == exact else None
+
+
+def _has_duplicates(matrix: Any) -> bool:
+    """Whether a compressed matrix has several entries at one place; scipy's own flag does not see changes."""
+    line = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
+    index = matrix.indices[: len(line)]
+    if (index[1:] > index[:-1])[np.diff(line) == 0].all():
+        return False
+    order = np.lexsort((index, line))
+    return bool(((np.diff(line[order]) == 0) & (np.diff(index[order]) == 0)).any())
+
+
 def _wrong_pointers(matrix: Any) -> str | None:
     """What is wrong with the pointers and indices of a compressed matrix."""
     pointer, index, data = matrix.indptr, matrix.indices, matrix.data
@@ -110,7 +190,7 @@ def _wrong_diagonals(matrix: Any) -> str | None:
 
 def _check_no_duplicates(matrix: Any, name: str) -> None:
     """Refuse two entries at one place of a matrix that is sound otherwise; each diagonal has its own."""
-    if matrix.format == "dia":
+    if matrix.format == "dia" or (matrix.format in ("csr", "csc") and not _has_duplicates(matrix)):
         return
     if matrix.format == "coo":
         row, column = matrix.row, matrix.col

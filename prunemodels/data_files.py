@@ -8,8 +8,10 @@ Real data sets are too large to ship with the package. They are read from the fo
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,17 @@ from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsE
 from formulations.extras import package
 from formulations.instance.routing import as_rows
 from prunemodels.files.csv_tables import check_header, read_csv
+from prunemodels.files.damage import is_damage
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
 TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet")
+
+PRICE_COLUMNS = ("cost", "discount_cost")
+"""Columns of a table of prices that hold numbers, see `CostItems.from_table`."""
+
+DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+"""A finite number, without underscores."""
 
 SPLITS: dict[str, tuple[int, int, int | None]] = {
     "miniboone": (35_000, 15_000, None),
@@ -74,8 +83,13 @@ def dataset_name(file: Path) -> str:
     return file.name.split(".")[0]
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
+def read_table(path: str | Path, *, as_text: Collection[str] = ()) -> pd.DataFrame:
     """Read a CSV (also .csv.gz) or Parquet file with named columns.
+
+    Parameters
+    ----------
+    as_text
+        columns of a CSV file whose cells are not turned into numbers.
 
     Raises
     ------
@@ -90,16 +104,43 @@ def read_table(path: str | Path) -> pd.DataFrame:
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
     try:
-        table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place)
+        table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place, as_text)
     except (PruneModelsError, MemoryError):
         raise
     except Exception as error:  # pandas, pyarrow and gzip raise different types
+        if not is_damage(error):
+            raise
         raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     table.columns = table.columns.map(str)
     if not len(table):
         raise InvalidInputError(f"{place} holds no examples; give at least one row below the header")
     check_header(list(table.columns), str(place))
     return table
+
+
+def read_prices(path: str | Path) -> pd.DataFrame:
+    """Read a table of prices, its costs as the decimals that are written: as a float 1e-400 would be 0.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        as `read_table`; and for a cost that is no decimal number.
+    """
+    table = read_table(path, as_text=PRICE_COLUMNS)
+    for name in PRICE_COLUMNS:
+        if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
+            table[name] = [_decimal(cell, name, k, path) for k, cell in enumerate(table[name], 1)]
+    return table
+
+
+def _decimal(cell: Any, name: str, row: int, path: str | Path) -> Any:
+    """The number that the text of a cell stands for; None for an empty cell. Parquet files may hold other things than text."""
+    if not isinstance(cell, str):
+        return None if pd.isna(cell) else cell
+    text = cell.strip()
+    if text and DECIMAL.fullmatch(text) is None:
+        raise InvalidInputError(f"{path}, row {row}: {name} is {text!r}; give a number such as 2.5, or leave the cell empty")
+    return Decimal(text) if text else None
 
 
 def _read_parquet(place: Path) -> pd.DataFrame:

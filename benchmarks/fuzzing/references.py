@@ -235,31 +235,43 @@ def _program_text(content: bytes) -> str:
     return text
 
 
+_LP_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*)"
+    r"|(?P<sense><=|>=|=<|=>|<|>|=)|(?P<sign>[+-])|(?P<colon>:))"
+)
+"""The parts of an .lp file; a number may stand beside a name without a blank."""
+
+Token = tuple[str, str]
+"""Kind and text of a part."""
+
+
 def lp(content: bytes) -> Matrix:
-    """The rows of an .lp file in the form of `formulations.programs.files.write_program`; columns as they appear."""
+    """The rows of an .lp file with the sections of `formulations.programs.files.write_program`; columns as they appear.
+
+    As the format has it, a row may lack its label, a term its number, the first term its sign, and the file its bounds and
+    integers.
+    """
     text = _program_text(content)
     text = re.sub(r"\\.*", "", text)
-    parts = re.fullmatch(r"(?is)\s*minimize\s(.*?)\ssubject to\s(.*?)\sbounds\s(.*?)\sgeneral(\s.*?)?\send\s*", text)
+    parts = re.fullmatch(r"(?is)\s*minimize\s(.*?)\ssubject to\s(.*?)(?:\sbounds(\s.*?)?)?(?:\sgeneral(\s.*?)?)?\send\s*", text)
     if parts is None:
         raise RefusedError("sections")
     columns: dict[str, int] = {}
+    _, rest = _lp_terms(_lp_unlabelled(_lp_tokens(parts[1])), columns, constants=True)
+    if rest:
+        raise RefusedError(f"objective, at {rest[0][1]!r}")
     rows: list[dict[int, Fraction]] = []
-    objective = parts[1].split()
-    if not objective or not objective[0].endswith(":"):
-        raise UndecidedError("objective")
-    _terms(objective[1:], columns, constant=True)
-    for line in re.split(r"\n(?=\s*[^\s:]+:)", parts[2]):
-        tokens = line.split()
-        if not tokens:
-            continue
-        if sum(token in ("=", "<=", ">=") for token in tokens) > 1 or ":" not in line:
-            raise UndecidedError("rows without labels")
-        if len(tokens) < 3 or not tokens[0].endswith(":") or tokens[-2] not in ("=", "<=", ">="):
-            raise RefusedError(f"row {line!r}")
-        number(tokens[-1])
-        rows.append(_terms(tokens[1:-2], columns, constant=False))
+    tokens = _lp_tokens(parts[2])
+    while tokens:
+        row, tokens = _lp_terms(_lp_unlabelled(tokens), columns, constants=False)
+        if not tokens or tokens[0][0] != "sense":
+            raise RefusedError(f"row {len(rows)}")
+        tokens = _lp_after_number(tokens[1:])
+        if tokens and tokens[0][0] == "sense":
+            raise UndecidedError("two sides")
+        rows.append(row)
     known = set(columns)
-    for line in parts[3].split("\n"):
+    for line in (parts[3] or "").split("\n"):
         if line.strip() and (len(line.split()) != 5 or line.split()[2] not in known):
             raise UndecidedError("bounds")
     if set((parts[4] or "").split()) - known:
@@ -267,29 +279,63 @@ def lp(content: bytes) -> Matrix:
     return [[row.get(j, Fraction(0)) for j in range(len(columns))] for row in rows]
 
 
-def _terms(tokens: list[str], columns: dict[str, int], *, constant: bool) -> dict[int, Fraction]:
-    """``+ 2.0 x - 1.0 y``."""
-    found: dict[int, Fraction] = {}
-    k = 0
-    while k < len(tokens):
-        if constant and k == len(tokens) - 1 and re.fullmatch(r"[+-]\S+", tokens[k]):
-            number(tokens[k])
-            return found
-        if tokens[k] == "0" and k + 2 == len(tokens) and not found:  # a row without entries
-            columns.setdefault(tokens[k + 1], len(columns))
-            return found
-        if tokens[k] not in ("+", "-") or k + 2 >= len(tokens):
-            raise RefusedError(f"term {' '.join(tokens[k : k + 3])!r}")
-        name = tokens[k + 2]
-        if not re.fullmatch(r"[A-Za-z_!\"#$%&(),;?@'`{}~][A-Za-z0-9_!\"#$%&(),.;?@'`{}~]*", name):
-            raise UndecidedError("a sign within a name ends it") if re.search("[+-]", name) else RefusedError(f"name {name!r}")
-        value = number(tokens[k + 1]) * (1 if tokens[k] == "+" else -1)
-        place = columns.setdefault(name, len(columns))
-        if place in found:
-            raise UndecidedError("twice in the objective") if constant else RefusedError("twice")
-        found[place] = value
-        k += 3
+def _lp_tokens(text: str) -> list[Token]:
+    """All parts of a section."""
+    found, place = [], 0
+    while text[place:].strip():
+        token = _LP_TOKEN.match(text, place)
+        if token is None:
+            raise RefusedError(f"character {text[place:].strip()[0]!r}")
+        found.append((str(token.lastgroup), token[str(token.lastgroup)]))
+        place = token.end()
+    for (kind, one), (other, after) in pairwise(found):
+        if (kind, other) == ("number", "name") and re.match(r"[eExX.]", after) and one + after in text:
+            raise UndecidedError("an exponent, or a name")
+        if re.match(r"(?i)inf|nan", after):
+            raise UndecidedError("infinite, or a name")
     return found
+
+
+def _lp_unlabelled(tokens: list[Token]) -> list[Token]:
+    """The parts after a label, if there is one."""
+    return tokens[2:] if [kind for kind, _ in tokens[:2]] == ["name", "colon"] else tokens
+
+
+def _lp_after_number(tokens: list[Token]) -> list[Token]:
+    """What follows a number with its sign."""
+    sign, tokens = (tokens[0][1], tokens[1:]) if tokens and tokens[0][0] == "sign" else ("+", tokens)
+    if not tokens or tokens[0][0] != "number":
+        raise RefusedError("side")
+    number(sign + tokens[0][1])
+    return tokens[1:]
+
+
+def _lp_terms(tokens: list[Token], columns: dict[str, int], *, constants: bool) -> tuple[dict[int, Fraction], list[Token]]:
+    """``+ 2.0 x - y`` as coefficients by column, and what follows."""
+    found: dict[int, Fraction] = {}
+    is_first = True
+    while tokens and tokens[0][0] != "sense":
+        sign = "+"
+        if tokens[0][0] == "sign":
+            sign, tokens = tokens[0][1], tokens[1:]
+        elif not is_first:
+            raise RefusedError(f"no sign in front of {tokens[0][1]!r}")
+        value = Fraction(1)
+        has_number = bool(tokens) and tokens[0][0] == "number"
+        if has_number:
+            value, tokens = number(tokens[0][1]), tokens[1:]
+        is_first = False
+        if not tokens or tokens[0][0] != "name":
+            if not (has_number and (constants or (not found and value == 0))):  # 0 alone is a row without entries
+                raise RefusedError("term")
+            continue
+        place = columns.setdefault(tokens[0][1], len(columns))
+        if place in found:
+            raise UndecidedError("twice in the objective") if constants else RefusedError("twice")
+        found[place], tokens = value if sign == "+" else -value, tokens[1:]
+    if is_first and not constants:
+        raise RefusedError("no term")
+    return found, tokens
 
 
 def mps(content: bytes) -> Matrix:
@@ -306,6 +352,8 @@ def mps(content: bytes) -> Matrix:
             raise RefusedError("after the end")
         if not line.startswith((" ", "\t")):
             section = fields[0]
+            if section == "OBJSENSE":
+                raise UndecidedError("sense")
             if section not in ("NAME", "ROWS", "COLUMNS", "RHS", "BOUNDS", "RANGES", "ENDATA"):
                 raise RefusedError(section)
         elif section == "ROWS":
@@ -391,7 +439,7 @@ def lightgbm_margins(content: bytes, X: np.ndarray[Any, Any]) -> np.ndarray[Any,
     if not end:
         raise RefusedError("end")
     try:
-        groups = int(head["num_tree_per_iteration"])
+        groups = int(head.get("num_tree_per_iteration", head["num_class"]))
         found, blocks = np.zeros((len(X), groups)), body.split("\nTree=")[1:]
         for t, block in enumerate(blocks):
             tree = dict(line.split("=", 1) for line in block.split("\n")[1:] if "=" in line)
@@ -493,7 +541,7 @@ class _Ubj:
         if not 0 <= size <= len(self.content) - self.at:
             raise ValueError("length")
         self.at += size
-        return self.content[self.at - size : self.at].decode()
+        return self.content[self.at - size : self.at].decode(errors="surrogateescape")
 
     def value(self, kind: str) -> Any:
         """The value after its mark."""

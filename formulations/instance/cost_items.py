@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.arguments import checked, shown
+from formulations.arguments import MOST_DECIMALS, checked, shown
 from formulations.errors import InvalidInputError
 
 Price = float | int | Fraction | Decimal
@@ -33,9 +33,6 @@ EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 
 LEAST, LARGEST = Fraction(math.ulp(0.0)), Fraction(sys.float_info.max)
 """Numbers outside are refused: costs and values are reported as floats."""
-
-MOST_DECIMALS = 400
-"""Largest power of ten of a `Decimal` that is looked at: as a fraction, one of 10^9 digits would fill the memory."""
 
 _FLOATS = f"give 0 or a number that a float can hold, {float(LEAST):.3g} to {float(LARGEST):.3g} in size: choose another unit"
 

@@ -24,7 +24,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.real_numbers import real_array, refuse_unreal
 from formulations.memory import too_large
-from formulations.sparse_arrays import check_sparse
+from formulations.sparse_arrays import check_sparse, dense_array
 
 Amount = TypeVar("Amount", np.int64, np.float64)
 
@@ -93,13 +93,14 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
         if X is empty, not two-dimensional, not numeric, masked, has another number of columns, or is a sparse matrix whose
         arrays do not fit each other.
     """
-    check_sparse(X, name)
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
+        check_sparse(X, name)
         size = too_large(X.dtype.itemsize * X.shape[0] * X.shape[1])
         if size is not None:
             raise InvalidInputError(f"{name} has the shape {X.shape} and {size} as an array; give fewer rows at a time")
-    if hasattr(X, "toarray"):
+        X = dense_array(X, name)
+    elif hasattr(X, "toarray"):
         X = X.toarray()
     refuse_unreal(X, name)
     try:

@@ -223,26 +223,36 @@ def _mps_text(lp: LinearProgram) -> Iterator[str]:
     columns, rows = _labels(lp.columns), _labels(lp.rows)
     low, high = np.isfinite(lp.row_lower), np.isfinite(lp.row_upper)
     kind = np.where(lp.row_lower == lp.row_upper, " E ", np.where(high, " L ", " G ")).astype(object)
-    yield "NAME prunemodels FREE\nROWS\n N obj\n"
+    objective, sides, ranges = (_other_name(name, lp.rows) for name in ("obj", "RHS", "RANGE"))
+    bounds = _other_name("BND", lp.columns)
+    yield f"NAME prunemodels FREE\nROWS\n N {objective}\n"
     for part in _parts(len(rows)):
         yield "".join((kind[part] + rows[part] + "\n").tolist())
     yield "COLUMNS\n"
-    yield from _mps_columns(lp, columns, rows)
-    yield f"RHS\n RHS obj {-lp.offset!r}\n"
+    yield from _mps_columns(lp, columns, rows, objective)
+    yield f"RHS\n {sides} {objective} {-lp.offset!r}\n"
     side = np.where(high, lp.row_upper, lp.row_lower)
     for part in _parts(len(rows)):
-        yield "".join((" RHS " + rows[part] + " " + _number(side[part], "1e30") + "\n").tolist())
+        yield "".join((f" {sides} " + rows[part] + " " + _number(side[part], "1e30") + "\n").tolist())
     ranged = low & high & (lp.row_lower != lp.row_upper)
     if ranged.any():
         width = _number(lp.row_upper[ranged] - lp.row_lower[ranged])
-        yield "RANGES\n" + "".join((" RANGE " + rows[ranged] + " " + width + "\n").tolist())
+        yield "RANGES\n" + "".join((f" {ranges} " + rows[ranged] + " " + width + "\n").tolist())
     yield "BOUNDS\n"
     for part in _parts(len(columns)):
-        yield _mps_bounds(lp.lower[part], lp.upper[part], columns[part])
+        yield _mps_bounds(lp.lower[part], lp.upper[part], columns[part], bounds)
     yield "ENDATA\n"
 
 
-def _mps_columns(lp: LinearProgram, columns: Text, rows: Text) -> Iterator[str]:
+def _other_name(name: str, names: Names) -> str:
+    """The name, with as many underscores as make it none of the others; names with indices have parentheses."""
+    taken = {block.name for block in names.blocks if not block.index}
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _mps_columns(lp: LinearProgram, columns: Text, rows: Text, objective: str) -> Iterator[str]:
     """Each column's cost and entries; runs of integer columns are enclosed by markers."""
     by_column = sparse.csc_array(lp.matrix)
     start = by_column.indptr
@@ -252,17 +262,17 @@ def _mps_columns(lp: LinearProgram, columns: Text, rows: Text) -> Iterator[str]:
         first, last = start[part.start], start[part.stop]
         owner = np.repeat(columns[part], np.diff(start[part.start : part.stop + 1]))
         entries = " " + owner + " " + rows[by_column.indices[first:last]] + " " + _number(by_column.data[first:last]) + "\n"
-        head = opening[part] + " " + columns[part] + " obj " + _number(lp.cost[part]) + "\n"
+        head = opening[part] + " " + columns[part] + f" {objective} " + _number(lp.cost[part]) + "\n"
         tail = np.full(len(head), "", dtype=object)
         yield _interleaved(head, entries, tail, start[part.start : part.stop + 1] - first)
     yield str(opening[-1])
 
 
-def _mps_bounds(lower: NDArray[np.float64], upper: NDArray[np.float64], columns: Text) -> str:
+def _mps_bounds(lower: NDArray[np.float64], upper: NDArray[np.float64], columns: Text, name: str) -> str:
     """Two lines for each column, the lower bound first: some readers take a negative upper bound alone for a free column."""
     low, high = np.isfinite(lower), np.isfinite(upper)
-    below = np.where(low, " LO BND ", " MI BND ").astype(object) + columns + np.where(low, " ", "").astype(object)
-    above = np.where(high, " UP BND ", " PL BND ").astype(object) + columns + np.where(high, " ", "").astype(object)
+    below = np.where(low, f" LO {name} ", f" MI {name} ").astype(object) + columns + np.where(low, " ", "").astype(object)
+    above = np.where(high, f" UP {name} ", f" PL {name} ").astype(object) + columns + np.where(high, " ", "").astype(object)
     lines = below + _number(lower, "") + "\n" + above + _number(upper, "") + "\n"
     return "".join(lines.tolist())
 

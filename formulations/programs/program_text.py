@@ -165,6 +165,8 @@ class _Mps:
                 self.free.add(fields[1])
             return None
         if self.section in ("RHS", "RANGES"):
+            if len(fields) % 2 and fields[0] in self.rows:
+                return _same_name(fields[0], "row")
             pairs = fields[len(fields) % 2 :]
             return self._pairs(pairs, _MPS_NUMBER) if len(fields) in (2, 3, 4, 5) else "it has too many fields"
         if self.section == "BOUNDS":
@@ -212,4 +214,11 @@ class _Mps:
             return f"{' '.join(fields)[:40]!r} is no bound"
         if width and _MPS_NUMBER.fullmatch(rest.pop()) is None:
             return f"{fields[-1][:40]!r} is no number"
+        if len(rest) == 2 and rest[0] in self.columns:
+            return _same_name(rest[0], "column")
         return None if rest[-1] in self.columns else f"there is no column {rest[-1]!r}"
+
+
+def _same_name(name: str, kind: str) -> str:
+    """Why a set of numbers may not be called like a row or a column: HiGHS takes the name for that, and reads other numbers."""
+    return f"the set {name!r} has the name of a {kind}; rename the set"

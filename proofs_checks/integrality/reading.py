@@ -12,7 +12,7 @@ from scipy import sparse
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.sparse_arrays import check_sparse
+from formulations.sparse_arrays import without_duplicates
 from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
 from proofs_checks.integrality.polyhedron import Polyhedron
 
@@ -97,10 +97,8 @@ def _of_arrays(
 def _by_rows(matrix: Any) -> tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64], ExactArray]:
     """Shape, starts, columns and exact entries, row by row, zeros left out."""
     if sparse.issparse(matrix):
-        check_sparse(matrix)
-        body: Any = sparse.csr_array(matrix)  # type: ignore[call-overload]
-        body = body.copy()
-        body.sum_duplicates()
+        body: Any = sparse.csr_array(without_duplicates(matrix), copy=True)
+        body.sort_indices()
         body.eliminate_zeros()
         return body.shape, body.indptr.astype(np.int64), body.indices.astype(np.int64), exact_array(body.data, "matrix")
     dense = exact_array(matrix, "matrix")

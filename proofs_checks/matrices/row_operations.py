@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.sparse_arrays import check_sparse
+from formulations.sparse_arrays import dense_array
 from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.verdict import Verdict
 
@@ -194,8 +195,7 @@ def _papers_name(name: str) -> str:
 
 
 def _dense(matrix: Any, what: str) -> NDArray[np.int64]:
-    check_sparse(matrix, what)
-    full = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+    full = dense_array(matrix, what) if sparse.issparse(matrix) else np.asarray(matrix)
     if full.ndim != 2 or full.dtype.kind not in "iuf":
         raise InvalidInputError(f"{what}: shape {full.shape}, type {full.dtype}; give a matrix of integers")
     integers = full.astype(np.int64)

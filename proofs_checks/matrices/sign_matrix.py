@@ -18,7 +18,7 @@ from scipy import sparse
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.sparse_arrays import check_sparse
+from formulations.sparse_arrays import check_sparse, without_duplicates
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def read_matrix(matrix: Any, rows: Sequence[str] | None = None, columns: Sequenc
     SignMatrix(2 rows, 2 columns, 3 nonzeros)
     """
     if isinstance(matrix, SignMatrix):
-        check_sparse(matrix.entries)
+        check_sparse(matrix.entries, duplicates=False)
         return matrix
     if hasattr(matrix, "row_lower") and hasattr(matrix, "matrix"):
         body, row_names, column_names = matrix.matrix, matrix.rows, matrix.columns
@@ -144,12 +144,12 @@ def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | Non
 def _triplets(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Rows, columns and values of the nonzeros, duplicates added up, column by column."""
     if sparse.issparse(matrix):
-        body: Any = sparse.csc_array(matrix)  # type: ignore[call-overload]
+        body: Any = sparse.csc_array(without_duplicates(matrix))
         # a new array, because scipy keeps what it once found of the order, and does not see changes
         body = sparse.csc_array((body.data, body.indices, body.indptr), shape=body.shape)
         if not body.has_canonical_format:
             body = body.copy()
-            body.sum_duplicates()
+            body.sum_duplicates()  # sorts
         column = np.repeat(np.arange(body.shape[1], dtype=body.indices.dtype), np.diff(body.indptr))
         return body.indices, column, body.data
     # not nonzero(matrix.T): among objects that would pass over None

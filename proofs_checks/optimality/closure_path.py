@@ -239,8 +239,8 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
 
     error = [instance.base_error - g for g in sums(instance.gain)]
     cost = [instance.base_cost + p for p in sums(instance.price)]
-    check_column("error", path.error, error)
-    check_column("cost", path.cost, cost)
+    check_column("error", path.error, error, abs(instance.base_error) + sum(map(abs, instance.gain)))
+    check_column("cost", path.cost, cost, abs(instance.base_cost) + sum(instance.price))
     for name, given, mine in (
         ("exact_error", path.exact_error, [ints.base_error - g * ints.gain_unit for g in sums(instance.integer_gain)]),
         ("exact_cost", path.exact_cost, [ints.base_cost + p * ints.price_unit for p in sums(instance.integer_price)]),

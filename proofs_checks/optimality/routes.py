@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from formulations.sparse_arrays import check_sparse
+from formulations.sparse_arrays import check_sparse, dense_array
 
 
 class Routes:
@@ -73,7 +74,7 @@ def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
     check_sparse(table, "X")
     made = problem.ensemble.made
     given: Any = table if made is None else made.features(table)
-    given = given.toarray() if hasattr(given, "toarray") else given
+    given = dense_array(given, "X") if issparse(given) else given
     try:
         with np.errstate(over="ignore"):
             if hasattr(given, "iloc"):

@@ -30,7 +30,7 @@ from prunemodels.command_line.budget_table import BudgetRow, ForestFigures
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.report import Summary
 from prunemodels.command_line.terminal import shows_progress
-from prunemodels.data_files import read_table, shown, take_column, take_columns, take_features
+from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, load_forest
@@ -119,7 +119,7 @@ def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
         try:
             uniform = Decimal(given)  # a float would round a number that is too small for it to 0
         except InvalidOperation:
-            return CostItems.from_table(read_table(given), names)
+            return CostItems.from_table(read_prices(given), names)
         if "_" in given:
             raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
         return CostItems.plain([uniform] * len(names), names)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_array, column_or_1d, validate_data
 
 from formulations.errors import InvalidInputError
+from formulations.sparse_arrays import without_duplicates
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +70,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sampl
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidInputError(f"y has {shape[1]} outputs (multi-output); fit one estimator for each column")
-    rows, y = validate_data(estimator, X, y, y_numeric=not is_classifier(estimator), **_rows_as(estimator))
+    rows, y = validate_data(estimator, _summed(X), y, y_numeric=not is_classifier(estimator), **_rows_as(estimator))
     if is_classifier(estimator):
         check_classification_targets(y)
     return Sample(named(estimator, rows), y, weights_of(sample_weight, rows))
@@ -97,7 +99,7 @@ def labelled(estimator: Any, rows: Any, y: Any, sample_weight: Any, name: str) -
 
 def rows_to_predict(estimator: Any, X: Any) -> Any:
     """Examples in the form in which the forest was trained, with column names if it has them."""
-    return named(estimator, validate_data(estimator, X, reset=False, **_rows_as(estimator)))
+    return named(estimator, validate_data(estimator, _summed(X), reset=False, **_rows_as(estimator)))
 
 
 def named(estimator: Any, rows: Any) -> Any:
@@ -113,6 +115,11 @@ def _rows_as(estimator: Any) -> dict[str, Any]:
     """Arguments of scikit-learn's check: float32, as its trees cast rows, and NaN allowed if the forest allows it."""
     finite = "allow-nan" if get_tags(estimator).input_tags.allow_nan else True
     return {"dtype": np.float32, "accept_sparse": "csr", "ensure_all_finite": finite}
+
+
+def _summed(X: Any) -> Any:
+    """A sparse table with one entry at each place: on others scikit-learn's trees may grow for ever."""
+    return without_duplicates(X, "X", rounded=True) if issparse(X) else X
 
 
 def weights_of(sample_weight: Any, rows: Any) -> NDArray[np.float64] | None:

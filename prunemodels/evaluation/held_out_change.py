@@ -34,7 +34,7 @@ SMALL = 0.01
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean of paired differences with Student's two-sided interval."""
+    """A mean of paired differences with Student's two-sided interval, which describes and does not guarantee: see `hold_out`."""
 
     mean: float
     low: float

@@ -13,7 +13,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,8 +29,8 @@ BLOCK = 1 << 20
 COMMA, QUOTE, LINE_FEED, RETURN = b',"\n\r'
 
 
-def read_csv(place: Path) -> pd.DataFrame:
-    """The table in a CSV file (.csv, .csv.gz).
+def read_csv(place: Path, as_text: Collection[str] = ()) -> pd.DataFrame:
+    """The table in a CSV file (.csv, .csv.gz); some columns stay text, with NaN for empty cells.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def read_csv(place: Path) -> pd.DataFrame:
     """
     names = read_header(place)
     with _opened(place, names) as rows:
-        return pd.read_csv(rows, index_col=False)
+        return pd.read_csv(rows, index_col=False, dtype=dict.fromkeys(as_text, object) if as_text else None)
 
 
 def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:

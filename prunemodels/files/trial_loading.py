@@ -30,6 +30,9 @@ SECONDS, SECONDS_PER_MEGABYTE = 20.0, 1.0
 TYPES = {"int", "float", "i", "q", "c"}
 """What XGBoost calls the kinds of columns."""
 
+PARAMETER = re.compile(rb"\[\w+: .*\]\r?")
+"""A line of LightGBM's parameters; its loader reads beyond the end of one without a colon, and may crash or not."""
+
 TRIAL = """
 import ctypes, os, sys
 library, place, model = ctypes.CDLL(sys.argv[1]), os.fsencode(sys.argv[2]), ctypes.c_void_p()
@@ -101,6 +104,10 @@ def wrong_with_lightgbm(content: bytes) -> str | None:
     for end in ("end of trees", "end of parameters") if b"\nparameters:" in content else ("end of trees",):
         if f"\n{end}\n".encode() not in content:
             return f"it has no line {end!r}, so a part is missing"
+    _, _, parameters = content.partition(b"\nparameters:")
+    for line in parameters.partition(b"\nend of parameters")[0].split(b"\n"):
+        if line.strip() and PARAMETER.fullmatch(line) is None:
+            return f"the parameter {line[:40].decode('utf-8', 'replace')!r} is not [name: value]"
     try:
         model = ModelText.parse(content.decode("utf-8", "replace"))
         head = dict(line.partition("=")[::2] for line in model.head)

@@ -71,11 +71,15 @@ def catboost_forest(
     ------
     UnsupportedModelError
         for losses and splits that are not read.
+    ValueError
+        for scales, biases and leaves that are not as many numbers as the model has outputs.
     """
     loss = document["model_info"]["params"]["loss_function"]["type"]
     if loss not in LINKS:
         raise UnsupportedModelError(f"the model was trained with the loss {loss!r}; what can be pruned: {', '.join(LINKS)}")
     scale, bias = document["scale_and_bias"]
+    if np.ndim(bias) != 1 or not len(bias) or not np.isfinite([float(scale), *map(float, bias)]).all():
+        raise ValueError(f"scale_and_bias is {str(document['scale_and_bias'])[:40]}, not a number and a list of numbers")
     trees = document.get("trees") or [_nested(tree, len(bias)) for tree in document["oblivious_trees"]]
     columns = {f["feature_index"]: f for f in document["features_info"].get("float_features", [])}
     n_outputs, n_features = len(bias), 1 + max(f["flat_feature_index"] for f in columns.values())
@@ -88,7 +92,7 @@ def catboost_forest(
         labels = np.arange(max(2, n_outputs)) if classes is None else np.asarray(classes)
     named = tuple(names) if len(names) == n_features and list(names) != [str(f) for f in range(n_features)] else None
     return forest_from_trees(
-        joined([_read_tree(t, tree, columns, k) for t, tree in enumerate(trees) for k in range(n_outputs)]),
+        joined([_read_tree(t, tree, columns, k, n_outputs) for t, tree in enumerate(trees) for k in range(n_outputs)]),
         n_features=n_features,
         feature_names=named,
         classes=labels,
@@ -104,6 +108,8 @@ def catboost_forest(
 def _nested(tree: Mapping[str, Any], n_values: int, level: int = 0, leaf: int = 0) -> dict[str, Any]:
     """A symmetric tree in the nested form that CatBoost writes for other trees, from a level on."""
     splits = tree.get("splits") or []
+    if level == 0 and (len(tree["leaf_values"]), len(tree["leaf_weights"])) != (n_values << len(splits), 1 << len(splits)):
+        raise ValueError(f"a tree of {len(splits)} levels has {len(tree['leaf_values'])} values, not {n_values} for each leaf")
     if level == len(splits):
         value = tree["leaf_values"][leaf * n_values : (leaf + 1) * n_values]
         return {"value": value, "weight": tree["leaf_weights"][leaf]}
@@ -111,8 +117,8 @@ def _nested(tree: Mapping[str, Any], n_values: int, level: int = 0, leaf: int = 
     return {"split": splits[level], "left": left, "right": right}
 
 
-def _read_tree(t: int, tree: Mapping[str, Any], columns: Mapping[int, Mapping[str, Any]], k: int) -> Trees:
-    """One tree with the k-th value of each leaf, parents first."""
+def _read_tree(t: int, tree: Mapping[str, Any], columns: Mapping[int, Mapping[str, Any]], k: int, n_values: int) -> Trees:
+    """One tree with the k-th of `n_values` values of each leaf, parents first."""
     nodes, left, right = [tree], [], []
     for node in nodes:  # grows meanwhile
         if "split" not in node:
@@ -125,6 +131,8 @@ def _read_tree(t: int, tree: Mapping[str, Any], columns: Mapping[int, Mapping[st
         right.append(len(nodes) + 1)
         nodes += [node["left"], node["right"]]
     own = [columns[node["split"]["float_feature_index"]] if "split" in node else None for node in nodes]
+    if any("split" not in node and np.size(node["value"]) != n_values for node in nodes):
+        raise ValueError(f"tree {t} has a leaf without {n_values} values")
     value = [0.0 if "split" in node else float(np.ravel(node["value"])[k]) for node in nodes]
     weight = [float(node.get("weight", 0.0)) for node in nodes]
     border = [node["split"]["border"] if "split" in node else 0.0 for node in nodes]

@@ -21,7 +21,7 @@ from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
-from formulations.sparse_arrays import check_sparse
+from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.columns import TracedColumns, trace_pipeline
 from prunemodels.forests.column_prices import one_leaf
 from prunemodels.forests.costs import Costs, cost_items, features_named_in
@@ -401,9 +401,7 @@ def with_absent_missing(X: Any) -> NDArray[Any]:
     InvalidInputError
         for a sparse matrix whose arrays do not fit each other.
     """
-    check_sparse(X, "X")
-    stored = X.tocoo(copy=True)
-    stored.sum_duplicates()
+    stored = without_duplicates(X, "X", rounded=True).tocoo()
     rows = np.full(X.shape, np.nan, dtype=np.result_type(X.dtype, np.float32))
     rows[stored.row, stored.col] = stored.data
     return rows
@@ -417,8 +415,9 @@ def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:
     InvalidInputError
         if X is empty, not two-dimensional, not numeric, or has another number of columns.
     """
-    check_sparse(X, "X")
-    if hasattr(X, "toarray"):
+    if issparse(X):
+        X = dense_array(X, "X")
+    elif hasattr(X, "toarray"):
         X = X.toarray()
     try:
         if hasattr(X, "iloc"):

@@ -19,9 +19,10 @@ MANY = 1000
 """From so many examples on, the second decimal of a per cent says something."""
 
 INTERVALS = (
-    "Intervals are Student\u2019s, for means over independent examples. They have their confidence in the limit of many "
-    'examples, and less where a few dear examples make up much of the cost; pm.hold_out(..., method="betting") gives longer '
-    "ones that hold for every number of examples."
+    "Intervals are Student\u2019s, for means over independent examples. They describe these examples and promise nothing: they "
+    "have their confidence in the limit of many examples, and where a few dear ones make up most of the cost they miss the mean "
+    'several times as often as stated. pm.hold_out(..., method="betting") gives longer intervals of cost and error rate that '
+    "hold for every number of examples."
 )
 """What the page's intervals are."""
 

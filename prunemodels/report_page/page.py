@@ -83,7 +83,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     sample_weight
         shape (N,), >= 0: weights of the held-out examples, in cost and error.
     confidence
-        confidence of the intervals, which are two-sided Student intervals of means and of means of paired differences.
+        confidence of the intervals, which are two-sided Student intervals of means and of means of paired differences. They
+        describe and do not guarantee: see `prunemodels.hold_out`.
     title, unit, command, sources
         the heading; the unit of the prices; the command that makes the page again; the origin of the data, by their use. All are
         escaped.

@@ -18,6 +18,7 @@ from formulations.instance.cost_sample import check_largest
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.real_numbers import real_array
 from formulations.instance.routing import as_rows
+from prunemodels.files.damage import is_damage
 from prunemodels.tables.cells import Chunk, check_present, column_names
 from prunemodels.tables.table import ChunkedTable
 
@@ -170,6 +171,8 @@ class Reader:
                 if table.source.own_code or isinstance(error, PruneModelsError):
                     raise
                 table.unchanged.check()
+                if not is_damage(error):
+                    raise
                 raise BrokenFileError(
                     f"{table.source.name} cannot be read to its end ({type(error).__name__}: {str(error).strip()})"
                 ) from error

@@ -7,7 +7,6 @@ every pass, if it can.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,7 @@ from pyarrow import parquet
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from formulations.sparse_arrays import check_sparse
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
+from prunemodels.files.damage import is_damage
 from prunemodels.tables.cells import check_present
 
 ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
@@ -109,7 +109,9 @@ def _of_file(place: Path) -> Source:
         header = columns_of_csv(place)
     except PruneModelsError:
         raise
-    except (OSError, ValueError, EOFError, zlib.error) as error:  # pandas, pyarrow and gzip raise different types
+    except Exception as error:  # pandas, pyarrow and gzip raise different types
+        if not is_damage(error):
+            raise
         raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     return Source(str(place), partial(_csv_chunks, place), tuple(header), files=(place,))
 

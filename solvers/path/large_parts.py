@@ -201,6 +201,8 @@ class LargePart:
     def _find(self, how: Division, key: str) -> tuple[FoundInPart, Optimum]:
         """What rounds find in the part, from the state in the files if it is this part's."""
         inner, problem, files, started = self.inner, how.problem, how.files, time.perf_counter()
+        if files is not None:
+            files.check_writable()
         objective = at_fitting_ratio(problem, self.ratio * problem.integers.lam_unit).refined()
         rows = LocalRows(objective, how.pool)
         paid = Paid(inner.unpacked(problem.n_purchases), objective.value(inner.gain, inner.cost))

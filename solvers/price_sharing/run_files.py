@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,8 @@ class RunFiles:
     def opened(self) -> Iterator[None]:
         """Keep other runs from the folder during the block. It is made if it does not exist.
 
-        Files that a killed process had not finished are deleted.
+        Files that a killed process had not finished are deleted. A folder that may only be read needs no lock, see
+        `check_writable`.
 
         Raises
         ------
@@ -71,11 +72,33 @@ class RunFiles:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BrokenFileError(f"checkpoint: cannot make the folder {self.folder}: {error.strerror or error}") from error
-        with one_writer(self.folder, self.folder / LOCK_FILE):
+        with ExitStack() as held:
+            try:
+                held.enter_context(one_writer(self.folder, self.folder / LOCK_FILE))
+            except BrokenFileError:
+                if self._is_writable():
+                    raise
             for half_written in self.folder.glob(".*.partial*"):
                 with suppress(OSError):
                     half_written.unlink()
             yield
+
+    def check_writable(self) -> None:
+        """Refuse a folder that may only be read, before work whose result it could not hold.
+
+        Raises
+        ------
+        BrokenFileError
+            naming the folder.
+        """
+        if not self._is_writable():
+            raise BrokenFileError(
+                f"checkpoint: the folder {self.folder} may only be read, and it does not hold all of the path; copy it, and name "
+                "the copy"
+            )
+
+    def _is_writable(self) -> bool:
+        return os.access(self.folder, os.W_OK)
 
     @property
     def state_file(self) -> Path:

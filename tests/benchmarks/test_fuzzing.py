@@ -107,6 +107,18 @@ def test_references_read_what_is_sound() -> None:
         assert read == len(readers.READERS[name].sound()), name
 
 
+def test_references_read_what_the_format_leaves_open() -> None:
+    """Two false alarms: a file without the heading of its integers, and one without the sign in front of a row's first term."""
+    text = (
+        "minimize\n obj: x + 2 y +0.5\nsubject to\n r1: 1.0 x + y<= 1.0\n - 1.0 x + 1.0(x <= 2\nbounds\n 0.0 <= x <= 1.0\n\nend\n"
+    )
+    for other in (text, text.replace("\n\nend", "\ngeneral\n x\nend"), text.replace("r1: 1.0", "r1: + 1.0")):
+        assert references.lp(other.encode()) == [[1, 1, 0], [-1, 0, 1]]
+    for damage in (("+ y<=", "y<="), ("r1:", "r1::"), ("<= 2", "2"), ("+ 2 y", "+ + 2 y"), ("\nend", "")):
+        with pytest.raises(RefusedError):
+            references.lp(text.replace(*damage).encode())
+
+
 def test_references_refuse_what_is_damaged() -> None:
     """Indices outside, pointers that descend, two entries at one place, and determinants by hand."""
     out = io.BytesIO()

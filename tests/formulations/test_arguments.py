@@ -152,6 +152,20 @@ class Parcel:
         return cls(sum(weights))
 
 
+def test_decimals_arrive_as_the_fractions_that_they_are() -> None:
+    """Alone, in collections and by name; what no fraction can stand for is refused as it was written."""
+    assert weigh(Decimal("0.1")) == weigh(x=Decimal("0.1")) == (Fraction(1, 10), (), "g", {})
+    assert weigh(Decimal("Infinity"))[0] == math.inf
+    assert Parcel.of([Decimal("0.1"), 2]) == Parcel.of((Decimal("0.1"), 2)) == Parcel(Fraction(21, 10))
+    assert weigh(1, Decimal(2), note=Decimal(3)) == (1, (Decimal(2),), "g", {"note": Decimal(3)})
+    for bad, message in (
+        (Decimal("NaN"), r"x is Decimal\('NaN'\); give a number"),
+        (Decimal("1e99999999"), r"x is Decimal\('1E\+99999999'\); give a number that a float can hold"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            weigh(bad)
+
+
 def test_functions_keep_their_face() -> None:
     """Name, signature, docstring and pickling are those of the function; the arguments arrive as they were given."""
     assert weigh(1, "a", unit="kg", more=2) == (1, ("a",), "kg", {"more": 2})

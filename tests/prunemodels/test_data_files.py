@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.data_files import FOLDER_VARIABLE, data_folder, find_dataset, load_dataset, part_sizes, read_table, take_features
+from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.instance.cost_items import CostItems
+from prunemodels.data_files import (
+    FOLDER_VARIABLE,
+    data_folder,
+    find_dataset,
+    load_dataset,
+    part_sizes,
+    read_prices,
+    read_table,
+    take_features,
+)
+from prunemodels.files import csv_tables
+from prunemodels.tables import problem_from_table
+from prunemodels.tables.sources import open_source
 
 TABLE = pd.DataFrame({"a": [0.1, np.nan, 3.0], "b": [1, 2, 3], "class": ["x", "y", "x"]})
 
@@ -85,3 +101,58 @@ def test_real_data(name: str, rows: int, features: int, classes: int) -> None:
         pytest.skip(f"no {name}.csv.gz in {data_folder()}; name its folder in {FOLDER_VARIABLE}")
     data = load_dataset(name)
     assert (data.X.shape, len(np.unique(data.y))) == ((rows, features), classes)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("1e-400", r"costs: the price of 'a' is Decimal\('1E-400'\); give 0 or a number that a float can hold"),
+        ("1e400", r"costs: the price of 'a' is Decimal\('1E\+400'\); give 0 or a number that a float can hold"),
+        ("-1e-400", r"costs: the price of 'a' is Decimal\('-1E-400'\)"),
+        ("1e999999999", r"costs: the price of 'a' is Decimal\('1E\+999999999'\)"),
+        ("1_0", r"costs.csv, row 1: cost is '1_0'; give a number such as 2.5"),
+        ("inf", r"costs.csv, row 1: cost is 'inf'; give a number"),
+        ("\u0663", r"costs.csv, row 1: cost is '\u0663'; give a number"),
+        ("nan", r"costs: 'a' has no cost"),
+    ],
+)
+def test_prices_in_tables_are_read_as_they_are_written(cell: str, message: str, tmp_path: Path) -> None:
+    """A float would make 0 of 1e-400; what is no decimal number is named with its row."""
+    file = tmp_path / "costs.csv"
+    file.write_text(f"feature,cost\na,{cell}\nb,7.270\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=message):
+        CostItems.from_table(read_prices(file), ["a", "b"])
+
+
+def test_prices_of_both_columns_are_exact(tmp_path: Path) -> None:
+    """More digits than a float has, blanks, zeros and a discount."""
+    file = tmp_path / "costs.csv"
+    file.write_text(
+        'feature,cost,discount_cost,shared_group\na," 7.27000000000000000001",0e-400,g\nb,7.27000000000000000001,0,g\n'
+    )
+    items = CostItems.from_table(read_prices(file), ["a", "b"])
+    assert set(items.prices) == {Fraction("7.27000000000000000001"), 0}
+
+
+def test_a_defect_while_a_table_is_read_stays_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was reported as a damaged table, which sends the user to look for what is not there."""
+    file = tmp_path / "table.csv"
+    file.write_text("a,label\n1,0\n")
+    forest = RandomForestClassifier(1, random_state=0).fit(pd.DataFrame({"a": [0.0, 1.0]}), [0, 1])
+    with monkeypatch.context() as patched:
+        patched.delattr(csv_tables, "QUOTE")  # a name that is not there, in the midst of the rows
+        for read in (read_table, lambda place: problem_from_table(forest, place, costs=1)):
+            with pytest.raises(NameError, match="QUOTE"):
+                read(file)
+    monkeypatch.setattr(csv_tables, "_is_number", lambda: True)  # takes no argument
+    for read in (read_table, open_source):
+        with pytest.raises(TypeError, match="positional argument"):
+            read(file)
+
+
+def test_a_damaged_table_is_named_whoever_finds_it(tmp_path: Path) -> None:
+    """What gzip, pandas and the decoder say, and a folder that is no file."""
+    for name, content in (("t.csv.gz", b"\x1f\x8b\x08\x00broken"), ("t.csv", b"a,b\n\xff\xfe,1\n"), ("t.parquet", b"PAR1")):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(BrokenFileError, match=rf"{name} cannot be read as a table"):
+            read_table(tmp_path / name)

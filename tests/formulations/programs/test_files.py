@@ -187,3 +187,33 @@ def test_coefficients_that_no_file_can_hold_are_refused(tmp_path, ending):
     with pytest.raises(InvalidInputError, match="the program's cost has the coefficient inf; give a smaller lambda"):
         write_program(lp, tmp_path / f"program{ending}")
     assert not list(tmp_path.iterdir())
+
+
+def test_sets_of_numbers_are_not_called_like_rows_and_columns(tmp_path: Path) -> None:
+    """Where they are, HiGHS read other numbers: the sides 5 and 6 as 0 and 0. Our own files choose other names for them."""
+    sound = (
+        "NAME t FREE\nROWS\n N obj\n L RHS\n L r\nCOLUMNS\n BND obj 1\n BND RHS 1\n BND r 1\nRHS\n S RHS 5\n S r 6\n"
+        "RANGES\n S r 2\nBOUNDS\n UP S BND 3\nENDATA\n"
+    )
+    file = tmp_path / "a.mps"
+    file.write_text(sound)
+    program = read_program(file)
+    assert (program.row_lower.tolist(), program.row_upper.tolist(), program.upper.tolist()) == ([-INF, 4], [5, 6], [3])
+    for set_name, other in (("S RHS", "RHS RHS"), ("S r 2", "RHS r 2"), ("UP S", "UP BND")):
+        file.write_text(sound.replace(set_name, other))
+        with pytest.raises(BrokenFileError, match=r"the set '\w+' has the name of a (row|column); rename the set"):
+            read_program(file)
+    names = Names(tuple(Block(name, ()) for name in ("obj", "RHS", "RANGE", "RHS_")))
+    wide = dataclasses.replace(
+        awkward(),
+        matrix=sparse.csr_array(np.eye(4)),
+        row_lower=np.zeros(4),
+        row_upper=np.arange(1.0, 5),
+        rows=names,
+        columns=Names((Block("BND", ()), Block("obj", ()), Block("y", (np.arange(2),)))),
+    )
+    write_program(wide, file)
+    again = read_program(file)
+    for field in ("cost", "row_lower", "row_upper", "lower", "upper"):
+        np.testing.assert_allclose(getattr(again, field), getattr(wide, field), rtol=1e-15)
+    assert list(again.rows) == list(names)

@@ -37,6 +37,14 @@ def test_chains_and_grids_are_proven(size: tuple[int, int]) -> None:
     assert len(path) > 2
 
 
+def test_errors_that_cancel_are_those_of_their_parts() -> None:
+    """Two free nodes whose gains are the error of the empty closure: what floats leave of 0.3 - 0.2 - 0.1 refuted the path."""
+    gain, none = np.array([0.21232056244048478, 0.08992890458795677]), np.zeros(0, dtype=np.int32)
+    path = closure_path(ParametricClosure(gain, np.zeros(2), none, none, base_error=float(gain.sum())))
+    assert abs(path.error[0]) < 1e-15
+    assert check_closure_path(path)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_rounded_instances_hold_with_a_gap(seed: int) -> None:
     """Where numbers were rounded, the verdict says by how much a row can miss the optimum."""

@@ -54,6 +54,9 @@ QUICK = ("prune", "export")
 """Commands that the quick tests run under every kind of fault."""
 
 
+SLOW_ON_DISK = tuple(pytest.param(command, marks=pytest.mark.slow) for command in ("cascade", "report"))
+
+
 @dataclass
 class Server:
     """The process of `fault_server`, and a folder with inputs."""
@@ -344,7 +347,7 @@ def mounted(folder: Path, options: str) -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="mounts a file system as Linux does")
-@pytest.mark.parametrize("command", ["path", "prune", "export", "demo", pytest.param("cascade", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("command", ["path", "prune", "export", "demo", *SLOW_ON_DISK])
 def test_a_full_disk(server: Server, tmp_path: Path, command: str) -> None:
     """On a file system of 8 kB the line names the file, and nothing stays, not even what would have fitted."""
     with mounted(tmp_path / "disk", "size=8k"):

@@ -108,6 +108,24 @@ def test_a_pruned_model_of_catboost_is_a_model_forest(tmp_path: Path) -> None:
         pm.save_forest(found, tmp_path / "cheap.json")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scale_and_bias": [1, [[]]]}, "scale_and_bias"),
+        ({"scale_and_bias": [1, []]}, "scale_and_bias"),
+        ({"scale_and_bias": [1, [[[0.5]]]]}, "scale_and_bias"),
+        ({"scale_and_bias": [1, [float("inf")]]}, "scale_and_bias"),
+        ({"scale_and_bias": [1, [0.5, 0.5]]}, "a tree of . levels has . values, not 2 for each leaf"),
+    ],
+)
+def test_outputs_of_catboost_that_do_not_fit_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    """They were read, and ended in an error without a name at the first prediction, or in other predictions."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))["two classes"]["model"]
+    (tmp_path / "model.json").write_text(json.dumps(stored | change), encoding="utf-8")
+    with pytest.raises(BrokenFileError, match=f"model.json cannot be read as a model of CatBoost .*{message}"):
+        pm.load_forest(tmp_path / "model.json")
+
+
 def test_a_pickled_pruning_is_read_as_its_model(tmp_path: Path) -> None:
     """A user who keeps the whole result in joblib gets the pruned model from it, as from other results of ours."""
     found = pruned("xgboost")
@@ -188,6 +206,7 @@ DAMAGE: dict[str, tuple[str, str, str, str]] = {
     "a misspelt key": ("left_child=", "left_childd=", ".txt", "tree_sizes are not those of its trees"),
     "a number with noise": ("leaf_value=0.", "leaf_value=0x", ".txt", "could not convert string to float"),
     "parameters cut off": ("end of parameters", "", ".txt", "no line 'end of parameters'"),
+    "half a parameter": ("[bagging_by_query: 0]", "[bagging_by_query:", ".txt", r"the parameter '\[bagging_by_query:' is not"),
     "an inner attribute": ('{\\"_estimator_type\\"', '{\\"_estimator_type', ".json", "cannot be read as a model of XGBoost"),
 }
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from itertools import pairwise
@@ -230,6 +232,27 @@ def test_an_interrupted_path_goes_on_from_its_folder(monkeypatch: pytest.MonkeyP
         assert other.stats["large_parts"] == len(list(folder.glob("*.part")))
     with pytest.raises(InvalidInputError, match="another instance, or was made with other options"):
         divide_and_conquer(problem, largest=0, gap=1e-5, checkpoint=folder)
+
+
+def test_a_finished_path_is_read_from_a_folder_that_takes_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a read-only file system the call gives the same path; where a part is missing, it is refused before any rounds."""
+    problem, folder = instance("wine, groups"), tmp_path / "parts"
+    whole = divide_and_conquer(problem, largest=0, checkpoint=folder)
+
+    def read_only(*_: object) -> int:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "open", read_only)
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK and access(place, mode))
+    path = divide_and_conquer(problem, largest=0, checkpoint=folder)
+    assert path.breakpoints == whole.breakpoints
+    np.testing.assert_array_equal(path.level, whole.level)
+    next(iter(folder.glob("*.part"))).unlink()
+    rounds = rounds_made(monkeypatch)
+    with pytest.raises(BrokenFileError, match=r"parts may only be read, and it does not hold all of the path; copy it"):
+        divide_and_conquer(problem, largest=0, checkpoint=folder)
+    assert rounds == [0]
 
 
 def test_a_damaged_part_is_named(tmp_path: Path) -> None:
