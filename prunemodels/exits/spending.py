@@ -94,20 +94,29 @@ class _List(NamedTuple):
 
 
 def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int, Flags, Flags]]) -> Iterator[_List]:
-    level, own, weights, place = levels(sample.doubt, learned.theta), sample.own, sample.weights, np.arange(sample.n_rows)
+    level, weights, place = levels(sample.doubt, learned.theta), sample.weights, np.arange(sample.n_rows)
+    own = np.where(sample.own, weights, 0.0) / weights[sample.own].sum()
+    by_doubt: dict[int, NDArray[np.int64]] = {}
     for s, go, more in pairs:
-        start = learned.with_go(go)
-        licence = sample.once[learned.with_go(go | more).last_stage] - sample.once[start.last_stage]
-        stage, then = stages_reached(go, level), stages_reached(more, level)
-        moved = np.flatnonzero((stage == s) & (then > s))
-        order = moved[np.argsort(-sample.doubt[s, moved], kind="stable")]
+        if s not in by_doubt:
+            by_doubt[s] = np.argsort(-sample.doubt[s], kind="stable")
+        start, last = learned.with_go(go).last_stage, learned.with_go(go | more).last_stage
+        stage, then = _reached(go, level), _reached(more, level)
+        order = by_doubt[s][((stage == s) & (then > s))[by_doubt[s]]]
         falling = sample.doubt[s, order]
         ends = np.flatnonzero(np.append(falling[:-1] != falling[1:], True)) if order.size else order
-        price = (sample.cost[then[order], order] - sample.cost[s, order]) * np.where(own, weights, 0.0)[order]
-        change = (sample.judged[then[order], order] - sample.judged[s, order]) * weights[order]
-        cost = sample.own_rows.mean_cost(start) + np.append(0.0, licence + np.cumsum(price)[ends] / weights[own].sum())
-        loss = float(sample.judged[stage, place] @ weights) + np.append(0.0, np.cumsum(change)[ends])
+        price = np.cumsum((sample.cost[then[order], order] - sample.cost[s, order]) * own[order])[ends]
+        change = np.cumsum((sample.judged[then[order], order] - sample.judged[s, order]) * weights[order])[ends]
+        cost = float(sample.cost[stage, place] @ own) + float(sample.once[start]) + np.append(0.0, price)
+        cost[1:] += sample.once[last] - sample.once[start]
+        loss = float(sample.judged[stage, place] @ weights) + np.append(0.0, change)
         yield _List(s, go, more, np.append(np.inf, _between(falling, ends)), cost, loss / weights.sum())
+
+
+def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`stages_reached`, at once where all levels go alike."""
+    alike = bool((go == go[:, :1]).all())
+    return np.full(level.shape[1], go[:, 0].sum()) if alike else stages_reached(go, level)
 
 
 def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
