@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from formulations.extras import EXTRAS
+from formulations.extras import LEFT_OUT
 
 NEEDED = {"highspy": "1.13", "ortools": "9.15"}
 """The prefix that each version must have."""
@@ -27,7 +27,7 @@ def check_versions() -> None:
         try:
             installed = metadata.version(package)
         except metadata.PackageNotFoundError:
-            if package in EXTRAS:  # whoever uses it says which extra brings it
+            if package in LEFT_OUT:  # of a light install; whoever uses it says so
                 continue
             raise ImportError(f"{package} {needed} is needed and not installed; {_remedy()}") from None
         if installed != needed and not installed.startswith(needed + "."):

@@ -54,7 +54,7 @@ def test_what_is_installed_passes() -> None:
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without OR-Tools, the message names it and the command; highspy is an extra, and may be absent."""
+    """Without OR-Tools, the message names it and the command; highspy is left out of a light install."""
 
     def missing(package: str) -> str:
         raise metadata.PackageNotFoundError(package)
