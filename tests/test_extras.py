@@ -52,7 +52,7 @@ print("all works")
 NEEDS = {
     "result.plot": ("pm.evaluate_path(path, X_test, y_test).plot()", "plots"),
     "pm.plots": ("pm.plots.plot_tradeoff", "plots"),
-    "a picture of a network": ("pm.plots.plot_cut", "plots"),
+    "a picture of a network": ("pm.plots.plot_cut", None),
     "skops out": ("pm.save_forest(forest, 'forest.skops')", "io"),
     "skops in": ("open('forest.skops', 'w').close(); pm.load_forest('forest.skops')", "io"),
     "Parquet": ("from prunemodels.data_files import read_table; open('x.parquet', 'w').close(); read_table('x.parquet')", "io"),
