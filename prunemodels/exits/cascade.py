@@ -85,8 +85,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _own_rows(training: Training, judged: Judged[SetStages]) -> NDArray[np.int64]:
         if isinstance(training.held_out, Sample):
-            return np.arange(len(judged.own))
-        return np.concatenate([rows for _, rows in training.held_out])[judged.own]
+            return np.arange(len(judged.fold))
+        order: NDArray[np.int64] = np.concatenate([rows for _, rows in training.held_out])
+        return order[judged.fold == 0]
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
@@ -100,7 +101,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
         self.exit_paths_ = tuple(
-            learn_exit_path(part.stages, part.table, part.rows.y, sample_weight=part.rows.weight, own=part.own, **options)
+            learn_exit_path(part.stages, part.table, part.rows.y, sample_weight=part.rows.weight, fold=part.fold, **options)
             for part in parts
         )
         path, choice = chosen(self.exit_paths_, self.budget, self.lam, self.choose)

@@ -101,6 +101,29 @@ def doubts_of(doubt: Doubt, table: StageTable) -> Floats:
     return np.array(found, dtype=np.float64).reshape(-1, table.n_rows)
 
 
+def aligned(doubt: Floats, fold: NDArray[np.int64]) -> Floats:
+    """Doubts by stages of other folds, on the scale of the stages that predict: each becomes the one of equal rank there.
+
+    Models of different folds are sure in different ways; a stage that reads nothing doubts all rows of a fold alike. A threshold
+    is meant for the stages that predict, and should send on the same share of any fold.
+
+    Parameters
+    ----------
+    doubt
+        shape (S - 1, N).
+    fold
+        shape (N,): 0 for rows doubted by the stages that predict.
+    """
+    found = doubt.copy()
+    own = np.flatnonzero(fold == 0)
+    for other in np.unique(fold[fold != 0]).tolist() if own.size else []:
+        rows = np.flatnonzero(fold == other)
+        place = np.floor((np.arange(rows.size) + 0.5) * own.size / rows.size).astype(np.int64)
+        for s in range(len(doubt)):
+            found[s, rows[np.argsort(doubt[s, rows], kind="stable")]] = np.sort(doubt[s, own])[place]
+    return found
+
+
 def _hinges(rows: Floats, knots: Floats) -> Floats:
     """The numbers of a state, and by how much they exceed each knot: shape (rows, 4 (KNOTS + 1))."""
     return np.column_stack([rows, *np.maximum(rows[None] - knots[:, None], 0.0)])

@@ -17,7 +17,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.evaluation.choosing import Rule, furthest_corner, within
-from prunemodels.exits.doubt import DoubtName, doubts_of, learn_doubt
+from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.policy import ExitPolicy
@@ -298,7 +298,7 @@ def learn_exit_path(
     y: Any,
     *,
     sample_weight: ArrayLike | None = None,
-    own: NDArray[np.bool_] | None = None,
+    fold: NDArray[np.int64] | None = None,
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
@@ -316,9 +316,9 @@ def learn_exit_path(
         labels of these rows.
     sample_weight
         their weights, in error and cost.
-    own
-        shape (N,): the rows whose outputs are those of `stages`; the others have outputs of stages that were fitted in the same
-        way on other folds. Default: all rows.
+    fold
+        shape (N,): 0 for rows whose outputs are those of `stages`; other numbers for rows that have outputs of stages which were
+        fitted in the same way on other folds. Their doubts are aligned, see `prunemodels.exits.doubt.aligned`. Default: all 0.
     stack
         whether a stage also uses the outputs of earlier stages, where that lowers the loss, see `prunemodels.exits.stacking`. It
         costs nothing: a row has paid for them already.
@@ -355,7 +355,7 @@ def learn_exit_path(
             f"n_samples={used.sum()}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
         )
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
-    mine = np.ones(table.n_rows, dtype=bool) if own is None else own[used]
+    part = np.zeros(table.n_rows, dtype=np.int64) if fold is None else fold[used]
     rng = check_random_state(random_state)
     stacked, judged_table, final = None, table, table
     if stack:
@@ -365,7 +365,8 @@ def learn_exit_path(
     seed, found = int(rng.randint(np.iinfo(np.int32).max)), []
     for name in names:
         judge = learn_doubt(name, final, weights)
-        sample = ExitSample(doubts_of(judge, final), table.cost, table.once, loss, judged, weights, mine)
+        doubts = aligned(doubts_of(judge, final), part)
+        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, sample, folds))

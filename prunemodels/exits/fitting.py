@@ -114,14 +114,15 @@ class Judged(NamedTuple, Generic[AnyStages]):
         outputs for the rows.
     rows
         the rows, in the table's order.
-    own
-        bool, shape (N,): the rows whose outputs are those of `stages`; the others are of stages fitted for other divisions.
+    fold
+        int64, shape (N,): 0 for the rows whose outputs are those of `stages`; other numbers for rows whose outputs are of stages
+        that were fitted for other divisions.
     """
 
     stages: AnyStages
     table: StageTable
     rows: Sample
-    own: NDArray[np.bool_]
+    fold: NDArray[np.int64]
 
 
 def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool, rng: np.random.RandomState) -> list[Division]:
@@ -268,12 +269,12 @@ def judged_stages(training: Training) -> Judged[SetStages]:
     each = replace(training, plans=[one for plan in training.plans for one in plan.alternatives])
     if isinstance(held_out, Sample):
         stages = fit_stages(each)
-        judged = Judged(stages, exit_table(stages, held_out.X), held_out, np.ones(len(held_out), dtype=bool))
+        judged = Judged(stages, exit_table(stages, held_out.X), held_out, np.zeros(len(held_out), dtype=np.int64))
     else:
         table, valid, fitted = cross_fitted_table(each, held_out)
         division = np.repeat(np.arange(len(fitted)), [len(rows) for _, rows in held_out])
         kind = _most_typical(table, division)
-        judged = Judged(fitted[kind], table, valid, division == kind)
+        judged = Judged(fitted[kind], table, valid, np.where(division == kind, 0, division + 1))
     return judged if len(each.plans) == len(training.plans) else _best_of_alternatives(training, judged, place)
 
 

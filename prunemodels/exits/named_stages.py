@@ -131,7 +131,7 @@ class _Cascade(Cascade):
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         rows = Sample(X, np.asarray(y), weight)
         self.own_rows_ = np.arange(len(rows))
-        return self._choose([Judged(stages, table, rows, np.ones(len(rows), dtype=bool))], rng)
+        return self._choose([Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))], rng)
 
 
 class CascadeClassifier(CascadeClasses, _Cascade):

@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import prunemodels as pm
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.exits.doubt import MarginDoubt, doubts_of
+from prunemodels.exits.doubt import MarginDoubt, aligned, doubts_of
 from prunemodels.exits.learning import solve_exits
 from prunemodels.exits.policy import decide
 from prunemodels.exits.spending import between_optima, between_stages
@@ -177,3 +177,21 @@ def test_a_fold_without_a_class_is_learned_from() -> None:
     labels = np.where(np.arange(60) == 7, 1, 0)
     model = pm.BudgetCascadeClassifier(LogisticRegression(), 1, n_levels=4, lam=0.0, random_state=0).fit(X[:60], labels)
     assert set(model.predict(X)) <= {0, 1}
+
+
+def test_doubts_of_other_folds_count_by_their_rank() -> None:
+    """Rows 3 to 5 are doubted by another fold's stages, ten times as much; where a stage doubts alike, all are alike."""
+    doubt = np.array([[0.3, 0.1, 0.2, 2.0, 3.0, 1.0], [0.5, 0.5, 0.5, 0.7, 0.7, 0.7]])
+    fold = np.array([0, 0, 0, 2, 2, 2])
+    assert aligned(doubt, fold).tolist() == [[0.3, 0.1, 0.2, 0.2, 0.3, 0.1], [0.5] * 6]
+
+
+def test_what_is_held_out_costs_as_much_elsewhere() -> None:
+    """The first stage knows the class shares alone, which differ from fold to fold; within a small budget few go on anywhere."""
+    X, y = make_classification(900, 6, n_informative=4, n_redundant=0, random_state=3)
+    line = LogisticRegression()
+    stages = [(None, []), (line, [0, 1]), (line, None)]
+    model = pm.CascadeClassifier(stages, [1, 1, 4, 4, 4, 4], lam=0.0, n_levels=8, cv=3, random_state=0).fit(X[:451], y[:451])
+    for budget in (1.0, 3.0, 6.0):
+        at = model.at_cost(budget)
+        assert at.held_out_cost_ == pytest.approx(at.prediction_cost(X[451:]).mean(), abs=0.25 * budget + 0.1)
