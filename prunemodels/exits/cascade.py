@@ -86,8 +86,8 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _own_rows(training: Training, judged: Judged[SetStages]) -> NDArray[np.int64]:
         if isinstance(training.held_out, Sample):
             return np.arange(len(judged.fold))
-        order: NDArray[np.int64] = np.concatenate([rows for _, rows in training.held_out])
-        return order[judged.fold == 0]
+        order = np.concatenate([rows for _, rows in training.held_out])
+        return np.asarray(order[judged.fold == 0])
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
