@@ -65,7 +65,6 @@ def main() -> None:
     print(machine())
     print(f"{given.fits} fits, {len(seen)} budgets, {time.perf_counter() - started:.0f} s")
     print(table(seen))
-    seen.to_csv("/tmp/seen.csv")
 
 
 def tried(k: int) -> list[Seen]:

@@ -32,6 +32,7 @@ from prunemodels.exits.fitting import (
     check_kinds,
     classes_of,
     fit_stage,
+    in_one_thread_if_small,
     is_unfitted,
     without_weight_zero,
 )
@@ -128,6 +129,10 @@ class _BudgetCascade(Cascade):
             )
         rng = check_random_state(self.random_state)
         sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
+        with in_one_thread_if_small(len(sample) * self.n_features_in_):
+            return self._fit(sample, X_valid, y_valid, sample_weight_valid, rng)
+
+    def _fit(self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState) -> Self:
         classes = classes_of(sample) if is_classifier(self) else None
         items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
         prices = [float(items.price[list(needed)].sum()) for needed in items.needs]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -43,6 +45,22 @@ MOST_HELD_OUT = 10_000
 
 SMALL = 2_000_000
 """Models of at most this many numbers are fitted in one thread: threads that wait for each other cost more than they save."""
+
+_IN_ONE_THREAD = ContextVar("_IN_ONE_THREAD", default=False)
+
+
+@contextmanager
+def in_one_thread_if_small(numbers: int) -> Iterator[None]:
+    """One thread for work on a table of at most `SMALL` numbers; within such work the limit is not set again, which takes ms."""
+    if _IN_ONE_THREAD.get() or numbers > SMALL:
+        yield
+        return
+    token = _IN_ONE_THREAD.set(True)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        _IN_ONE_THREAD.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +205,7 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
     if sample.weight is not None and not has_fit_parameter(model, "sample_weight"):
         raise InvalidInputError(f"stage {s} is a {type(model).__name__}, whose fit takes no sample_weight; leave the weights out")
     options = {} if sample.weight is None else {"sample_weight": sample.weight}
-    with threadpool_limits(1 if len(sample) * plan.columns.size <= SMALL else None):
+    with in_one_thread_if_small(len(sample) * plan.columns.size):
         model.fit(columns_of(sample.X, plan.columns), sample.y, **options)
     if classes is not None:
         check_probabilities(model, s)

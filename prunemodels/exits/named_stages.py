@@ -24,6 +24,7 @@ from prunemodels.exits.fitting import (
     check_both,
     check_kinds,
     classes_of,
+    in_one_thread_if_small,
     is_unfitted,
     without_weight_zero,
 )
@@ -114,7 +115,8 @@ class _Cascade(Cascade):
             check_named_columns(plan.estimator, names, f"stage {s}")
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.n_jobs), rng)
+        with in_one_thread_if_small(len(sample) * self.n_features_in_):
+            return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.n_jobs), rng)
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
