@@ -6,7 +6,8 @@ A fit is `BudgetCascade*` as it comes, a cascade of named stages, or the exits o
 set, the exits' forest from 50 %. For every budget,
 
     stated     `cost_` less the mean `prediction_cost` on `own_rows_` (with items paid once), which must be 0 but for rounding
-    held out   (mean `prediction_cost` on the other 30 % - `held_out_cost_`) / budget: the mean over the fits, with its error
+    held out   (mean `prediction_cost` on the other 30 % - `held_out_cost_`) / budget: the mean over the fits, with its error;
+               likewise the error there less `held_out_error_`, in % of the error of the cheapest policy
     spent      98 % of the budget, or all but a row's price; or no dearer policy is expected to err less; or nothing between is
                to be had
 """
@@ -22,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from sklearn.base import ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -43,12 +45,13 @@ KINDS = ("sets", "named stages", "forest's exits")
 
 
 class Seen(NamedTuple):
-    """One budget of one fit; costs as shares of the budget."""
+    """One budget of one fit; costs as shares of the budget, errors as shares of that of the cheapest policy."""
 
     kind: str
     fit: int
     stated: float
     other: float
+    worse: float
     spent: float
     why: str
 
@@ -79,6 +82,8 @@ def judged(kind: str, k: int, problem: Problem) -> Iterator[Seen]:
     own, source = fitted(kind, problem)
     test = table_of(problem.test)
     full = float(np.sum([float(price) for price in problem.costs.prices]))
+    cheapest = source if isinstance(source, ExitPath) else source.exit_path_
+    first = float(cheapest.error[-1])
     for share in SHARES:
         budget = share * full
         try:
@@ -89,7 +94,15 @@ def judged(kind: str, k: int, problem: Problem) -> Iterator[Seen]:
         once = float(model.stages_.once[model.policy_.last_stage])
         called, other = (float(model.prediction_cost(some).mean()) + once for some in (rows, test))
         why = "no gain" if "no dearer" in model.spending_ else "nothing between" if "next useful" in model.spending_ else "spent"
-        yield Seen(kind, k, (model.cost_ - called) / budget, (other - model.held_out_cost_) / budget, model.cost_ / budget, why)
+        worse = (_error(model, test, problem.test.y) - model.held_out_error_) / first
+        stated = (model.cost_ - called) / budget
+        yield Seen(kind, k, stated, (other - model.held_out_cost_) / budget, worse, model.cost_ / budget, why)
+
+
+def _error(model: Cascade, X: pd.DataFrame, y: np.ndarray) -> float:
+    """Share of wrong classes, or mean squared error."""
+    told = model.predict(X)
+    return float(np.mean(told != y if isinstance(model, ClassifierMixin) else (told - y) ** 2))
 
 
 def fitted(kind: str, problem: Problem) -> tuple[pd.DataFrame, Cascade | ExitPath]:
@@ -122,18 +135,17 @@ def table(seen: pd.DataFrame) -> str:
     """A row for each kind of object, and one for all."""
     lines = [
         "| fits | budgets | largest difference of stated and called cost | test cost less the held-out one, % of the budget "
-        "| spent | no dearer policy errs less | nothing between to be had |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| likewise the error, % | spent | no dearer policy errs less | nothing between to be had |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for kind in (*KINDS, "all"):
         some = seen if kind == "all" else seen[seen["kind"] == kind]
-        by_fit = 100 * some.groupby("fit")["other"].mean()
+        by_fit = 100 * some.groupby("fit")[["other", "worse"]].mean()
         mean, error = by_fit.mean(), by_fit.std(ddof=1) / np.sqrt(len(by_fit))
+        over = " | ".join(f"{mean[name]:+.2f} ± {error[name]:.2f}" for name in by_fit)
         why = Counter(some["why"])
         spent = f"{why['spent']} | {why['no gain']} | {why['nothing between']}"
-        lines.append(
-            f"| {len(by_fit)} {kind} | {len(some)} | {some['stated'].abs().max():.1e} | {mean:+.2f} ± {error:.2f} | {spent} |"
-        )
+        lines.append(f"| {len(by_fit)} {kind} | {len(some)} | {some['stated'].abs().max():.1e} | {over} | {spent} |")
     return "\n".join(lines)
 
 
