@@ -153,6 +153,19 @@ def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:
     return numbers if gaps or column.dtype != object else numbers.astype(dtype)
 
 
+def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
+    """Why some cells of a column cannot get the type that it had in training, by their place; infinite numbers cannot either."""
+    if kind.startswith("datetime64"):
+        read: Any = pd.to_datetime(column, utc=True, errors="coerce")
+    elif kind.startswith(("int", "uint", "float", "Int", "UInt", "Float")):
+        numbers = pd.to_numeric(column, errors="coerce")
+        read = numbers.where(~np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan)))
+    else:
+        return {}
+    wrong = np.flatnonzero(read.isna() & column.notna())
+    return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
+
+
 def _read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:
     wrong = column[read.isna() & column.notna()]
     if len(wrong):

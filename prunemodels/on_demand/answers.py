@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -39,11 +39,44 @@ class Answer:
         bool: the value could be had.
     came
         bool: the answer says something about the cell, a value or that it cannot be had.
+    wrong
+        why the model cannot take a value that came, by the places of its row and feature; the cell does not count as had.
     """
 
     values: NDArray[Any]
     had: NDArray[np.bool_]
     came: NDArray[np.bool_]
+    wrong: Mapping[tuple[int, int], str] = field(default_factory=dict)
+
+    def refusing(self, wrong: Mapping[tuple[int, int], str], request: Request) -> Answer:
+        """The answer without some more values that the model cannot take.
+
+        Raises
+        ------
+        InvalidInputError
+            if none of several values of a feature will do: then it is the answer that is wrong, not a value.
+        """
+        if not wrong:
+            return self
+        values, had = self.values.copy(), self.had.copy()
+        for f in sorted({f for _, f in wrong}):
+            rows = sorted(i for i, g in wrong if g == f)
+            if len(rows) > 1 and len(rows) == (self.had[:, f] & ~pd.isna(self.values[:, f])).sum():
+                raise InvalidInputError(_refusal(request.features[f], request.rows[rows[0]], wrong[rows[0], f]))
+            values[rows, f], had[rows, f] = 0, False
+        return replace(self, values=values, had=had, wrong={**self.wrong, **wrong})
+
+
+class Refused(NamedTuple):
+    """A value that a supplier delivered and the model cannot take; it counts as one that cannot be had."""
+
+    row: Any
+    feature: str
+    why: str
+
+
+def _refusal(name: str, row: Any, why: str) -> str:
+    return f"{name!r} of row {row!r} {why}; give a value as in training, NaN for a missing one, or UNAVAILABLE"
 
 
 def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
@@ -69,10 +102,11 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
     Raises
     ------
     InvalidInputError
-        for shapes, and labels of rows that were not asked for, for infinities, and for values that are not numbers.
+        for shapes, and labels of rows that were not asked for, and if none of several values of a feature is a finite number.
 
     Notes
     -----
+    A single value that is no finite number is in `Answer.wrong`; the others are kept.
     Columns that were not asked for are dropped, and a message at level INFO of the logger ``prunemodels.on_demand`` names them.
     For a request of one row, a single record will do. Records name their rows under the key ``request.rows.name``, or under
     ``"row"`` if the rows have no name; then they come in any order. If no record has the key, there must be one record for each
@@ -96,20 +130,24 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
     else:
         columns = dict(zip(names, _by_place(answer, *shape, dtype), strict=True))
     _note_dropped(columns, request)
-    read_columns = [_column_that_came(columns, name, request.rows, dtype) for name in names]
-    return Answer(*(np.stack([c[k] for c in read_columns], axis=1) for k in range(3)))
+    parts = [_column_that_came(columns, name, request.rows, dtype) for name in names]
+    values, had, came, wrong = zip(*parts, strict=True)
+    told = {(i, f): why for f, of_column in enumerate(wrong) for i, why in of_column.items()}
+    return Answer(np.stack(values, axis=1), np.stack(had, axis=1), np.stack(came, axis=1)).refusing(told, request)
 
 
 def _column_that_came(
     columns: Mapping[str, Any], name: str, rows: pd.Index[Any], dtype: Any
-) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Values of one feature, and whether they could be had and whether they came; the labels of a Series say which rows came."""
+) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.bool_], dict[int, str]]:
+    """Values of one feature, whether they could be had, whether they came, and why not; a Series' labels say which rows came."""
     given = columns.get(name)
     came = _present(given.index, rows, f"{name!r}: ") if isinstance(given, pd.Series) else np.full(len(rows), name in columns)
     values, had = np.zeros(len(rows), dtype=dtype), np.zeros(len(rows), dtype=bool)
+    wrong: dict[int, str] = {}
     if came.any():
-        values[came], had[came] = column(given, int(came.sum()), name, rows[came], dtype)
-    return values, had, came
+        values[came], had[came], why = _cells(given, int(came.sum()), name, rows[came], dtype)
+        wrong = {int(np.flatnonzero(came)[i]): told for i, told in why.items()}
+    return values, had, came, wrong
 
 
 def _of_records(records: Sequence[Mapping[Any, Any]], request: Request, dtype: Any) -> Answer:
@@ -137,13 +175,15 @@ def _of_records(records: Sequence[Mapping[Any, Any]], request: Request, dtype: A
     shape = len(request.rows), len(request.features)
     answer = Answer(np.zeros(shape, dtype=dtype), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
     places = request.rows.get_indexer(index)
+    wrong: dict[tuple[int, int], str] = {}
     for f, name in enumerate(request.features):
         at = [i for i, record in zip(places.tolist(), records, strict=True) if name in record]
         if at:
             raw = np.fromiter((record[name] for record in records if name in record), dtype=object, count=len(at))
-            answer.values[at, f], answer.had[at, f] = column(raw, len(at), name, request.rows[at], dtype)
+            answer.values[at, f], answer.had[at, f], why = _cells(raw, len(at), name, request.rows[at], dtype)
             answer.came[at, f] = True
-    return answer
+            wrong |= {(at[i], f): told for i, told in why.items()}
+    return answer.refusing(wrong, request)
 
 
 def _note_dropped(given: Iterable[str], request: Request) -> None:
@@ -160,8 +200,18 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
     InvalidInputError
         naming the feature, and the row if a single row is at fault.
     """
+    values, had, wrong = _cells(given, n_rows, name, labels, dtype)
+    for i, why in wrong.items():
+        raise InvalidInputError(_refusal(name, labels[i], why))
+    return values, had
+
+
+def _cells(
+    given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any
+) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
+    """As `column`, with what is wrong about single cells."""
     if given is UNAVAILABLE:
-        return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool)
+        return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool), {}
     if isinstance(given, pd.Series):  # its labels say which value belongs to which row, whatever their order is
         rows = pd.Index(labels)
         for label in rows[~_present(given.index, rows, f"{name!r}: ")]:
@@ -184,20 +234,28 @@ def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[
         mask = mask | np.array([x is UNAVAILABLE or x is np.ma.masked for x in raw], dtype=bool)
         raw = np.where(mask | pd.isna(raw), np.nan, raw)
     if any_type:
-        return raw.astype(object), ~mask
+        return raw.astype(object), ~mask, {}
+    wrong: dict[int, str] = {}
     try:
         with np.errstate(over="ignore"):
             values = raw.astype(dtype)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name!r} is not numeric ({error}); encode it as the forest's training data was") from error
+    except (TypeError, ValueError):
+        values, wrong = _one_by_one(raw, mask, dtype)
     values = np.where(mask, values.dtype.type(0), values)
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        raise InvalidInputError(
-            f"{name!r} of row {labels[int(infinite[0])]!r} is infinite as a {np.dtype(dtype)}; give a finite number, NaN for a "
-            "missing value, or UNAVAILABLE"
-        )
-    return values, ~mask
+    wrong |= {i: f"is infinite as a {np.dtype(dtype)}" for i in np.flatnonzero(np.isinf(values)).tolist()}
+    return values, ~mask, wrong
+
+
+def _one_by_one(raw: NDArray[Any], mask: NDArray[np.bool_], dtype: Any) -> tuple[NDArray[Any], dict[int, str]]:
+    """The cells that are numbers, and what is wrong about the others."""
+    values, wrong = np.zeros(raw.size, dtype=dtype), dict[int, str]()
+    for i in np.flatnonzero(~mask).tolist():
+        try:
+            values[i] = raw[i]
+        except (TypeError, ValueError):
+            shown = raw[i].item() if isinstance(raw[i], np.generic) else raw[i]
+            wrong[i] = f"is {shown!r}, which is no number"
+    return values, wrong
 
 
 def _present(index: pd.Index[Any], rows: pd.Index[Any], of: str = "") -> NDArray[np.bool_]:

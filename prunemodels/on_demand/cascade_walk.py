@@ -2,7 +2,8 @@
 
     row at stage s:   a feature that the stage needs is not known  ->  ask for it, if the price keeps within the cap
                       all are known                                ->  the stage predicts, and the policy stops the row or not (1)
-                      one cannot be had, or the cap is reached     ->  the row keeps the answer of stage s - 1
+                      one cannot be had, the stage refuses the row,
+                      or the cap is reached                        ->  the row keeps the answer of stage s - 1
 
 The policy sees the same values as on full data, so classes and costs are the same. A new state replaces the old one in a single
 step, so that Ctrl-C leaves one or the other.
@@ -20,10 +21,11 @@ from numpy.typing import NDArray
 from prunemodels.exits.policy import ExitPolicy, Visit
 from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
-from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.answers import Answer, Cells, logger
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_result import CascadeResult
-from prunemodels.on_demand.request import NEVER, Acquire
+from prunemodels.on_demand.misfits import refused_rows
+from prunemodels.on_demand.request import NEVER, Acquire, Request
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
 from prunemodels.on_demand.tally import account_of
@@ -115,12 +117,56 @@ class CascadeWalk(Walk):
             requests=self.requests,
             stage=at.spoken,
             capped=at.capped,
+            refused=self.refused,
         )
 
     def _guessed(self, rows: Rows) -> Progress:
         """For rows without an answer: the first stage's answer by the nodes that they came to, if its nodes have answers."""
         at = self._at
         return self._with_answers(rows, self._alone(0, rows), spoken=-1) if rows.size and self._stages.guesses else at
+
+    def _judged(self, request: Request, given: Answer) -> Answer:
+        """Refuses values that have not the type that their column had in training."""
+        wrong = {}
+        for f, column in enumerate(request.columns.tolist()):
+            for i, why in self._stages.misfits(column, np.where(given.had[:, f], given.values[:, f], np.nan)).items():
+                wrong[i, f] = why
+        return given.refusing(wrong, request)
+
+    def _reopen(self, rows: Rows) -> None:
+        """Rows that stopped without a value begin again, with all that they have bought."""
+        rows = rows[self._at.lost[rows]]
+        fresh, at = self._policy.start(len(self.rows)), self._at
+        start, place = self._stages.start(rows.size), Place(at.place.node.copy(), at.place.steps.copy())
+        place.node[rows], place.steps[rows] = start.node, start.steps
+        begun = {
+            name: getattr(at, name).copy() for name in ("stage", "level", "sent", "spoken", "done", "early", "capped", "lost")
+        }
+        begun["level"][rows], begun["spoken"][rows] = fresh.level[rows], -1
+        for name in ("stage", "sent", "done", "early", "capped", "lost"):
+            begun[name][rows] = 0
+        self._at = replace(at, place=place, **begun)
+        self._done[:] = self._at.done
+
+    def _answers(self, s: int, rows: Rows) -> tuple[Rows, StageOutput | None]:
+        """The rows that stage s predicts, and its output. Those that its model refuses stop with the answer that they have.
+
+        If the model refuses every one of several rows, its error is raised: then it is no single value that is wrong.
+        """
+        try:
+            return rows, self._alone(s, rows)
+        except Exception:  # a user's model may raise anything
+            refused = refused_rows(lambda some: self._alone(s, some), rows)
+            if len(refused) == rows.size > 1:
+                raise
+        bad = np.array(sorted(refused), dtype=np.int64)
+        for i in bad.tolist():
+            logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.rows[i], refused[i])
+        done, lost = self._at.done.copy(), self._at.lost.copy()
+        done[bad] = lost[bad] = True
+        self._at = replace(self._at, done=done, lost=lost)
+        willing = np.setdiff1d(rows, bad)
+        return willing, self._alone(s, willing) if willing.size else None
 
     def _alone(self, s: int, rows: Rows) -> StageOutput:
         return self._stages.output(s, _of(self._at.place, rows), self._cells[rows])
@@ -186,10 +232,10 @@ class CascadeWalk(Walk):
 
     def _speak(self, s: int, rows: Rows) -> Rows:
         """Have stage s predict the rows. Returns the rows that go on."""
-        if not rows.size:
+        rows, alone = self._answers(s, rows) if rows.size else (rows, None)
+        if alone is None:
             return rows
         before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
-        alone = self._alone(s, rows)
         past = self._inputs[:s, rows] if s and self._policy.stack is not None else None
         came = Visit(s, np.arange(rows.size), self._at.level[rows], self._at.sent[rows], before, past)
         said, after = self._policy.step(came, alone)

@@ -14,6 +14,7 @@ that is out of reach stays so. If the row cannot pay all that it waits for toget
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class ForestWalk(Walk):
         self._settle()
         paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by)
         standing = Standing(self._node, self._status, paid_by, self._steps, self._done, self._early, self._capped)
-        return result_of(self._plan, self.rows, standing, self.rounds, self.requests)
+        return replace(result_of(self._plan, self.rows, standing, self.rounds, self.requests), refused=self.refused)
 
     @property
     def _trees(self) -> tuple[NDArray[Any], ...]:

@@ -17,12 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import MadeFeatures
 from prunemodels.exits.prices import by_column
-from prunemodels.on_demand.answers import Cells
+from prunemodels.on_demand.answers import Cells, logger
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.forest_walk import ForestWalk
+from prunemodels.on_demand.misfits import refused_rows
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan, Purchases, purchases_of
 from prunemodels.on_demand.request import Acquire
@@ -112,7 +114,12 @@ class PipelineWalk(Walk):
         """What is known now; see `ForestWalk.result`."""
         self._settle()
         self._inner.rounds, self._inner.requests = self.rounds, self.requests
-        return self._inner.result()
+        return replace(self._inner.result(), refused=self.refused)
+
+    def _reopen(self, rows: NDArray[np.int64]) -> None:
+        """See `Walk`."""
+        self._make_features()
+        self._inner._reopen(rows)
 
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """See `Walk`; (2)."""
@@ -132,9 +139,38 @@ class PipelineWalk(Walk):
         rows = np.flatnonzero((self._status != self._seen).any(axis=1))
         if self._seen.shape[1] == 0 or rows.size == 0:
             return
+        try:
+            values, known = self._features(rows)
+        except InvalidInputError as error:
+            self._refuse(rows, error)
+            values, known = self._features(rows)
         status = self._status[rows]
-        values, known = self._columns.known_features(self._cells[rows], status == KNOWN)
         lost = (status == LOST) @ self._columns.sources.T
         self._inner._cells[rows] = values
         self._inner._status[rows] = np.where(known, KNOWN, np.where(lost, LOST, UNKNOWN))
         self._seen[rows] = status
+
+    def _features(self, rows: NDArray[np.int64]) -> Cells:
+        return self._columns.known_features(self._cells[rows], self._status[rows] == KNOWN)
+
+    def _refuse(self, rows: NDArray[np.int64], error: InvalidInputError) -> None:
+        """Count the cells as lost without which the pipeline takes their rows.
+
+        If it refuses every one of several rows, the error is raised: then it is no single value that is wrong.
+        """
+        refused = refused_rows(self._features, rows)
+        if len(refused) == rows.size > 1:
+            raise error
+        for i, why in refused.items():
+            known = np.flatnonzero(self._status[i] == KNOWN)
+            at_fault = [f for f in known.tolist() if self._passes_without(i, f)] or known.tolist()
+            for f in at_fault:
+                self._status[i, f] = LOST
+                told = f"is {self._cells[i, f]!r}, which the pipeline refuses ({why})"
+                self._refused[int(i), self._purchases.names[f]] = told
+                logger.warning("%r of row %r %s; it counts as unavailable", self._purchases.names[f], self.rows[i], told)
+
+    def _passes_without(self, i: int, f: int) -> bool:
+        """Whether a row's features can be made if one of its raw columns is not known."""
+        known = (self._status[[i]] == KNOWN) & (np.arange(self._status.shape[1]) != f)
+        return not refused_rows(lambda one: self._columns.known_features(self._cells[[i]], known), np.zeros(1, dtype=np.int64))

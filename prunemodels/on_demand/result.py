@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from prunemodels.on_demand.answers import Refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,8 @@ class OnDemandResult:
         int64, shape (n,): trees that were walked to a leaf, or to a feature that could not be had.
     rounds, requests
         rounds of requests, and requests in all; those that failed are counted too.
+    refused
+        the values that were delivered and that the model could not take, as (row, feature, why); they count as unavailable.
 
     Examples
     --------
@@ -75,6 +79,7 @@ class OnDemandResult:
     trees_finished: NDArray[np.int64]
     rounds: int
     requests: int
+    refused: tuple[Refused, ...] = field(default=(), kw_only=True)
 
     @cached_property
     def exact_cost(self) -> tuple[Fraction, ...]:
@@ -123,4 +128,5 @@ class OnDemandResult:
             "not finished": ~self.finished,
         }
         told = "".join(f", {int(flag.sum())} {name}" for name, flag in flags.items() if flag.any())
+        told += f", {len(self.refused)} value{'s' * (len(self.refused) != 1)} refused" * bool(self.refused)
         return f"OnDemandResult({len(self.rows)} rows, mean cost {self.mean_cost:.6g}, {self.requests} requests{told})"

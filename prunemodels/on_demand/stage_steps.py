@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from prunemodels.estimators.samples import named
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import evaluation_of, priced_stages
-from prunemodels.exits.raw_tables import with_types
+from prunemodels.exits.raw_tables import misfits, with_types
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
@@ -77,6 +77,10 @@ class StageSteps(Protocol):
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output of stage s for these rows."""
+        ...
+
+    def misfits(self, column: int, values: Table) -> dict[int, str]:
+        """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
         ...
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -143,6 +147,11 @@ class SetSteps:
         table = pd.DataFrame(rows, columns=self.names, dtype=object)
         return with_types(table, types, self.stages.features[s].tolist())
 
+    def misfits(self, column: int, values: Table) -> dict[int, str]:
+        """See `StageSteps`."""
+        types = self.cascade.column_types_
+        return {} if types is None else misfits(pd.Series(values, dtype=object), types[column])
+
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
         """0 for every stage."""
         return np.zeros(stage.shape, dtype=np.int64)
@@ -203,6 +212,10 @@ class TreeSteps:
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output by the nodes that the rows have reached."""
         return self.stages.output_at(s, place.node.T)
+
+    def misfits(self, column: int, values: Table) -> dict[int, str]:
+        """None: the values are numbers."""
+        return {}
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
         """Number of trees that take part in each stage."""

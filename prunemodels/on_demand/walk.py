@@ -8,7 +8,8 @@
 An item is paid for a row when a feature that needs it is delivered: a purchase that brings nothing costs nothing. A feature is
 asked for once for each row, and again only if an answer left it out. The state changes in single steps, when an answer has been
 checked, so the walk can go on after any failure. Of an answer that leaves values out, what came is kept and paid, and a remaining
-request takes the place of the first one in the round.
+request takes the place of the first one in the round. A value that the model cannot take is asked for again, too, and in the end
+counts as one that cannot be had: it is named, and the other rows go on.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
-from prunemodels.on_demand.answers import Answer, Cells, read
+from prunemodels.on_demand.answers import Answer, Cells, Refused, logger, read
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.concurrency import ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
@@ -116,6 +118,8 @@ class Walk(ABC):
         self._done = np.zeros(n, dtype=bool)
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
+        self._unavailable: dict[int, Request] = {}
+        self._refused: dict[tuple[int, str], str] = {}
         self._running = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -321,9 +325,17 @@ class Walk(ABC):
             f"{request} failed ({what}); what was delivered before is kept: error.walk.run() goes on", request, self
         )
 
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """The values that came, and that the model could not take; they count as unavailable."""
+        return tuple(Refused(self.rows[i], feature, why) for (i, feature), why in self._refused.items())
+
     @checked
     def take(self, request: Request, answer: Any) -> None:
         """Record the answer to a request, in one of the forms of `prunemodels.on_demand.answers.read`.
+
+        A value that comes late, after the answer that it cannot be had, is taken if the same request brings it; a row that has
+        stopped without it goes on in the next run.
 
         Raises
         ------
@@ -334,24 +346,48 @@ class Walk(ABC):
             for a request that was answered before, or that another walk made.
         """
         self._settle()
-        made = self._open.get(request.number)
+        made = self._open.get(request.number, self._unavailable.get(request.number))
         if made is None or made.features != request.features or not made.rows.equals(request.rows):
             raise InvalidInputError(f"{request} is not open in this walk; take every request of next_requests once")
         try:
-            given = read(answer, request, self._cells.dtype)
+            given = self._judged(request, read(answer, request, self._cells.dtype))
         except InvalidInputError as error:
             raise AcquisitionFailedError(f"the answer to {request} is refused: {error}", request, self) from error
+        if request.number not in self._open:
+            self._take_late(request, given)
+            return
         last = request.attempt > self._asking.ask_again
-        if last and self._asking.absent == "unavailable":
-            given = Answer(given.values, given.had, np.ones_like(given.came))
-        rest = []
-        if not given.came.all():
+        came = np.ones_like(given.came) if last and self._asking.absent == "unavailable" else given.came.copy()
+        if given.wrong and not last:
+            came[tuple(np.array(list(given.wrong)).T)] = False
+        given, rest = replace(given, came=came), []
+        if not came.all():
             attempt = 1 if last else request.attempt + 1
             rest = self._making.remaining(request, given, self._paid_by, self._open.values(), attempt)
+        for (i, f), why in given.wrong.items():
+            again = "is asked for again" if not last else "counts as unavailable"
+            logger.warning("%r of row %r %s; it %s", request.features[f], request.rows[i], why, again)
         self._arrived.append((request, given, rest))  # a single step: from here on the answer is safe from Ctrl-C
         self._settle()
         if rest and last:
             raise AcquisitionFailedError(f"the answer to {request} is incomplete: {_absent(request, given)}", request, self)
+
+    def _judged(self, request: Request, given: Answer) -> Answer:
+        """The answer without values that the model's columns cannot take; models of numbers take all that `read` takes."""
+        return given
+
+    def _take_late(self, request: Request, given: Answer) -> None:
+        """Enter the values that could not be had before."""
+        where = np.ix_(request.positions, np.searchsorted(self._purchases.features, request.columns))
+        late = given.had & (self._status[where] == LOST)
+        if late.any():
+            self._arrived.append((request, Answer(given.values, late, late), []))
+            self._settle()
+            self._reopen(request.positions[late.any(axis=1)])
+
+    def _reopen(self, rows: NDArray[np.int64]) -> None:
+        """Have rows go on that may have stopped without a value."""
+        self._done[rows] = False
 
     def _settle(self) -> None:
         """Enter the answers that arrived. Entering one twice, after an interruption, changes nothing."""
@@ -363,6 +399,11 @@ class Walk(ABC):
             self._paid_by[request.positions] = np.where(pays, np.minimum(paid_by, request.number), paid_by)
             self._cells[where] = np.where(given.came, given.values, self._cells[where])
             self._status[where] = np.where(given.came, np.where(given.had, KNOWN, LOST), self._status[where])
+            for (i, f), why in given.wrong.items():
+                if given.came[i, f]:
+                    self._refused[int(request.positions[i]), request.features[f]] = why
+            if (given.came & ~given.had).any():
+                self._unavailable[request.number] = request
             self._open.pop(request.number, None)
             self._open.update({other.number: other for other in rest})
             del self._arrived[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -189,11 +190,15 @@ def test_rows_of_arrays() -> None:
 
 
 def test_a_word_that_an_encoder_does_not_know() -> None:
-    """The error says which step refuses it."""
+    """The error says which step refuses it; of a single row the word counts as unavailable, and the same is told."""
     pipe = by_hand()
-    strange = pd.DataFrame({"city": ["Paris"], "debt": [1.0], "score": [1.0]})
-    with pytest.raises(InvalidInputError, match=r"columntransformer\.onehotencoder.*Found unknown categories"):
+    strange = pd.DataFrame({"city": ["Paris", "Bern"], "debt": [1.0, 1.0], "score": [1.0, 1.0]})
+    why = r"columntransformer\.onehotencoder.*Found unknown categories"
+    with pytest.raises(InvalidInputError, match=why):
         pm.OnDemandPredictor(pipe, 1, from_table(strange)).run(strange.index)
+    (refused,) = pm.OnDemandPredictor(pipe, 1, from_table(strange)).run(strange.index[:1]).refused
+    assert refused[:2] == (0, "city")
+    assert re.search(why, refused.why)
 
 
 @looped("seed", range(4))

@@ -97,9 +97,9 @@ def test_what_an_answer_leaves_out_has_not_come(answer, came):
         ([{"row": "p"}, {"row": "p"}], "the row 'p' occurs twice"),
         ([{"row": "p", "a": 1}, {"row": "s", "a": 1}], "the row 's' was not asked for"),
         ([{"row": ["p"], "a": 1}], r"a record has \['p'\] under 'row'; give the label of its row"),
-        ([{"a": 1, "b": "many"}, {"a": 1, "b": 2}], "'b' is not numeric"),
-        ([{"a": 1, "b": [3]}, {"a": 1, "b": [2]}], "'b' is not numeric"),
-        ([{"a": 1, "b": 2}, {"a": 1, "b": np.inf}], "'b' of row 'q' is infinite"),
+        ([{"a": 1, "b": "many"}, {"a": 1, "b": "few"}], "'b' of row 'p' is 'many', which is no number"),
+        ([{"a": 1, "b": [3]}, {"a": 1, "b": [2]}], r"'b' of row 'p' is \[3\], which is no number"),
+        ([{"a": 1, "b": np.inf}, {"a": 1, "b": np.inf}], "'b' of row 'p' is infinite"),
     ],
 )
 def test_records_that_are_refused(answer, message):
