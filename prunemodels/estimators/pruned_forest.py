@@ -18,13 +18,13 @@ from formulations.arguments import Count, Seconds, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
-from formulations.shown import Card, Shown
+from formulations.shown import Card, Shown, is_rate
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
+from prunemodels.evaluation.held_out_change import SMALL, HeldOutChange, held_out_change
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
-from prunemodels.evaluation.path import PathEvaluation
-from prunemodels.evaluation.wording import amount, count, share
+from prunemodels.evaluation.path import ROUNDING, PathEvaluation, evaluate_path
+from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
 from solvers.path.pruning_path import pruning_path
 
@@ -39,6 +39,9 @@ NEXT = "Next: .plot(), .plot_purchases(), .evaluate(X_test, y_test), .report(fil
 
 MOST_NAMES = 6
 """Most features that the card names."""
+
+QUICK = 1_000_000_000
+"""Splits times examples up to which the path and its errors take a second or two."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -278,9 +281,48 @@ class PrunedForest(Shown, HoldsModel):
             used = "which also chose the pruning, so the error is too low"
             which = "held out from the training" if self.held_out else used
             notes.append(f"On {count(seen.n, 'example')}, {which}. {seen.verdict}")
+            notes += self._worth(seen)
         if self.solution is not None:
             notes.append(self.solution.in_words())
         return (*notes, self._bought(), NEXT)
+
+    def _worth(self, seen: HeldOutChange) -> list[str]:
+        """Say where an answer that costs nothing errs as little, and what may keep more of the forest where the error rose."""
+        constant = self._one_answer()
+        if constant is not None and seen.error_after.mean >= constant * (1 - ROUNDING):
+            known = f"One answer for everybody, which costs nothing, errs {error(constant, seen.measure)}"
+            if seen.error_before.mean >= constant:
+                return [f"{known}: on these examples the unpruned forest is of no use, either."]
+            return [f"{known}: pruned to this cost the forest is of no use. {self._instead()}"]
+        if seen.increase.low > (SMALL if is_rate(seen.measure) else SMALL * seen.error_before.mean):
+            return [self._instead()]
+        return []
+
+    def _one_answer(self) -> float | None:
+        """The error of the best answer that is the same for all validation examples; None for losses of a user's own."""
+        problem, rows = self.problem, self.problem.rows
+        if problem.ensemble.judged_by is not None or problem.ensemble.output_classes:
+            return None
+        y, share = np.asarray(self.labels)[rows], problem.weights / problem.weights.sum()
+        if problem.ensemble.task == "regression":
+            numbers = y.astype(np.float64)
+            return float(share @ (numbers - share @ numbers) ** 2)
+        return 1.0 - float(np.bincount(np.unique(y, return_inverse=True)[1], weights=share).max())
+
+    def _instead(self) -> str:
+        """What may keep more of the forest at such a cost, and, of instances that take a second, which budget is enough."""
+        told = (
+            "What may do better at this cost: exits (pm.exit_path), .on_demand(acquire, early_stopping=True), or training anew "
+            "(pm.BudgetCascade*)."
+        )
+        problem = self.problem
+        if self.labels is None or int(problem.ensemble.is_split.sum()) * problem.n_rows > QUICK:
+            return told
+        seen = evaluate_path(self.path, problem.X, self.labels)
+        small = SMALL * (1.0 if is_rate(problem.ensemble.measure) else seen.unpruned_error)
+        near = seen.cost[seen.error <= seen.unpruned_error + small].min(initial=seen.unpruned_cost)
+        within_what = "a point" if is_rate(problem.ensemble.measure) else "1 %"
+        return f"{told} An error within {within_what} of the whole forest's costs {amount(float(near))}."
 
     def _bought(self) -> str:
         """Which features are asked for, and how often."""
