@@ -238,6 +238,8 @@ class Usage:
             int32, shape (n,): the first stage that keeps each split, not before its parent's; S or more: none.
         """
         first = np.full(self.costs.n_items, n_stages, dtype=np.int64)
+        if not self.costs.paid_once.any():
+            return first
         np.minimum.at(first, self.charges.item, np.repeat(stage, np.diff(self.charges.start)))
         return np.where(self.costs.paid_once, first, n_stages)
 

@@ -130,6 +130,10 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     return prunings_as_stages(path, _without_gaps(path.problem, closures, LONGEST_GAP * unpruned.cost))
 
 
+WAYS = 64
+"""Numbers of splits that are tried in one pass."""
+
+
 def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:
     """The closures, and further ones between neighbours whose costs differ by more than `longest`, feature by feature."""
     filled = closures[:1]
@@ -164,13 +168,27 @@ def _by_feature(ensemble: Ensemble, splits: NDArray[np.bool_]) -> NDArray[np.int
 
 
 def _most_within(problem: PruningProblem, inner: NDArray[np.bool_], order: NDArray[np.int64], budget: float) -> int:
-    """How many of these splits can be added, in order, within a budget: by bisection."""
-    fits, fails = 0, len(order) + 1
+    """How many of these splits can be added, in order, within a budget: `WAYS` numbers are tried at a time."""
+    fits, fails = 0, order.size + 1
     while fails - fits > 1:
-        middle, kept = (fits + fails) // 2, inner.copy()
-        kept[order[:middle]] = True
-        if Pruning(problem, kept).cost <= budget:
-            fits = middle
-        else:
-            fails = middle
+        tried = np.unique(np.linspace(fits, fails - 1, WAYS + 1).astype(np.int64))
+        stage = np.full(problem.ensemble.n_nodes, tried.size, dtype=np.int32)
+        stage[order[: fails - 1]] = np.searchsorted(tried, np.arange(1, fails))
+        stage[inner] = 0
+        within = np.flatnonzero(_costs_up_to(problem, stage, tried.size) <= budget)
+        last = int(within[-1]) if within.size else 0
+        fits, fails = int(tried[last]), int(tried[last + 1]) if last + 1 < tried.size else fails
     return fits
+
+
+def _costs_up_to(problem: PruningProblem, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.float64]:
+    """The mean cost of a prediction with the splits up to each stage, shape (n_stages,), from one pass over the usage."""
+    usage, kept = problem.usage, problem.ensemble.is_split & (stage < n_stages)
+    more = np.bincount(stage[kept], weights=usage.evaluation_price[kept], minlength=n_stages)
+    first = usage.first_stage_by_row(stage, n_stages)
+    for m in np.flatnonzero((usage.costs.price > 0) & ~usage.costs.paid_once):
+        payers = np.bincount(first[m], weights=usage.weights, minlength=n_stages + 1)[:n_stages]
+        more += payers * usage.costs.price[m] / usage.total_weight
+    once = usage.first_stage_once(stage, n_stages)
+    more += np.bincount(once, weights=usage.costs.price, minlength=n_stages + 1)[:n_stages]
+    return np.cumsum(more)

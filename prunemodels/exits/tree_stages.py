@@ -95,6 +95,8 @@ class TreeStages:
     @property
     def once(self) -> NDArray[np.float64]:
         """See `Stages`."""
+        if not self.items.paid_once.any():
+            return np.zeros(self.n_stages)
         first = np.full(self.items.n_items, self.n_stages)
         for h in np.flatnonzero(self.ensemble.is_split & (self.first_stage < self.n_stages)):
             needed = list(self.items.needs[self.ensemble.feature[h]])
