@@ -113,7 +113,7 @@ def test_the_example_of_a_formulation_passes_the_suite(monkeypatch: pytest.Monke
     test_models.test_models_say_what_they_are()
 
 
-@pytest.mark.parametrize("name", ["rivals", "tradeoff"])
+@pytest.mark.parametrize("name", ["same", "rivals", "tradeoff"])
 def test_the_pictures_are_those_of_the_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`python docs/pictures.py` draws what is committed: the same words and as many points; less than 60 kB."""
     if name == "tradeoff" and not (data_folder() / "heart_statlog.csv.gz").is_file():
