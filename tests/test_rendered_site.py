@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,48 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
+class Page(HTMLParser):
+    """What a page links to, what it fetches, and the places in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.fetched: list[str] = []
+        self.places: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Gather one tag's."""
+        found = {name: value or "" for name, value in attrs}
+        self.places.add(found.get("id", ""))
+        if target := found.get("href") or found.get("src"):
+            (self.links if tag == "a" else self.fetched).append(target)
+
+
+def dead(seen: dict[Path, Page], file: Path) -> list[str]:
+    """Links of a page that lead to no file of the site, or to no place in it, and all that it fetches from elsewhere."""
+    found = []
+    for link in [*seen[file].links, *seen[file].fetched]:
+        if re.match(r"[a-z]+:|//", link):
+            if link in seen[file].fetched and not link.startswith("data:"):
+                found.append(link)
+            continue
+        name, _, place = link.partition("#")
+        target = (file.parent / name.split("?")[0]).resolve() if name else file
+        if not target.is_file() or (place and target in seen and place not in seen[target].places):
+            found.append(link)
+    return found
+
+
+def test_all_pages_are_there_and_no_link_is_dead(site: Path) -> None:
+    """Each source has its page; no link leads nowhere, and nothing is fetched from elsewhere."""
+    root = site.resolve()
+    seen = {file: Page(file.read_text()) for file in root.rglob("*.html") if "_static" not in file.parts}
+    sources = [*DOCS.glob("*.md"), *(DOCS / "api").glob("*.md"), *(ROOT / "notebooks").glob("*.ipynb")]
+    assert {root / source.relative_to(ROOT).with_suffix(".html") for source in sources} <= set(seen)
+    assert {file.name: links for file in seen if (links := dead(seen, file))} == {}
+
+
 def pages(site: Path) -> Iterator[tuple[str, str]]:
     """The name of each page and the HTML of its article."""
     for file in sorted(site.rglob("*.html")):
@@ -89,19 +132,6 @@ def test_every_page_of_an_object_has_the_equations_that_it_cites(site: Path) -> 
     assert missing == []
 
 
-def test_objects_show_inherited_members_and_an_example(site: Path) -> None:
-    """What a path inherits is on its page; every public object's page has an example."""
-    path = (site / "docs/api/generated/prunemodels.PruningPath.html").read_text()
-    for member in ("at_cost", "to_frame", "cost", "error"):
-        assert f'id="prunemodels.PruningPath.{member}"' in path
-    public = [(name, article) for name, article in pages(site) if name.startswith("docs/api/generated/prunemodels.")]
-    inner = ("report_page.", "forests.costs", "ensemble_loss.objective")
-    assert len(public) > 190
-    assert [
-        name for name, article in public if ">&gt;&gt;&gt; </span>" not in article and not any(x in name for x in inner)
-    ] == []
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A headless Chromium."""
@@ -114,35 +144,18 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-def opened(browser: Any, file: Path, width: int, scheme: str = "light") -> Any:
-    """A page at a width in pixels."""
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page.goto(file.as_uri())
-    return page
-
-
-def test_no_page_scrolls_sideways_on_a_telephone(site: Path, browser: Any) -> None:
-    """At 400 pixels tables, code and formulas scroll in their own boxes."""
-    page = browser.new_page(viewport={"width": 400, "height": 800})
-    wide = []
-    for name, _ in pages(site):
-        page.goto((site / name).as_uri())
-        if (width := page.evaluate("document.documentElement.scrollWidth")) > 400:
-            wide.append((name, width))
-    page.close()
-    assert wide == []
-
-
-def test_code_fits_its_box_on_a_desk(site: Path, browser: Any) -> None:
-    """At 1400 pixels no line of Python runs off its box."""
+def test_pages_fit_a_telephone_and_code_fits_a_desk(site: Path, browser: Any) -> None:
+    """At 400 pixels tables, code and formulas scroll in their own boxes; at 1400 no line of Python runs off its box."""
     widest = """[...document.querySelectorAll('.bd-article .highlight-python pre, .bd-article .highlight-ipython3 pre')]
-        .map(box => [box.scrollWidth - box.clientWidth, box.innerText.slice(0, 60)]).filter(found => found[0] > 1)"""
-    page = browser.new_page(viewport={"width": 1400, "height": 900})
-    wide = []
+        .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.innerText.slice(0, 60))"""
+    phone, desk = (browser.new_page(viewport={"width": width, "height": 800}) for width in (400, 1400))
+    wide: list[tuple[Any, ...]] = []
     for name, _ in pages(site):
-        page.goto((site / name).as_uri())
-        wide += [(name, *found) for found in page.evaluate(widest)]
-    page.close()
+        phone.goto((site / name).as_uri())
+        desk.goto((site / name).as_uri())
+        if (width := phone.evaluate("document.documentElement.scrollWidth")) > 400:
+            wide.append((name, width))
+        wide += [(name, found) for found in desk.evaluate(widest)]
     assert wide == []
 
 
@@ -152,7 +165,8 @@ def test_axe_finds_nothing_on_the_main_pages(site: Path, browser: Any, scheme: s
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason='needs pip install "prunemodels[browser]"').Axe()
     found = []
     for name in MAIN:
-        page = opened(browser, site / f"{name}.html", 1400, scheme)
+        page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme=scheme)
+        page.goto((site / f"{name}.html").as_uri())
         for violation in axe.run(page).response["violations"]:
             found += [(name, violation["id"], node["target"], node["html"][:120]) for node in violation["nodes"]]
         page.close()
