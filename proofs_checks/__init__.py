@@ -1,18 +1,16 @@
 """Evidence: checkers that share no code with what they check. Each answers with a `Verdict` and what shows it."""
 
 from proofs_checks.counterexample.argument import check_counterexample
-from proofs_checks.integrality.balanced import check_balanced
-from proofs_checks.integrality.integral_vertices import check_integral_vertices
 from proofs_checks.integrality.objective_study import optima_of_random_objectives
 from proofs_checks.integrality.objectives import arbitrary_objectives, draw_data
-from proofs_checks.integrality.perfect import check_perfect
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.reasons import check_integrality, fractional_vertex
 from proofs_checks.integrality.vertex import check_vertex
-from proofs_checks.integrality.vertices import vertices
+from proofs_checks.integrality.vertices import check_integral_vertices, vertices
 from proofs_checks.integrality.weak_relaxation import check_weak_relaxation
+from proofs_checks.integrality.zero_one import check_balanced, check_perfect
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
-from proofs_checks.matrices.row_operations import check_printed_matrices, check_row_operations
+from proofs_checks.matrices.row_operations import check_printed_matrices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.optimality.budget_rounding import check_budget_rounding
@@ -52,7 +50,6 @@ __all__ = [
     "check_perfect",
     "check_pieces",
     "check_printed_matrices",
-    "check_row_operations",
     "check_solution",
     "check_total_unimodularity",
     "check_vertex",

@@ -40,8 +40,8 @@ from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.vertices import Vertices, vertices
-from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 

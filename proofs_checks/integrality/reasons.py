@@ -24,15 +24,12 @@ import numpy as np
 
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError, SolverFailedError
-from proofs_checks.integrality.balanced import check_balanced
-from proofs_checks.integrality.integral_vertices import check_integral_vertices
-from proofs_checks.integrality.perfect import check_perfect
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertices import LIMIT
-from proofs_checks.matrices.linear_algebra import determinant
+from proofs_checks.integrality.vertices import LIMIT, check_integral_vertices
+from proofs_checks.integrality.zero_one import check_balanced, check_perfect
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.total_unimodularity.decide import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 

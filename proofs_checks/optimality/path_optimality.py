@@ -42,12 +42,11 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.integer_instance import Distance, check_integers
-from proofs_checks.optimality.path_blocks import BlockWorths, below, block_worths, is_top
+from proofs_checks.optimality.item_duals import summable
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
-from proofs_checks.optimality.path_gaps import check_gaps, relative_gap
+from proofs_checks.optimality.path_gaps import BlockWorths, below, block_worths, check_gaps, is_top, relative_gap
 from proofs_checks.optimality.path_shares import Exact
 from proofs_checks.optimality.recount import PRECISION, Recount, Refuted, shown
-from proofs_checks.optimality.wide_sums import summable
 from proofs_checks.verdict import Verdict
 
 LARGEST_FLOAT = Fraction(sys.float_info.max)

@@ -12,8 +12,7 @@ from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
-from formulations.instance.losses import LogLoss, Loss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, LogLoss, Loss, Squares
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, leaves_of, route

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from formulations.instance import row_order as module
-from formulations.instance.row_order import row_order
+from formulations.instance import row_blocks as module
+from formulations.instance.row_blocks import row_order
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance

@@ -12,7 +12,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.columns import PurchaseColumns, usage_columns
 from formulations.programs.matrix import ip3_matrix
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
-from proofs_checks.matrices.printed_matrices import PRINTED_TREES
+from proofs_checks.matrices.row_operations import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
