@@ -1,6 +1,6 @@
 """Files that one process at a time writes, and the hidden names beside them.
 
-A lock is a file, ``.NAME.lock.csv`` beside ``NAME.csv``, that the operating system locks for the process that has it open. The lock
+A lock is a file, ``.NAME.lock.csv`` beside ``NAME.csv``, that the operating system locks for a process that has it open. The lock
 ends with the process, however that ends. So the lock file of a killed process locks nothing: the next holder takes it over, and
 deletes it. The package `filelock` does that on every system; where there are no such locks, the file's existence is the lock.
 """

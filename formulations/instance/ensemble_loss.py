@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,43 +38,28 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 
 
-class Loss(Protocol):
-    """A convex loss of one example's prediction, with its derivatives with respect to the columns of F."""
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon of (4); negative for squares, which have none."""
-        ...
-
-    def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Loss l of each example, shape (R,); F and target have the shape (R, C)."""
-        ...
-
-    def slopes(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """dl/dF, shape (R, C)."""
-        ...
-
-    def curvatures(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """d^2l/dF^2 for each column, shape (R, C); the mixed derivatives are 0."""
-        ...
-
-
 @dataclass(frozen=True)
 class Squares:
-    """(3): Brier score or squared error."""
+    """(3): Brier score or squared error; F and the target have the shape (R, C).
+
+    Parameters
+    ----------
+    epsilon
+        negative, which tells kernels that (4) does not apply.
+    """
 
     epsilon: float = -1.0
 
     def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.values`."""
+        """Loss l of each example, shape (R,)."""
         return np.asarray(((F - target) ** 2).sum(axis=1))
 
     def slopes(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.slopes`."""
+        """dl/dF, shape (R, C)."""
         return 2.0 * (F - target)
 
     def curvatures(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.curvatures`."""
+        """d^2l/dF^2 for each column, shape (R, C); the mixed derivatives are 0."""
         return np.full_like(F, 2.0)
 
 
@@ -95,17 +79,20 @@ class LogLoss:
     n_classes: int
 
     def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.values`; `target` is not used, since F is the fraction of the example's own class."""
+        """Loss l of each example, shape (R,); F is the fraction of the example's own class, so that no target is needed."""
         return np.asarray(np.log1p(self.n_classes * self.epsilon) - np.log(F[:, 0] + self.epsilon))
 
     def slopes(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.slopes`."""
+        """dl/dF, shape (R, C)."""
         return -1.0 / (F + self.epsilon)
 
     def curvatures(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.curvatures`."""
+        """d^2l/dF^2 for each column, shape (R, C); the mixed derivatives are 0."""
         return 1.0 / (F + self.epsilon) ** 2
 
+
+ExampleLoss = Squares | LogLoss
+"""The loss of one example, (3) or (4)."""
 
 NO_VOTE = -1
 """Entry of `EnsembleProblem.leaf` where the tree does not vote on the example."""
@@ -144,7 +131,7 @@ class EnsembleProblem:
     first: NDArray[np.int32]
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
-    loss: Loss
+    loss: ExampleLoss
     source: str = "given"
 
     def __post_init__(self) -> None:

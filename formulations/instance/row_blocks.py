@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
-from formulations.instance.scratch import array_beside
 
 BLOCK = 2**16
 """B: the number of rows that two bytes can number. One float64 for each takes half a megabyte, less than a core's own cache."""
@@ -75,8 +74,8 @@ def row_blocks(
     """
     n_trees, n_rows = routing.order.shape
     n_blocks = max(1, -(-n_rows // size))
-    order = array_beside(routing, (n_trees, n_rows), np.uint16)
-    start, stop = (array_beside(routing, (n_blocks, tree_of.size), np.int32) for _ in range(2))
+    order = routing.array((n_trees, n_rows), np.uint16)
+    start, stop = (routing.array((n_blocks, tree_of.size), np.int32) for _ in range(2))
     rows = np.arange(n_rows, dtype=np.int32) if rows is None else rows
     place = np.empty(n_rows, dtype=np.int32)
     place[rows] = np.arange(n_rows, dtype=np.int32)
