@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,9 +32,8 @@ from scipy import sparse
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import Amount
 from formulations.programs.linear_program import FOR_ALL, Block, Names
-
-Amount = TypeVar("Amount", np.int64, np.float64)
 
 ALL_ROWS = -2
 """As the row of a fictitious leaf: it stands for several rows, written ``:``."""

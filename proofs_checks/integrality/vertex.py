@@ -127,10 +127,10 @@ def rank_of(polyhedron: Polyhedron, rows: Iterable[int], columns: Iterable[int])
     return rank + len(fixed), direction
 
 
-Row = dict[int, Number]
+SparseRow = dict[int, Number]
 
 
-def rank_and_kernel(rows: Iterable[Mapping[int, Number]], columns: Iterable[int]) -> tuple[int, Row | None]:
+def rank_and_kernel(rows: Iterable[Mapping[int, Number]], columns: Iterable[int]) -> tuple[int, SparseRow | None]:
     """The rank of sparse rows, and d of (2) by column; None where there is none.
 
     Parameters
@@ -140,7 +140,7 @@ def rank_and_kernel(rows: Iterable[Mapping[int, Number]], columns: Iterable[int]
     columns
         all columns, those without entries as well.
     """
-    pivots: dict[int, Row] = {}
+    pivots: dict[int, SparseRow] = {}
     for given in rows:
         row = {j: simple(x) for j, x in given.items() if x}
         for j in [j for j in row if j in pivots]:
@@ -160,8 +160,8 @@ def rank_and_kernel(rows: Iterable[Mapping[int, Number]], columns: Iterable[int]
     return len(pivots), {free: 1, **{j: -row[free] for j, row in pivots.items() if free in row}}
 
 
-def _subtract(row: Row, factor: Number, other: Row) -> None:
-    """Row less a multiple of another, in place."""
+def _subtract(row: SparseRow, factor: Number, other: SparseRow) -> None:
+    """SparseRow less a multiple of another, in place."""
     for j, x in other.items():
         entry = simple(row.get(j, 0) - factor * x)
         if entry:

@@ -23,7 +23,7 @@ from formulations.errors import InvalidInputError
 from formulations.sparse_arrays import dense_array
 from proofs_checks.verdict import Verdict
 
-Rows = tuple[tuple[int, ...], ...]
+PrintedRows = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class PrintedTree:
     """
 
     columns: tuple[str, ...]
-    equations: Rows
-    network: Rows
+    equations: PrintedRows
+    network: PrintedRows
     arcs: Mapping[str, tuple[int, int]]
 
 

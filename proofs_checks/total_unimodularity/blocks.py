@@ -25,7 +25,7 @@ from proofs_checks.total_unimodularity.network_recognition import recognise_netw
 from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 
-Place = tuple[NDArray[np.int64], NDArray[np.int64]]
+Lines = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows and columns of a block, as indices of the whole matrix, ascending."""
 
 
@@ -51,7 +51,9 @@ def find_network(matrix: SignMatrix, *, transposed: bool = False) -> NetworkMatr
     return verified_lift(matrix, reductions, found, transposed=transposed)
 
 
-def verified_lift(matrix: SignMatrix, reductions: Reductions, blocks: list[Block], *, transposed: bool = False) -> NetworkMatrix:
+def verified_lift(
+    matrix: SignMatrix, reductions: Reductions, blocks: list[BlockNetwork], *, transposed: bool = False
+) -> NetworkMatrix:
     """One network of the blocks' networks, verified against the whole matrix.
 
     Raises
@@ -68,11 +70,13 @@ def verified_lift(matrix: SignMatrix, reductions: Reductions, blocks: list[Block
     return network
 
 
-Block = tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix]
+BlockNetwork = tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix]
 """Rows, columns, and the network of that submatrix."""
 
 
-def lift(shape: tuple[int, int], reductions: Reductions, blocks: Sequence[Block], *, transposed: bool = False) -> NetworkMatrix:
+def lift(
+    shape: tuple[int, int], reductions: Reductions, blocks: Sequence[BlockNetwork], *, transposed: bool = False
+) -> NetworkMatrix:
     """One network for the whole matrix.
 
     Parameters

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.total_unimodularity.blocks import Place
+from proofs_checks.total_unimodularity.blocks import Lines
 from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_minor
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
@@ -205,7 +205,7 @@ def _through_three_sum(taken: Taken, index: int, minor: Ints, basis: Ints) -> Ba
     return back
 
 
-def _through_block(node: _Node, place: Place, back: Back) -> Back:
+def _through_block(node: _Node, place: Lines, back: Back) -> Back:
     """From a minor of a part of a block to one of the node's matrix."""
     inside = _submatrix(node.matrix.shape, *place)
 
@@ -216,7 +216,7 @@ def _through_block(node: _Node, place: Place, back: Back) -> Back:
     return both
 
 
-def _refuted(node: _Node, place: Place, found: Counterexample) -> Counterexample:
+def _refuted(node: _Node, place: Lines, found: Counterexample) -> Counterexample:
     """Follow the minor of a node's block back to the whole."""
     minor = None if found.minor is None else _submatrix(node.matrix.shape, *place)(found.minor)
     above: _Node | None = node
