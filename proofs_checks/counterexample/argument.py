@@ -35,12 +35,11 @@ from proofs_checks.counterexample.printed import (
     parse,
 )
 from proofs_checks.counterexample.steps import Argument, Step, table
-from proofs_checks.integrality.exact_numbers import Number
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.vertices import Vertices, vertices
-from proofs_checks.matrices.violation import determinant
+from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proofs_checks.counterexample.printed import CHILDREN, VARIABLES, linear
-from proofs_checks.integrality.exact_numbers import Number
+from proofs_checks.matrices.violation import Number
 
 MOST_ROWS = 12
 """The search goes up to this many training rows."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from proofs_checks.integrality.exact_numbers import Number
 from proofs_checks.integrality.polyhedron import Face, Polyhedron, Sense
+from proofs_checks.matrices.violation import Number
 
 VARIABLES = ("z1", "z2", "z3", "z4", "z5", "w1", "w2")
 

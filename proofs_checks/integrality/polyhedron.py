@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.programs.linear_program import Named
-from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator, exact_array, simple
+from proofs_checks.integrality.exact_numbers import ExactArray, common_denominator, exact_array, simple
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import Number
 
 Sense = Literal["=", ">=", "<="]
 

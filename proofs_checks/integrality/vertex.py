@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from proofs_checks.integrality.exact_numbers import Number, simple
+from proofs_checks.integrality.exact_numbers import simple
 from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.matrices.violation import Number
 from proofs_checks.verdict import Verdict
 
 METHOD = "rank of the tight rows, exact"
