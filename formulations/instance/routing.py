@@ -22,8 +22,8 @@ from scipy import sparse
 
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array, refuse_unreal
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.real_numbers import real_array, refuse_unreal
 from formulations.instance.scratch import scratch_array
 from formulations.memory import too_large
 from formulations.sparse_arrays import check_sparse, dense_array

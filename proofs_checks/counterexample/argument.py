@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proofs_checks.counterexample.data import MOST_ROWS, smallest_data_set
 from proofs_checks.counterexample.printed import (
     ACTIVE,
+    MOST_ROWS,
     POINT,
     ROWS,
     UNIMODULAR_ROWS,
@@ -33,6 +33,7 @@ from proofs_checks.counterexample.printed import (
     lines_of,
     papers_name,
     parse,
+    smallest_data_set,
 )
 from proofs_checks.counterexample.steps import Argument, Step, table
 from proofs_checks.integrality.polyhedron import Face, Polyhedron

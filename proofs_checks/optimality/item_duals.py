@@ -1,6 +1,6 @@
 """Duals, how much of each purchase's price each split bears, checked arc by arc; and the bound that they prove.
 
-    OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - loads_h   (1)
+    OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - duals_h   (1)
 
 (a_h: what evaluating split h costs) holds for all duals >= 0 that charge no purchase more than lambda times its price: relax the
 coupling rows, weak duality. It bounds the linear relaxation of IP3 as well, for what is left falls apart into trees whose
@@ -111,7 +111,7 @@ def charges_of_duals(
     dual
         of the usage arcs of `nodes`, default: all splits.
     paid
-        purchases that are paid already, on which no load is allowed.
+        purchases that are paid already, on which no dual is allowed.
 
     Raises
     ------

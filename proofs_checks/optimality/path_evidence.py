@@ -2,7 +2,7 @@
 
 With lambda_l the breakpoint of level l, and (all in the instance's integers) q_l = lambda_l times the denominator of l,
 
-    every split h bears       loads_h min(1, lambda / lambda_l),        l its level                                         (1)
+    every split h bears       duals_h min(1, lambda / lambda_l),        l its level                                         (1)
     every purchase j of level l, the highest among its users', bears  q_l price_j  in all, from splits of level l alone     (2)
 
 By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than

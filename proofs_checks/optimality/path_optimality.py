@@ -3,7 +3,7 @@
 One dual state serves every lambda, see `proofs_checks.optimality.path_evidence`. A *block* is a maximal connected set of splits
 of one tree and one level l; its splits' profits are
 
-    profit_h  =  gain_h  -  lambda_l evaluation_h  -  loads_h,      at its own breakpoint lambda_l                            (1)
+    profit_h  =  gain_h  -  lambda_l evaluation_h  -  duals_h,      at its own breakpoint lambda_l                            (1)
 
 and all that optimality asks of the trees is
 

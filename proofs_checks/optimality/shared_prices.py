@@ -170,7 +170,7 @@ def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) ->
 
 
 def _weights(splits: list[int], nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, float]:
-    """exp(s_u) times a factor, because only ratios count: so many scores as possible are in the range of a float."""
+    """exp(s_u) times one factor for all: only ratios count, and with it most weights are in the range of a float."""
     ids = _node_ids(nodes, "the splits with scores")
     if not isinstance(score, np.ndarray) or score.shape != (len(ids),) or score.dtype.kind != "f":
         raise Refuted(f"{np.size(score)} scores for {len(ids)} splits; there must be a real number for each")
