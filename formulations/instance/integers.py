@@ -247,12 +247,12 @@ def _exact_prices(
     weight = np.array(whole, dtype=np.int64)[np.searchsorted(values, weights)]
     ints = np.array(eval_price, dtype=np.int64)
     return _Prices(
-        np.array(price, dtype=np.int64),
-        weight,
-        _evaluation_prices(ensemble, ints, weight, routing),
-        price_unit / total_weight,
-        0.0,
-        total,
+        price=np.array(price, dtype=np.int64),
+        weight=weight,
+        evaluation=_evaluation_prices(ensemble, ints, weight, routing),
+        unit=price_unit / total_weight,
+        rounding=0.0,
+        total=total,
     )
 
 
@@ -301,10 +301,10 @@ def _rounded_prices(
     weight_slack = float(np.abs(weights / weights.sum() - weight / total_weight).sum())
     rounding = float(price_slack + eval_slack * depth) + float(most) * (weight_slack + 2.0**-50)
     return _Prices(
-        price,
-        weight,
-        _evaluation_prices(ensemble, eval_price, weight, routing),
-        unit / total_weight,
-        rounding,
-        total_weight * (int(price.sum()) + int(eval_price.max(initial=0)) * depth),
+        price=price,
+        weight=weight,
+        evaluation=_evaluation_prices(ensemble, eval_price, weight, routing),
+        unit=unit / total_weight,
+        rounding=rounding,
+        total=total_weight * (int(price.sum()) + int(eval_price.max(initial=0)) * depth),
     )

@@ -47,7 +47,7 @@ from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath
 from proofs_checks.optimality.integer_instance import ClosureRecount
 from proofs_checks.optimality.path_evidence import check_breakpoints, rates
-from proofs_checks.optimality.path_optimality import check_column
+from proofs_checks.optimality.path_optimality import check_column, suffixes
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
 
@@ -209,10 +209,7 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
         by_level = [Fraction(0)] * (rows + 1)
         for k, amount in zip(evidence.level, amounts, strict=True):
             by_level[k] += amount
-        kept = [by_level[rows]]
-        for k in range(rows - 1, 0, -1):
-            kept.append(kept[-1] + by_level[k])
-        return kept[::-1]
+        return suffixes(by_level)[1:-1]
 
     error = [instance.base_error - g for g in sums(instance.gain)]
     cost = [instance.base_cost + p for p in sums(instance.price)]

@@ -84,7 +84,7 @@ def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
                             length += 1
                             t = parent[t]
                         if (total_sign + entry[t]) % 4 != 0:
-                            return _cycle(v, y, t, parent, length)
+                            return _cycle(v, y, parent, length)
         for k in range(pointer[v], pointer[v + 1]):
             entry[across[k]] = 0
         present[v] = True
@@ -92,7 +92,7 @@ def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _cycle(v, y, t, parent, length):  # type: ignore[no-untyped-def]
+def _cycle(v, y, parent, length):  # type: ignore[no-untyped-def]
     """(2): v, and y up to t."""
     cycle = np.empty(length, np.int64)
     cycle[0], cycle[1] = v, y
