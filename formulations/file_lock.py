@@ -2,34 +2,22 @@
 
 A lock is a file, ``.NAME.lock.csv`` beside ``NAME.csv``, that the operating system locks for a process that has it open. The lock
 ends with the process, however that ends. So the lock file of a killed process locks nothing: the next holder takes it over, and
-deletes it. Where there are no such locks, the file's existence is the lock.
+deletes it. The package `filelock` does that on every system; where there are no such locks, the file's existence is the lock.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from formulations.errors import BrokenFileError
 
-try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
-
-    HAS_LOCKS = True
-except ImportError:  # not on this system
-    HAS_LOCKS = False
-
 LONGEST_NAME = 255
 """Bytes of a file's name on nearly all file systems."""
-
-POLL = 0.05
-"""Seconds between two attempts to get a lock."""
 
 
 def hidden_name(place: Path, kind: str) -> Path:
@@ -65,80 +53,31 @@ class FileLock:
     def __init__(self, place: Path, file: Path | None = None, *, wait: float = 0.0) -> None:
         self._place, self._wait = place, wait
         self._file = hidden_name(place, "lock") if file is None else file
-        self._handle: int | None = None
+        self._lock: Any = None
 
     def __enter__(self) -> Self:
         """Take the lock."""
-        until = time.monotonic() + self._wait
-        while not self._try():
-            if time.monotonic() >= until:
-                raise BrokenFileError(self._in_use())
-            time.sleep(POLL)
-        return self
+        import filelock  # 50 ms, which commands that write nothing do without
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Give it back."""
-        if self._handle is not None:
-            with suppress(OSError):
-                self._file.unlink()
-            os.close(self._handle)
-            self._handle = None
-
-    def _try(self) -> bool:
-        """Whether the lock was free, and is now taken."""
+        self._lock = filelock.FileLock(self._file, timeout=self._wait, thread_local=False)
         try:
-            while True:
-                handle, is_new = self._open()
-                locked = _lock(handle)
-                if locked and not _is(self._file, handle):  # its last holder has deleted it since it was opened
-                    os.close(handle)
-                    continue
-                if is_new if locked is None else locked:
-                    break
-                os.close(handle)
-                return False
+            os.stat(self._file.parent)  # `filelock` would make a folder that is not there
+            self._lock.acquire()
+        except filelock.Timeout:
+            holder = ""
+            with suppress(OSError, ValueError):
+                holder = f", process {int(self._file.read_text())},"
+            raise BrokenFileError(
+                f"another run{holder} is writing {self._place}: wait for its end, or name another place"
+            ) from None
         except OSError as error:
             raise BrokenFileError(f"cannot write {self._place}: {self._file.name}: {error.strerror or error}") from error
         with suppress(OSError):  # on a full disk the lock holds all the same
-            os.ftruncate(handle, 0)
-            os.write(handle, f"{os.getpid()}\n".encode())
-        self._handle = handle
-        return True
+            self._file.write_text(f"{os.getpid()}\n")
+        return self
 
-    def _open(self) -> tuple[int, bool]:
-        """The open lock file, and whether it is new."""
-        while True:
-            with suppress(FileExistsError):
-                return os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666), True
-            with suppress(FileNotFoundError):
-                return os.open(self._file, os.O_RDWR), False
-
-    def _in_use(self) -> str:
-        holder = ""
-        with suppress(OSError, ValueError):
-            holder = f", process {int(self._file.read_text())},"
-        crashed = "" if HAS_LOCKS else f"; if it crashed, delete {self._file}"
-        return f"another run{holder} is writing {self._place}: wait for its end, or name another place{crashed}"
-
-
-def _lock(handle: int) -> bool | None:
-    """Lock an open file: whether it succeeded; None where there are no locks."""
-    if not HAS_LOCKS:
-        return None
-    try:
-        flock(handle, LOCK_EX | LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-            return False
-        return None
-    return True
-
-
-def _is(file: Path, handle: int) -> bool:
-    """Whether the name still stands for the open file; its last holder may have deleted it before it was locked here."""
-    try:
-        there = os.stat(file)
-    except FileNotFoundError:
-        return False
-    mine = os.fstat(handle)
-    return (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Give it back. A process that has opened the file before it is deleted here sees that, and makes a new one."""
+        with suppress(OSError):
+            self._file.unlink()
+        self._lock.release()

@@ -140,12 +140,22 @@ def _sum(entries: NDArray[Any], dtype: np.dtype[Any], *, rounded: bool) -> Any:
 
 def _has_duplicates(matrix: Any) -> bool:
     """Whether a compressed matrix has several entries at one place; scipy's own flag does not see changes."""
+    line, index = _by_line(matrix)
+    ascends = (index[1:] > index[:-1])[np.diff(line) == 0].all()
+    return not ascends and _second_entry(line, index) is not None
+
+
+def _by_line(matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The line and the index in it of every entry of a compressed matrix."""
     line = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
-    index = matrix.indices[: len(line)]
-    if (index[1:] > index[:-1])[np.diff(line) == 0].all():
-        return False
-    order = np.lexsort((index, line))
-    return bool(((np.diff(line[order]) == 0) & (np.diff(index[order]) == 0)).any())
+    return line, matrix.indices[: len(line)]
+
+
+def _second_entry(row: NDArray[Any], column: NDArray[Any]) -> int | None:
+    """An entry at the place of another; None without one."""
+    order = np.lexsort((column, row))
+    again = (np.diff(row[order]) == 0) & (np.diff(column[order]) == 0)
+    return int(order[int(np.argmax(again)) + 1]) if again.any() else None
 
 
 def _wrong_pointers(matrix: Any) -> str | None:
@@ -190,16 +200,10 @@ def _wrong_diagonals(matrix: Any) -> str | None:
 
 def _check_no_duplicates(matrix: Any, name: str) -> None:
     """Refuse two entries at one place of a matrix that is sound otherwise; each diagonal has its own."""
-    if matrix.format == "dia" or (matrix.format in ("csr", "csc") and not _has_duplicates(matrix)):
+    if matrix.format == "dia":
         return
-    if matrix.format == "coo":
-        row, column = matrix.row, matrix.col
-    else:
-        line = np.repeat(np.arange(len(matrix.indptr) - 1), np.diff(matrix.indptr))
-        row, column = line, matrix.indices[: len(line)]
-    order = np.lexsort((column, row))
-    again = (np.diff(row[order]) == 0) & (np.diff(column[order]) == 0)
-    if again.any():
-        k = order[int(np.argmax(again)) + 1]
-        place = (int(column[k]), int(row[k])) if matrix.format == "csc" else (int(row[k]), int(column[k]))
+    row, column = (matrix.row, matrix.col) if matrix.format == "coo" else _by_line(matrix)
+    second = _second_entry(row, column)
+    if second is not None:
+        place = (int(row[second]), int(column[second]))[:: -1 if matrix.format == "csc" else 1]
         raise InvalidInputError(f"{name} has two entries in row {place[0]}, column {place[1]}; give each place one")

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from proofs_checks import (
     NetworkMatrix as NetworkMatrix,
@@ -20,7 +20,6 @@ from proofs_checks import (
     check_perfect as check_perfect,
     check_pieces as check_pieces,
     check_printed_matrices as check_printed_matrices,
-    check_row_operations as check_row_operations,
     check_solution as check_solution,
     check_total_unimodularity as check_total_unimodularity,
     check_vertex as check_vertex,

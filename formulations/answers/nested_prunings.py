@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.nested_rows import first_row_within, last_row_within, row_sums
+from formulations.answers.nested_rows import NestedRows, row_sums
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, UnspentBudgetWarning
@@ -37,7 +37,7 @@ LITTLE = 0.5
 """`at_cost` warns where less than this share of the budget is spent."""
 
 
-class NestedPrunings(Shown):
+class NestedPrunings(NestedRows, Shown):
     """Rows of prunings, the largest first. Iterating gives the prunings, ``rows[k]`` that of row k; costs never rise with k.
 
     Attributes
@@ -69,19 +69,13 @@ class NestedPrunings(Shown):
         """The number that each row belongs to."""
         raise NotImplementedError
 
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.parameter)
-
     def __iter__(self) -> Iterator[Pruning]:
         return (self[k] for k in range(len(self)))
 
     @checked
     def __getitem__(self, k: int) -> Pruning:
         """The pruning of row k (negative k count from the end)."""
-        if not -len(self) <= k < len(self):
-            raise IndexError(f"row {k} of a path with {len(self)} rows")
-        return Pruning(self.problem, self.rows_kept > k % len(self))
+        return Pruning(self.problem, self.rows_kept > self.place(k))
 
     @cached_property
     def _purchase_rows(self) -> NDArray[np.int32]:
@@ -108,35 +102,25 @@ class NestedPrunings(Shown):
         return tuple(int(x) for x in self._in_rows(self.rows_kept[p.splits], p.integers.gain[p.splits]))
 
     @cached_property
-    def exact_cost(self) -> tuple[Fraction, ...]:
-        """Cost of each row as a fraction, falling; exact up to ``problem.integers.cost_rounding``."""
-        return tuple(c * self.problem.integers.price_unit for c in self.integer_cost)
+    def of_nothing(self) -> tuple[Fraction, Fraction]:
+        """Error and cost of the forest of single leaves."""
+        return self.problem.errors.of_all_roots(self.problem.ensemble), Fraction(0)
 
-    @cached_property
-    def exact_error(self) -> tuple[Fraction, ...]:
-        """Error of each row, over all trees, as a fraction; exact up to ``problem.integers.error_rounding``."""
+    def _real_cost(self) -> NDArray[np.float64]:
+        """Per example of the cost sample, in the unit of the prices; of the real prices and weights."""
         p = self.problem
-        roots = p.errors.of_all_roots(p.ensemble)
-        return tuple(roots - g * p.integers.gain_unit for g in self.integer_gain)
-
-    @cached_property
-    def cost(self) -> NDArray[np.float64]:
-        """Cost of each row: per example of the cost sample, in the unit of the prices; of the real prices and weights."""
-        p = self.problem
-        if p.integers.cost_rounding == 0:
-            return np.array([float(c) for c in self.exact_cost])
         evaluation = self._in_rows(self.rows_kept[p.splits], p.evaluation_price[p.splits])
         return self._in_rows(self._purchase_rows, p.usage.purchase_price()) + evaluation
+
+    def _real_error(self) -> NDArray[np.float64]:
+        p = self.problem
+        gained = self._in_rows(self.rows_kept[p.splits], p.gain[p.splits])
+        return np.maximum(Pruning.all_roots(p).error - gained, 0.0)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
         """Error of each row: the trees' mean error on the error sample; of the trees that vote."""
-        p = self.problem
-        if p.integers.error_rounding == 0:
-            error = np.array([float(e) for e in self.exact_error])
-        else:
-            gained = self._in_rows(self.rows_kept[p.splits], p.gain[p.splits])
-            error = np.maximum(Pruning.all_roots(p).error - gained, 0.0)
+        error = self._summed_error()
         return error if self.single_leaves_vote else self._of_voting_trees(error)
 
     def _of_voting_trees(self, error: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -156,17 +140,12 @@ class NestedPrunings(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pruning: its parameter, cost, error, splits."""
-        import pandas as pd
-
-        columns = {self.parameter_name: self.parameter, "cost": self.cost, "error": self.error, "splits": self.n_splits}
-        return pd.DataFrame(columns)
+        return super().to_frame().assign(splits=self.n_splits)
 
     @checked
     def row_at_cost(self, budget: float) -> int:
         """The row of least error whose cost is at most the budget; compared as exact fractions where nothing was rounded."""
-        rounded = self.problem.integers.cost_rounding > 0
-        first = first_row_within(budget, self.cost, lambda: self.exact_cost, rounded=rounded, answer="pruning")
-        return self._least_error_from(first)
+        return self._least_error_from(super().row_at_cost(budget))
 
     def _least_error_from(self, first: int) -> int:
         """The row of least error from a row on; the largest of equals."""
@@ -233,7 +212,12 @@ class NestedPrunings(Shown):
         InvalidInputError
             if no row has so small an error, or the number is NaN.
         """
-        return self[last_row_within(max_error, self.error, answer="pruning")]
+        good = np.flatnonzero(self.error <= max_error)
+        if not good.size:
+            raise InvalidInputError(
+                f"max_error is {max_error}, the least error of any pruning is {self.error.min():g}; give at least that"
+            )
+        return self[int(good[-1])]
 
 
 @checked
@@ -294,7 +278,4 @@ class PruningSequence(NestedPrunings):
             )
 
     def __repr__(self) -> str:
-        return (
-            f"PruningSequence({self.method}, {len(self)} rows, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
-            f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
-        )
+        return f"PruningSequence({self.method}, {len(self)} rows, {self.ends})"

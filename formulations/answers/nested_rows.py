@@ -1,4 +1,4 @@
-"""Rows of nested answers, the dearest first: their sums, and the row that a budget, an error or a lambda asks for.
+"""Rows of nested answers, the dearest first: their sums, and the row that a budget or a lambda asks for.
 
     j counts in row k   exactly where   k < rows_j                                                                       (1)
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,105 @@ from formulations.instance.budget import budget_limit
 from formulations.instance.cost_items import exact
 from formulations.instance.routing import Amount
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class NestedRows:
+    """Cost and error of each row, from integer gains and prices.
+
+    Attributes
+    ----------
+    problem
+        the instance, whose `integers` have units and bounds on their rounding.
+    parameter, parameter_name
+        float64, shape (rows,): the number that each row belongs to, and what it is.
+    of_nothing
+        error and cost of the answer that keeps nothing.
+    integer_gain, integer_cost
+        by how much each row's error is below that, and its cost above, in the units of ``problem.integers``.
+    answer
+        what a row is, for messages.
+    """
+
+    problem: Any
+    parameter: Any
+    parameter_name: str
+    of_nothing: Any
+    integer_gain: Any
+    integer_cost: Any
+    answer = "pruning"
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.parameter)
+
+    def place(self, k: int) -> int:
+        """The number of row k; negative k count from the end."""
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"row {k} of a path with {len(self)} rows")
+        return k % len(self)
+
+    @cached_property
+    def exact_cost(self) -> tuple[Fraction, ...]:
+        """Cost of each row as a fraction, falling; exact up to ``problem.integers.cost_rounding``."""
+        unit = self.problem.integers.price_unit
+        return tuple(self.of_nothing[1] + c * unit for c in self.integer_cost)
+
+    @cached_property
+    def exact_error(self) -> tuple[Fraction, ...]:
+        """Error of each row as a fraction; exact up to ``problem.integers.error_rounding``."""
+        unit = self.problem.integers.gain_unit
+        return tuple(self.of_nothing[0] - g * unit for g in self.integer_gain)
+
+    @cached_property
+    def cost(self) -> NDArray[np.float64]:
+        """Cost of each row, at the prices before rounding."""
+        return self._real_cost() if self.problem.integers.cost_rounding else np.array([float(c) for c in self.exact_cost])
+
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """Error of each row, by the gains before rounding."""
+        return self._summed_error()
+
+    def _summed_error(self) -> NDArray[np.float64]:
+        return self._real_error() if self.problem.integers.error_rounding else np.array([float(e) for e in self.exact_error])
+
+    def _real_cost(self) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def _real_error(self) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    def row_at_cost(self, budget: float) -> int:
+        """The first row whose cost is within the budget, see `formulations.instance.budget`; exactly where nothing was rounded.
+
+        Raises
+        ------
+        InvalidInputError
+            if the budget is negative or NaN, or below every row's cost.
+        """
+        limit, rounded = budget_limit(budget), bool(self.problem.integers.cost_rounding)
+        costs: Sequence[Fraction] | NDArray[np.float64] = self.cost if rounded else self.exact_cost
+        first = next((k for k, cost in enumerate(costs) if cost <= (float(limit) if rounded else limit)), None)
+        if first is None:  # the last row is the cheapest
+            raise InvalidInputError(
+                f"budget is {budget}, the cheapest {self.answer} costs {float(self.cost[-1]):g}; give at least that"
+            )
+        return first
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each answer: its parameter, cost, error."""
+        import pandas as pd
+
+        return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
+
+    @property
+    def ends(self) -> str:
+        """The range of costs and errors, for a `repr`."""
+        cost, error = self.cost, self.error
+        return f"cost {cost[-1]:.4g} to {cost[0]:.4g}, error {error[0]:.4g} to {error[-1]:.4g}"
+
 
 def row_sums(n_rows: int, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> NDArray[Amount]:
     """Sum over all j that count in row k, by (1), of amounts[j], for every row k."""
@@ -27,45 +128,6 @@ def row_sums(n_rows: int, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> 
     np.add.at(ending, rows, amounts)
     tail: NDArray[Amount] = np.cumsum(ending[::-1])[::-1]
     return tail[1:]
-
-
-def first_row_within(
-    budget: object, cost: NDArray[np.float64], exact_cost: Callable[[], Sequence[Fraction]], *, rounded: bool, answer: str
-) -> int:
-    """The first row whose cost is within the budget, see `formulations.instance.budget`; exactly where nothing was rounded.
-
-    Parameters
-    ----------
-    answer
-        what a row is, for the message.
-
-    Raises
-    ------
-    InvalidInputError
-        if the budget is negative or NaN, or below every row's cost.
-    """
-    limit = budget_limit(budget)
-    costs: Sequence[Fraction] | NDArray[np.float64] = cost if rounded else exact_cost()
-    first = next((k for k in range(len(cost)) if costs[k] <= (float(limit) if rounded else limit)), None)
-    if first is None:  # the last row is the cheapest
-        raise InvalidInputError(f"budget is {budget}, the cheapest {answer} costs {float(cost[-1]):g}; give at least that")
-    return first
-
-
-def last_row_within(max_error: float, error: NDArray[np.float64], *, answer: str) -> int:
-    """The cheapest row whose error is at most `max_error`.
-
-    Raises
-    ------
-    InvalidInputError
-        if no row has so small an error, or the number is NaN.
-    """
-    good = np.flatnonzero(error <= max_error)
-    if not good.size:
-        raise InvalidInputError(
-            f"max_error is {max_error}, the least error of any {answer} is {error.min():g}; give at least that"
-        )
-    return int(good[-1])
 
 
 def breakpoints_up_to(lam: float | Fraction, breakpoints: Sequence[Fraction], *, inclusive: bool) -> int:

@@ -168,8 +168,7 @@ class PruningPath(NestedPrunings):
         """
         if not any(self.gaps):
             return 0.0
-        p = self.problem
-        roots = p.errors.of_all_roots(p.ensemble)
+        roots = self.of_nothing[0]
         values = (e + b * c for e, b, c in zip(self.exact_error, self.breakpoints, self.exact_cost, strict=False))
         of_attainable = [_share(s, roots - value + s) for s, value in zip(self.gaps, values, strict=True)]
         of_roots = [_share(s, roots / 100) for s in self.gaps]
@@ -196,10 +195,7 @@ class PruningPath(NestedPrunings):
 
     def __repr__(self) -> str:
         gap = f", relative gap {self.relative_gap:.2g}" if any(self.gaps) else ""
-        return (
-            f"PruningPath({len(self.breakpoints)} breakpoints, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
-            f"error {self.error[0]:.4g} to {self.error[-1]:.4g}{gap})"
-        )
+        return f"PruningPath({len(self.breakpoints)} breakpoints, {self.ends}{gap})"
 
 
 def _share(gap: Fraction, of: Fraction) -> Fraction | float:

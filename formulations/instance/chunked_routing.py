@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -23,7 +23,7 @@ from numpy.typing import DTypeLike, NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing, leaf_positions, read_only, sort_by_leaf, walk_tree
-from formulations.instance.scratch import RoutingOnDisk, scratch_array
+from formulations.instance.scratch import scratch_array
 
 SORTING_THREADS = 4
 """The largest number of trees that are sorted at the same time. Sorting a tree takes 4 bytes a row."""
@@ -59,7 +59,7 @@ class ChunkedRouting:
         self._leaf_first = leaf_positions(ensemble)
         self._scratch = None if scratch is None else Path(scratch)
         most_leaves = int(np.diff(ensemble.tree_start).max(initial=1) + 1) // 2
-        self._places: _Places = (
+        self._places: _PlacesInOrder | _PlacesByChunk = (
             _PlacesByChunk(ensemble.n_trees, most_leaves, self._scratch)
             if n_rows is None
             else _PlacesInOrder(ensemble.n_trees, n_rows, self._scratch)
@@ -104,27 +104,7 @@ class ChunkedRouting:
         threads = min(SORTING_THREADS, os.cpu_count() or 1) if self._places.any_sequence(self.n_rows) else 1
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(sort, range(self._ensemble.n_trees)))
-        return Routing(order, start, stop) if self._scratch is None else RoutingOnDisk(order, start, stop, self._scratch)
-
-
-class _Places(Protocol):
-    """Storage for the positions of the rows' leaves until they are sorted."""
-
-    def take(self, first: int, n_rows: int) -> NDArray[Any]:
-        """An array for the positions of the next rows, shape (T, n_rows); the caller fills it."""
-        ...
-
-    def of_tree(self, t: int, n_rows: int) -> NDArray[np.int32]:
-        """The positions of all rows in tree t, a copy."""
-        ...
-
-    def order(self, n_rows: int) -> NDArray[np.int32]:
-        """An array for the order, shape (T, n_rows); the caller fills it."""
-        ...
-
-    def any_sequence(self, n_rows: int) -> bool:
-        """Whether trees may be sorted in any sequence; if not, they must be sorted from the first to the last."""
-        ...
+        return Routing(order, start, stop, self._scratch)
 
 
 class _PlacesInOrder:
@@ -138,17 +118,21 @@ class _PlacesInOrder:
         self._array = scratch_array(n_trees * n_rows, np.int32, scratch)
 
     def take(self, first: int, n_rows: int) -> NDArray[np.int32]:
+        """An array for the positions of the next rows, shape (T, n_rows); the caller fills it."""
         if first + n_rows > self._n_rows:
             raise InvalidInputError(f"{first + n_rows:,} rows have come, {self._n_rows:,} were announced; announce them all")
         return self._array.reshape(self._n_trees, self._n_rows)[:, first : first + n_rows]
 
     def of_tree(self, t: int, n_rows: int) -> NDArray[np.int32]:
+        """The positions of all rows in tree t, a copy."""
         return self._array[t * self._n_rows :][:n_rows].copy()
 
     def order(self, n_rows: int) -> NDArray[np.int32]:
+        """An array for the order, shape (T, n_rows); the caller fills it."""
         return self._array[: self._n_trees * n_rows].reshape(self._n_trees, n_rows)
 
     def any_sequence(self, n_rows: int) -> bool:
+        """Whether trees may be sorted in any sequence; if not, they must be sorted from the first to the last."""
         return n_rows == self._n_rows  # with fewer rows, the order of a tree overwrites positions of trees before it
 
 

@@ -5,14 +5,22 @@
     F_i(y) = 1/T_i sum over trees t of  [ value_root + sum over splits h on i's path of y_h (value_child - value_h) ]    (1)
     L(y)   = 1/W sum over examples i of the error sample of w_i l(F_i(y), label_i)                                       (2)
 
-T_i trees vote on example i: all of them, or with out-of-bag data fewer. l is one of `formulations.instance.losses`, and cost is
-that of `formulations.instance.problem`. (1) is linear in y and l is convex in F, so L is convex. The cost is convex too if a
-purchase of price p adds p * max of its users' y. So (ENS) relaxed to 0 <= y <= 1 is a convex problem, and its optimum is a lower
-bound for all prunings.
+T_i trees vote on example i: all of them, or with out-of-bag data fewer. The cost is that of `formulations.instance.problem`. The
+loss l is convex in the columns of F that it uses (see `EnsembleProblem`). With K classes
+
+    squares   l = sum over the columns of (F - target)^2                                                                 (3)
+    log loss  l = -log[(F + epsilon) / (1 + K epsilon)],   F: the fraction of the example's own class                    (4)
+
+(3) is the squared error of a regression, and the Brier score of a classification. With two classes it uses the column of the
+second alone, with more it uses all columns, as in scikit-learn. A forest may give a class the fraction 0, whose logarithm is
+infinite. So (4) smooths the fractions towards equal ones.
+
+(1) is linear in y and l is convex in F, so L is convex. The cost is convex too if a purchase of price p adds p times the
+largest y of its users. So (ENS) relaxed to 0 <= y <= 1 is a convex problem, and its optimum is a lower bound for all prunings.
 
 The negative gradient of L has the form of a pruning instance's gains. With r_i = w_i / (W T_i) dl/dF_i,
 
-    e_h = value_h . sum over the i in S_h that t votes on of r_i,      -dL/dy_h = e_h - e_left - e_right                  (3)
+    e_h = value_h . sum over the i in S_h that t votes on of r_i,      -dL/dy_h = e_h - e_left - e_right                  (5)
 """
 
 from __future__ import annotations
@@ -27,8 +35,64 @@ from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.losses import Loss
 from formulations.instance.problem import PruningProblem
+
+
+@dataclass(frozen=True)
+class Squares:
+    """(3): Brier score or squared error; F and the target have the shape (R, C).
+
+    Parameters
+    ----------
+    epsilon
+        negative, which tells kernels that (4) does not apply.
+    """
+
+    epsilon: float = -1.0
+
+    def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Loss l of each example, shape (R,)."""
+        return np.asarray(((F - target) ** 2).sum(axis=1))
+
+    def slopes(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """dl/dF, shape (R, C)."""
+        return 2.0 * (F - target)
+
+    def curvatures(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """d^2l/dF^2 for each column, shape (R, C); the mixed derivatives are 0."""
+        return np.full_like(F, 2.0)
+
+
+@dataclass(frozen=True)
+class LogLoss:
+    """(4): log loss of smoothed fractions.
+
+    Parameters
+    ----------
+    epsilon
+        > 0.
+    n_classes
+        K.
+    """
+
+    epsilon: float
+    n_classes: int
+
+    def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Loss l of each example, shape (R,); F is the fraction of the example's own class, so that no target is needed."""
+        return np.asarray(np.log1p(self.n_classes * self.epsilon) - np.log(F[:, 0] + self.epsilon))
+
+    def slopes(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
+        """dl/dF, shape (R, C)."""
+        return -1.0 / (F + self.epsilon)
+
+    def curvatures(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """d^2l/dF^2 for each column, shape (R, C); the mixed derivatives are 0."""
+        return 1.0 / (F + self.epsilon) ** 2
+
+
+ExampleLoss = Squares | LogLoss
+"""The loss of one example, (3) or (4)."""
 
 NO_VOTE = -1
 """Entry of `EnsembleProblem.leaf` where the tree does not vote on the example."""
@@ -67,7 +131,7 @@ class EnsembleProblem:
     first: NDArray[np.int32]
     target: NDArray[np.float64]
     weights: NDArray[np.float64]
-    loss: Loss
+    loss: ExampleLoss
     source: str = "given"
 
     def __post_init__(self) -> None:
@@ -125,7 +189,7 @@ class EnsembleProblem:
         return self.share[:, None] * self.loss.slopes(F, self.target)
 
     def linear_errors(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """e_h of (3) for dL/dF, shape (n,); may be negative."""
+        """e_h of (5) for dL/dF, shape (n,); may be negative."""
         return np.asarray((self.ensemble.value * self.sums(slopes)).sum(axis=1))
 
     def sums(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -135,7 +199,7 @@ class EnsembleProblem:
         return total
 
     def gains(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """-dL/dy_h of (3) at splits, 0 at leaves, for dL/dF; shape (n,)."""
+        """-dL/dy_h of (5) at splits, 0 at leaves, for dL/dF; shape (n,)."""
         return self.ensemble.gains(self.linear_errors(slopes))
 
     def rounding(self, F: NDArray[np.float64]) -> float:

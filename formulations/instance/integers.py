@@ -87,10 +87,17 @@ class Integers(InUnits):
 
 
 @dataclass(frozen=True, eq=False)
-class _Gains:
-    gain: NDArray[np.int64]
+class Multiples:
+    """Numbers as whole multiples of a unit, and how far all of them together can be from the real ones."""
+
+    count: NDArray[np.int64]
     unit: Fraction
-    rounding: float
+    rounding: float = 0.0
+
+    @property
+    def bits(self) -> int:
+        """Bits of the sum of absolute values, at least 1."""
+        return _bits(int(np.abs(self.count).sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,28 +127,25 @@ def to_integers(
     CapacityOverflowError
         if a positive price would be rounded to 0 because another is so much larger.
     """
-    no_gains = _Gains(np.zeros(ensemble.n_nodes, dtype=np.int64), Fraction(1), 0.0)
+    no_gains = Multiples(np.zeros(ensemble.n_nodes, dtype=np.int64), Fraction(1))
     gains = no_gains if errors is None else _exact_gains(ensemble, errors)
     prices = _exact_prices(ensemble, costs, weights, evaluation, routing)
-    gain_bits = None if gains is None else _bits(_total(gains.gain))
     price_bits = None if prices is None else _bits(prices.total)
-    too_many = price_bits is None or (gain_bits is not None and gain_bits + price_bits > PRODUCT_BITS)
-    if gain_bits is None or (gain_bits > MOST_PRICE_BITS and too_many):
+    too_many = gains is not None and (price_bits is None or gains.bits + price_bits > PRODUCT_BITS)
+    if gains is None or (gains.bits > MOST_PRICE_BITS and too_many):
         assert errors is not None
         gains = _rounded_gains(ensemble, errors, room_for_gains(price_bits))
-        gain_bits = _bits(_total(gains.gain))
-    assert gains is not None
-    if prices is None or prices.total.bit_length() + gain_bits > PRODUCT_BITS:
-        prices = _rounded_prices(ensemble, costs, weights, evaluation, routing, room_for_prices(gain_bits))
+    if prices is None or _bits(prices.total) + gains.bits > PRODUCT_BITS:
+        prices = _rounded_prices(ensemble, costs, weights, evaluation, routing, room_for_prices(gains.bits))
     return Integers(
-        gains.gain,
-        prices.price,
-        prices.weight,
-        prices.evaluation,
-        gains.unit,
-        prices.unit,
-        gains.rounding,
-        prices.rounding,
+        gain=gains.count,
+        price=prices.price,
+        weight=prices.weight,
+        evaluation=prices.evaluation,
+        gain_unit=gains.unit,
+        price_unit=prices.unit,
+        error_rounding=gains.rounding,
+        cost_rounding=prices.rounding,
     )
 
 
@@ -165,11 +169,7 @@ def _bits(total: int) -> int:
     return max(1, total.bit_length())
 
 
-def _total(gain: NDArray[np.int64]) -> int:
-    return int(np.abs(gain).sum())
-
-
-def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
+def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> Multiples | None:
     """Gains without rounding. None unless errors are whole numbers and the trees' weights have a small common multiple."""
     factors: list[Fraction] = []
     for c in errors.components:
@@ -187,10 +187,10 @@ def _exact_gains(ensemble: Ensemble, errors: NodeErrors) -> _Gains | None:
         multiple = np.array(multiples[k * ensemble.n_trees : (k + 1) * ensemble.n_trees], dtype=np.int64)
         gain += ensemble.gains(c.e).astype(np.int64) * multiple[ensemble.tree_of]
     common = int(np.gcd.reduce(gain)) or 1
-    return _Gains(gain // common, unit * common, 0.0)
+    return Multiples(gain // common, unit * common)
 
 
-def _rounded_gains(ensemble: Ensemble, errors: NodeErrors, bits: int) -> _Gains:
+def _rounded_gains(ensemble: Ensemble, errors: NodeErrors, bits: int) -> Multiples:
     """Gains rounded to the finest binary grid on which their sum has the given number of bits."""
     e = errors.per_node(ensemble)
     gain = ensemble.gains(e)
@@ -200,7 +200,7 @@ def _rounded_gains(ensemble: Ensemble, errors: NodeErrors, bits: int) -> _Gains:
     rounded = np.rint(scaled)
     # gains are differences of floats, which are off by some units in the last place of the errors
     slack = float(np.abs(scaled - rounded).sum()) + np.ldexp(float(e.sum()), exponent) * 2.0**-50
-    return _Gains(rounded.astype(np.int64), Fraction(2) ** -exponent, float(np.ldexp(slack, -exponent)))
+    return Multiples(rounded.astype(np.int64), Fraction(2) ** -exponent, float(np.ldexp(slack, -exponent)))
 
 
 def _evaluation_prices(
@@ -247,12 +247,12 @@ def _exact_prices(
     weight = np.array(whole, dtype=np.int64)[np.searchsorted(values, weights)]
     ints = np.array(eval_price, dtype=np.int64)
     return _Prices(
-        np.array(price, dtype=np.int64),
-        weight,
-        _evaluation_prices(ensemble, ints, weight, routing),
-        price_unit / total_weight,
-        0.0,
-        total,
+        price=np.array(price, dtype=np.int64),
+        weight=weight,
+        evaluation=_evaluation_prices(ensemble, ints, weight, routing),
+        unit=price_unit / total_weight,
+        rounding=0.0,
+        total=total,
     )
 
 
@@ -301,10 +301,10 @@ def _rounded_prices(
     weight_slack = float(np.abs(weights / weights.sum() - weight / total_weight).sum())
     rounding = float(price_slack + eval_slack * depth) + float(most) * (weight_slack + 2.0**-50)
     return _Prices(
-        price,
-        weight,
-        _evaluation_prices(ensemble, eval_price, weight, routing),
-        unit / total_weight,
-        rounding,
-        total_weight * (int(price.sum()) + int(eval_price.max(initial=0)) * depth),
+        price=price,
+        weight=weight,
+        evaluation=_evaluation_prices(ensemble, eval_price, weight, routing),
+        unit=unit / total_weight,
+        rounding=rounding,
+        total=total_weight * (int(price.sum()) + int(eval_price.max(initial=0)) * depth),
     )

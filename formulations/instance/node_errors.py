@@ -146,75 +146,53 @@ def errors_on_sample(
             assert ensemble.curves is not None
             e[nodes] = y.node_losses(ensemble.curves, t, order, w, start, stop)
         else:
-            losses = _of_classes if ensemble.task == "classification" else _NODE_LOSSES[loss.name]
-            e[nodes] = np.maximum(losses(ensemble.value[nodes], y[order], w, start, stop, loss), 0.0)
+            value = ensemble.value[nodes]
+            if ensemble.task == "classification":
+                losses = _of_classes(loss, value.argmax(axis=1), y[order], w, start, stop)
+            else:
+                losses = _of_numbers(loss.name, value[:, 0], y[order], w, start, stop)
+            e[nodes] = np.maximum(losses, 0.0)
     return ErrorComponent(e, totals * loss.denominator, source=source)
 
 
 def _of_classes(
-    value: NDArray[np.float64],
+    loss: TreeLoss,
+    predicted: NDArray[np.int64],
     y: NDArray[np.int64],
     w: NDArray[np.float64],
     start: NDArray[np.int32],
     stop: NDArray[np.int32],
-    loss: TreeLoss,
 ) -> NDArray[np.float64]:
     """Sum w l of each node, times the costs' denominator: each class counts with its loss where the node's class is predicted."""
-    predicted = value.argmax(axis=1)
     if not loss.costs:  # the weight at the node less that of the class that it predicts
         wrong = range_sums(w, start, stop)
         for k in np.unique(predicted):
             predicts_k = predicted == k
             wrong[predicts_k] -= range_sums(w * (y == k), start[predicts_k], stop[predicts_k])
         return wrong
-    total = np.zeros(len(value))
+    total = np.zeros(len(predicted))
     for j in np.unique(y):
         cost = loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator
         total += np.rint(cost) * range_sums(w * (y == j), start, stop)
     return total
 
 
-def _squares(
-    value: NDArray[np.float64],
+def _of_numbers(
+    name: str,
+    v: NDArray[np.float64],
     y: NDArray[np.float64],
     w: NDArray[np.float64],
     start: NDArray[np.int32],
     stop: NDArray[np.int32],
-    loss: TreeLoss,
 ) -> NDArray[np.float64]:
-    """Sum w (y - v)^2 of each node, from three moments; y is centred first, which limits cancellation."""
-    centre = np.average(y, weights=w) if w.sum() > 0 else 0.0
-    y = y - centre
-    v = value[:, 0] - centre
+    """Sum w l of each node that predicts v, from three moments where these give it."""
+    if name == "absolute_error":  # every example is visited in each node on its way
+        return np.array([w[a:b] @ np.abs(y[a:b] - x) for a, b, x in zip(start, stop, v, strict=True)])
+    if name == "poisson":
+        check_counts(y)
+        entropy, s1, s0 = (range_sums(w * x, start, stop) for x in (xlogy(y, y), y, np.ones_like(y)))
+        return np.asarray(2 * (entropy - xlogy(s1, v) - s1 + v * s0))
+    centre = np.average(y, weights=w) if w.sum() > 0 else 0.0  # which limits cancellation
+    y, v = y - centre, v - centre
     s0, s1, s2 = (range_sums(w * y**k, start, stop) for k in range(3))
     return np.asarray(s2 - 2 * v * s1 + v**2 * s0)
-
-
-def _absolutes(
-    value: NDArray[np.float64],
-    y: NDArray[np.float64],
-    w: NDArray[np.float64],
-    start: NDArray[np.int32],
-    stop: NDArray[np.int32],
-    loss: TreeLoss,
-) -> NDArray[np.float64]:
-    """Sum w |y - v| of each node: no moments give it, so every example is visited in each node on its way."""
-    return np.array([w[a:b] @ np.abs(y[a:b] - v) for a, b, v in zip(start, stop, value[:, 0], strict=True)])
-
-
-def _deviances(
-    value: NDArray[np.float64],
-    y: NDArray[np.float64],
-    w: NDArray[np.float64],
-    start: NDArray[np.int32],
-    stop: NDArray[np.int32],
-    loss: TreeLoss,
-) -> NDArray[np.float64]:
-    """Sum 2 w [y log(y / v) - y + v] of each node, from three moments."""
-    check_counts(y)
-    v = value[:, 0]
-    entropy, s1, s0 = (range_sums(w * x, start, stop) for x in (xlogy(y, y), y, np.ones_like(y)))
-    return np.asarray(2 * (entropy - xlogy(s1, v) - s1 + v * s0))
-
-
-_NODE_LOSSES = {"squared_error": _squares, "absolute_error": _absolutes, "poisson": _deviances}

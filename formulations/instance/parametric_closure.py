@@ -9,25 +9,73 @@ require any others. The optimal closures shrink as lambda grows, so one number f
     v is in the closure exactly for lambda < breakpoint of level_v                                                         (2)
 
 Where several closures are optimal, (2) describes the smallest. A node's level is at most the level of each node that it requires.
+
+In integers, as in `formulations.instance.integers`,
+
+    error of a closure = base_error - gain_unit * sum of gain[v] over its nodes                                            (3)
+    cost of a closure  = base_cost + price_unit * sum of price[v] over its nodes                                           (4)
+
+A float stands for the shortest decimal that denotes it. If a unit is given, the float stands for the nearest whole multiple of
+it. If the product of the sum of all gains and the sum of all prices does not fit 61 bits, both are rounded to binary grids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.nested_rows import breakpoints_up_to, first_row_within, last_row_within, row_sums
+from formulations.answers.nested_rows import NestedRows, breakpoints_up_to, row_sums
 from formulations.errors import InvalidInputError
-from formulations.instance.closure_integers import ClosureIntegers, closure_integers, read_base, read_numbers
+from formulations.instance.cost_items import exact, fraction
+from formulations.instance.integers import (
+    GRID_BITS,
+    MOST_PRICE_BITS,
+    PRODUCT_BITS,
+    InUnits,
+    Multiples,
+    room_for_gains,
+    room_for_prices,
+    whole_multiples,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NEAR = Fraction(1, 1000)
+"""How far a float may be from a whole multiple of its unit, in that unit."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureIntegers(InUnits):
+    """Gains and prices as int64, with their units and bounds on the rounding.
+
+    Parameters
+    ----------
+    gain, price
+        int64, shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
+    gain_unit, price_unit
+        exact units.
+    base_error, base_cost
+        error and cost of the empty closure, exactly.
+    error_rounding, cost_rounding
+        how far the integers' error and cost of a closure can be from the real ones; 0 where nothing was rounded.
+    """
+
+    gain: NDArray[np.int64]
+    price: NDArray[np.int64]
+    gain_unit: Fraction
+    price_unit: Fraction
+    base_error: Fraction
+    base_cost: Fraction
+    error_rounding: float
+    cost_rounding: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +115,10 @@ class ParametricClosure:
 
     def __post_init__(self) -> None:
         for name in ("gain", "price"):
-            object.__setattr__(self, name, _numbers(getattr(self, name), name))
+            array = np.asarray(getattr(self, name), dtype=np.float64)
+            if array.ndim != 1:
+                raise InvalidInputError(f"{name} has the shape {array.shape}; give one number a node")
+            object.__setattr__(self, name, array)
         if self.price.shape != self.gain.shape:
             raise InvalidInputError(f"{self.gain.size} gains for {self.price.size} prices; give one of each for every node")
         negative = np.flatnonzero(self.price < 0)
@@ -96,12 +147,22 @@ class ParametricClosure:
 
     @cached_property
     def integers(self) -> ClosureIntegers:
-        """The same instance in integers, for exact arithmetic."""
-        return closure_integers(
-            read_numbers(self.gain, self.gain_unit, "gain"),
-            read_numbers(self.price, self.price_unit, "price"),
-            read_base(self.base_error, self.gain_unit, "base_error", signed=True),
-            read_base(self.base_cost, self.price_unit, "base_cost", signed=False),
+        """The same instance in integers: exactly if products fit 61 bits, else with rounded gains, prices or both."""
+        gain, price = (_read(getattr(self, f"{name}"), getattr(self, f"{name}_unit"), name) for name in ("gain", "price"))
+        gains, prices = _exact(gain), _exact(price)
+        if gains is None or (gains.bits > MOST_PRICE_BITS + 1 and (prices is None or gains.bits + prices.bits > PRODUCT_BITS)):
+            gains = _rounded(gain, room_for_gains(None if prices is None else prices.bits))
+        if prices is None or gains.bits + prices.bits > PRODUCT_BITS:
+            prices = _rounded(price, room_for_prices(gains.bits))
+        return ClosureIntegers(
+            gain=gains.count,
+            price=prices.count,
+            gain_unit=gains.unit,
+            price_unit=prices.unit,
+            base_error=_read_base(self.base_error, self.gain_unit, "base_error", fraction),
+            base_cost=_read_base(self.base_cost, self.price_unit, "base_cost", exact),
+            error_rounding=gains.rounding,
+            cost_rounding=prices.rounding,
         )
 
     def __repr__(self) -> str:
@@ -122,7 +183,7 @@ class ClosureCertificate:
 
 
 @dataclass(frozen=True, eq=False)
-class ClosurePath:
+class ClosurePath(NestedRows):
     """The optimal closures for all lambda >= 0, the largest first: row k is optimal on [lam[k], lam[k + 1]].
 
     Parameters
@@ -141,100 +202,58 @@ class ClosurePath:
     certificate: ClosureCertificate | None = None
     stats: Mapping[str, float] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.breakpoints)
+    parameter_name, answer = "lambda", "closure"
 
     @cached_property
     def lam(self) -> NDArray[np.float64]:
         """Lambda from which on each row is optimal."""
         return np.array([float(b) for b in self.breakpoints])
 
+    @property
+    def parameter(self) -> NDArray[np.float64]:
+        """The number that each row belongs to: `lam`."""
+        return self.lam
+
     def kept(self, k: int) -> NDArray[np.bool_]:
         """bool, shape (n,): the closure of row k (negative k count from the end)."""
-        if not -len(self) <= k < len(self):
-            raise IndexError(f"row {k} of a path with {len(self)} rows")
-        return np.asarray(self.level > k % len(self))
+        return np.asarray(self.level > self.place(k))
 
-    def _sums(self, amounts: NDArray[Any]) -> NDArray[Any]:
-        return row_sums(len(self), self.level, amounts)
-
-    @cached_property
-    def exact_cost(self) -> tuple[Fraction, ...]:
-        """Cost of each row, falling; exact up to ``problem.integers.cost_rounding``."""
-        ints = self.problem.integers
-        return tuple(ints.base_cost + int(c) * ints.price_unit for c in self._sums(ints.price))
+    @property
+    def of_nothing(self) -> tuple[Fraction, Fraction]:
+        """Error and cost of the empty closure."""
+        return self.problem.integers.base_error, self.problem.integers.base_cost
 
     @cached_property
-    def exact_error(self) -> tuple[Fraction, ...]:
-        """Error of each row, rising; exact up to ``problem.integers.error_rounding``."""
-        ints = self.problem.integers
-        return tuple(ints.base_error - int(g) * ints.gain_unit for g in self._sums(ints.gain))
+    def integer_cost(self) -> tuple[int, ...]:
+        """Cost of each row beyond that of the empty closure, in units of ``problem.integers.price_unit``."""
+        return tuple(row_sums(len(self), self.level, self.problem.integers.price).tolist())
 
     @cached_property
-    def cost(self) -> NDArray[np.float64]:
-        """Cost of each row, at the prices before rounding."""
-        if self.problem.integers.cost_rounding == 0:
-            return np.array([float(c) for c in self.exact_cost])
-        return float(self.problem.base_cost) + self._sums(self.problem.price)
+    def integer_gain(self) -> tuple[int, ...]:
+        """By how much the error of each row is below that of the empty closure, in ``problem.integers.gain_unit``."""
+        return tuple(row_sums(len(self), self.level, self.problem.integers.gain).tolist())
 
-    @cached_property
-    def error(self) -> NDArray[np.float64]:
-        """Error of each row, by the gains before rounding."""
-        if self.problem.integers.error_rounding == 0:
-            return np.array([float(e) for e in self.exact_error])
-        return float(self.problem.base_error) - self._sums(self.problem.gain)
+    def _real_cost(self) -> NDArray[np.float64]:
+        return float(self.problem.base_cost) + row_sums(len(self), self.level, self.problem.price)
+
+    def _real_error(self) -> NDArray[np.float64]:
+        return float(self.problem.base_error) - row_sums(len(self), self.level, self.problem.gain)
 
     @cached_property
     def n_kept(self) -> NDArray[np.int64]:
         """Nodes in the closure of each row."""
-        counts: NDArray[np.int64] = self._sums(np.ones(self.level.size, dtype=np.int64))
-        return counts
+        return row_sums(len(self), self.level, np.ones(self.level.size, dtype=np.int64))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a closure: its lambda, cost, error, number of nodes."""
+        return super().to_frame().assign(nodes=self.n_kept)
 
     def row_at_lam(self, lam: float | Fraction) -> int:
         """The row of the smallest optimum at lambda >= 0: a fraction is compared exactly, a float with rounded breakpoints."""
         return breakpoints_up_to(lam, self.breakpoints, inclusive=True) - 1
 
-    def row_at_cost(self, budget: float | Fraction) -> int:
-        """The row of least error with cost <= budget; compared as exact fractions where nothing was rounded.
-
-        Raises
-        ------
-        InvalidInputError
-            if the budget is negative or NaN, or below every row's cost.
-        """
-        rounded = self.problem.integers.cost_rounding > 0
-        return first_row_within(budget, self.cost, lambda: self.exact_cost, rounded=rounded, answer="closure")
-
-    def row_at_error(self, max_error: float) -> int:
-        """The cheapest row with error <= max_error.
-
-        Raises
-        ------
-        InvalidInputError
-            if no row has so small an error, or the number is NaN.
-        """
-        return last_row_within(max_error, self.error, answer="closure")
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a closure: its lambda, cost, error, number of nodes."""
-        import pandas as pd
-
-        return pd.DataFrame({"lambda": self.lam, "cost": self.cost, "error": self.error, "nodes": self.n_kept})
-
     def __repr__(self) -> str:
-        return (
-            f"ClosurePath({len(self)} breakpoints, cost {self.cost[-1]:.4g} to {self.cost[0]:.4g}, "
-            f"error {self.error[0]:.4g} to {self.error[-1]:.4g})"
-        )
-
-
-def _numbers(given: object, name: str) -> NDArray[np.float64]:
-    """A float64 array of one dimension; `read_numbers` checks that the numbers are finite."""
-    array = np.asarray(given, dtype=np.float64)
-    if array.ndim != 1:
-        raise InvalidInputError(f"{name} has the shape {array.shape}; give one number a node")
-    return array
+        return f"ClosurePath({len(self)} breakpoints, {self.ends})"
 
 
 def _nodes(given: object, name: str, n: int) -> NDArray[np.int32]:
@@ -274,3 +293,43 @@ def _requirements_first(n: int, tail: NDArray[np.int32], head: NDArray[np.int32]
             v = next(w for w in needs[v] if missing[w])
         raise InvalidInputError(f"node {v} requires itself through a cycle of arcs; remove one of them")
     return np.array(order, dtype=np.int32)
+
+
+def _read(numbers: NDArray[np.float64], unit: Fraction | None, name: str) -> list[Fraction]:
+    """The exact numbers that floats stand for: decimals, or whole multiples of the unit."""
+    values = [fraction(x, f"{name} of node {v}") for v, x in enumerate(numbers.tolist())]
+    if unit is None:
+        return values
+    counts = [round(value / unit) for value in values]
+    for v, (value, count) in enumerate(zip(values, counts, strict=True)):
+        if abs(value / unit - count) > NEAR:
+            raise InvalidInputError(
+                f"{name} of node {v} is {float(value)!r}, no whole multiple of {name}_unit = {unit}; "
+                f"give the unit that the numbers were counted in, or None"
+            )
+    return [count * unit for count in counts]
+
+
+def _read_base(number: float | Fraction, unit: Fraction | None, name: str, read: Callable[[object, str], Fraction]) -> Fraction:
+    """The exact error or cost of the empty closure; a multiple of the unit if a float is within `NEAR` of one."""
+    value = read(number, name)
+    if unit is None or isinstance(number, Fraction):
+        return value
+    count = round(value / unit)
+    return count * unit if abs(value / unit - count) <= NEAR else value
+
+
+def _exact(numbers: Sequence[Fraction]) -> Multiples | None:
+    """The numbers as whole multiples of a common unit; None if their sum takes too many bits."""
+    counts, unit = whole_multiples(numbers)
+    return Multiples(np.array(counts, dtype=np.int64), unit) if sum(map(abs, counts)).bit_length() <= GRID_BITS else None
+
+
+def _rounded(numbers: Sequence[Fraction], bits: int) -> Multiples:
+    """Round to the finest binary grid on which the sum has the given number of bits; only 0 is rounded to 0."""
+    total = sum(map(abs, numbers), Fraction(0))
+    exponent = bits - 2 - math.floor(math.log2(total.numerator) - math.log2(total.denominator))
+    unit = Fraction(2) ** -exponent
+    counts = [round(x / unit) or (x > 0) - (x < 0) for x in numbers]  # no price is lost
+    slack = sum((abs(x - w * unit) for x, w in zip(numbers, counts, strict=True)), Fraction(0))
+    return Multiples(np.array(counts, dtype=np.int64), unit, math.nextafter(float(slack), math.inf) if slack else 0.0)

@@ -13,16 +13,18 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array, refuse_unreal
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.real_numbers import real_array, refuse_unreal
+from formulations.instance.scratch import scratch_array
 from formulations.memory import too_large
 from formulations.sparse_arrays import check_sparse, dense_array
 
@@ -39,11 +41,22 @@ class Routing:
         int32, shape (T, N): the rows of each tree, sorted by leaf.
     start, stop
         int32, shape (n,): the range of each node in the row `order[tree_of[h]]`.
+    scratch
+        the folder of a file that holds the order, see `formulations.instance.scratch`; None: memory.
     """
 
     order: NDArray[np.int32]
     start: NDArray[np.int32]
     stop: NDArray[np.int32]
+    scratch: Path | None = None
+
+    def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
+        """Pickle as a routing in memory, since the folder may not exist where it is unpickled."""
+        return Routing, (self.order, self.start, self.stop)
+
+    def array(self, shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+        """An uninitialised array that is derived from the routing, in memory or on disk as the routing is."""
+        return scratch_array(shape, kind, self.scratch)
 
     @property
     def n_rows(self) -> int:

@@ -1,7 +1,4 @@
-"""Arrays in files of a scratch folder, which the system maps into memory as far as there is room.
-
-A routing whose order is in such a file is a `RoutingOnDisk`. Large arrays that are derived from it go to the same folder.
-"""
+"""Arrays in files of a scratch folder, which the system maps into memory as far as there is room."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import math
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,35 +13,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from formulations.errors import BrokenFileError
-from formulations.instance.routing import Routing
-
-
-@dataclass(frozen=True, eq=False)
-class RoutingOnDisk(Routing):
-    """A routing whose order is in a file of a scratch folder.
-
-    Parameters
-    ----------
-    folder
-        the scratch folder.
-    """
-
-    folder: Path
-
-    def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
-        """Pickle as a routing in memory, since the folder may not exist where it is unpickled."""
-        return Routing, (self.order, self.start, self.stop)
-
-
-def array_beside(routing: Routing, shape: int | tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """An uninitialised array, in memory or on disk as the routing is.
-
-    Raises
-    ------
-    BrokenFileError
-        as `scratch_array`.
-    """
-    return scratch_array(shape, kind, routing.folder if isinstance(routing, RoutingOnDisk) else None)
 
 
 def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | None) -> NDArray[Any]:

@@ -31,8 +31,7 @@ from formulations.instance.cost_sample import check_size, check_weights, evaluat
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import Integers, to_integers
 from formulations.instance.routing import Amount, Routing, features_of, n_examples, route
-from formulations.instance.row_blocks import RowBlocks, row_blocks
-from formulations.instance.row_order import row_order
+from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
 from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
 
 

@@ -22,7 +22,6 @@ from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import Routing
-from formulations.instance.scratch import array_beside
 
 Level = TypeVar("Level", np.int8, np.int32)
 
@@ -101,7 +100,7 @@ def highest_user(
     Purchases are numbered as in `UsageArcs`; no arcs are stored. On disk if the routing is.
     """
     n_items, n_rows = paid_once.shape[0], routing.n_rows
-    highest = array_beside(routing, n_items * (n_rows + 1), level.dtype)
+    highest = routing.array(n_items * (n_rows + 1), level.dtype)
     highest[:] = -1
     _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
     return highest

@@ -41,16 +41,16 @@ def standard_form(model: pyo.ConcreteModel) -> LinearProgram:
     lower[row] = np.where(kind == 1, -np.inf, compiled.rhs)
     upper[row] = np.where(kind == -1, np.inf, compiled.rhs)
     return LinearProgram(
-        cost,
-        float(compiled.c_offset[0]),
-        sparse.csr_array(sparse.coo_array((body.data, places), shape=(len(rows), len(variables)))),
-        lower,
-        upper,
-        np.array([v.lb for v in variables], dtype=np.float64),
-        np.array([v.ub for v in variables], dtype=np.float64),
-        np.array([v.is_integer() for v in variables], dtype=bool),
-        Names(tuple(_block(c) for c in m.component_objects(pyo.Var))),
-        Names(tuple(_block(c) for c in m.component_objects(pyo.Constraint))),
+        cost=cost,
+        offset=float(compiled.c_offset[0]),
+        matrix=sparse.csr_array(sparse.coo_array((body.data, places), shape=(len(rows), len(variables)))),
+        row_lower=lower,
+        row_upper=upper,
+        lower=np.array([v.lb for v in variables], dtype=np.float64),
+        upper=np.array([v.ub for v in variables], dtype=np.float64),
+        integer=np.array([v.is_integer() for v in variables], dtype=bool),
+        columns=Names(tuple(_block(c) for c in m.component_objects(pyo.Var))),
+        rows=Names(tuple(_block(c) for c in m.component_objects(pyo.Constraint))),
     )
 
 

@@ -336,16 +336,16 @@ def _program_of(lp: Any) -> LinearProgram:
     matrix = (sparse.csr_array if by_row else sparse.csc_array)(parts, shape=(lp.num_row_, lp.num_col_))
     kinds = np.array([int(kind) for kind in lp.integrality_]) if len(lp.integrality_) else np.zeros(lp.num_col_, int)
     return LinearProgram(
-        sign * np.array(lp.col_cost_),
-        sign * lp.offset_,
-        sparse.csr_array(matrix),
-        np.array(lp.row_lower_),
-        np.array(lp.row_upper_),
-        np.array(lp.col_lower_),
-        np.array(lp.col_upper_),
-        kinds == int(highspy.HighsVarType.kInteger),
-        _names(list(lp.col_names_) or [f"c{k}" for k in range(lp.num_col_)]),
-        _names(list(lp.row_names_) or [f"r{k}" for k in range(lp.num_row_)]),
+        cost=sign * np.array(lp.col_cost_),
+        offset=sign * lp.offset_,
+        matrix=sparse.csr_array(matrix),
+        row_lower=np.array(lp.row_lower_),
+        row_upper=np.array(lp.row_upper_),
+        lower=np.array(lp.col_lower_),
+        upper=np.array(lp.col_upper_),
+        integer=kinds == int(highspy.HighsVarType.kInteger),
+        columns=_names(list(lp.col_names_) or [f"c{k}" for k in range(lp.num_col_)]),
+        rows=_names(list(lp.row_names_) or [f"r{k}" for k in range(lp.num_row_)]),
     )
 
 

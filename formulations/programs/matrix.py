@@ -214,16 +214,16 @@ def _assemble(columns: list[_Columns], rows: list[_Rows], *, lam: float, relax: 
     with np.errstate(over="ignore"):  # engines and files refuse what is infinite
         cost = np.concatenate([c.error + lam * c.price for c in columns])
     return LinearProgram(
-        cost,
-        offset,
-        sparse.csr_array(sparse.block_array(parts, format="csr")),
-        np.repeat([r.lower for r in rows], lengths),
-        np.repeat([r.upper for r in rows], lengths),
-        np.zeros(n),
-        np.ones(n),
-        np.full(n, not relax),
-        Names(tuple(c.block for c in columns)),
-        Names(tuple(r.block for r in rows)),
+        cost=cost,
+        offset=offset,
+        matrix=sparse.csr_array(sparse.block_array(parts, format="csr")),
+        row_lower=np.repeat([r.lower for r in rows], lengths),
+        row_upper=np.repeat([r.upper for r in rows], lengths),
+        lower=np.zeros(n),
+        upper=np.ones(n),
+        integer=np.full(n, not relax),
+        columns=Names(tuple(c.block for c in columns)),
+        rows=Names(tuple(r.block for r in rows)),
     )
 
 

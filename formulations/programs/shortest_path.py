@@ -1,8 +1,9 @@
 """The prunings of one tree as the paths of a graph: BP16 section 6.2 and Figure 3, NWS15 section 5.
 
-Give every usage row of a split u a fictitious leaf below u, behind both children. Number the leaves of the extended tree from
-left to right, 0 .. L - 1, and the boundaries between them 0 .. L. Every node and every fictitious leaf is an arc over the leaves
-below it:
+Give every usage row (u, m, i) of a split u a fictitious leaf below u, behind both children: by u, then by m as u charges it, then
+along the range of S_u. A leaf may stand for all rows of u and m; then it has a range of them. Number the leaves of the extended
+tree from left to right, 0 .. L - 1, and the boundaries between them 0 .. L. Every node and every fictitious leaf is an arc over
+the leaves below it:
 
     z_h:          tail = first leaf below h,   head = 1 + last leaf below h                                                 (1)
     w^t_{m,i}:    tail = its own leaf,         head = tail + 1                                                              (2)
@@ -23,7 +24,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,11 +32,45 @@ from scipy import sparse
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
-from formulations.programs.columns import PurchaseColumns
-from formulations.programs.fictitious_leaves import FictitiousLeaves, leaves_of_columns, leaves_of_rows
-from formulations.programs.linear_program import Block, Names
+from formulations.instance.routing import Amount
+from formulations.programs.linear_program import FOR_ALL, Block, Names
 
-Amount = TypeVar("Amount", np.int64, np.float64)
+ALL_ROWS = -2
+"""As the row of a fictitious leaf: it stands for several rows, written ``:``."""
+
+
+@dataclass(frozen=True, eq=False)
+class FictitiousLeaves:
+    """Children of splits that stand for their usage rows.
+
+    Parameters
+    ----------
+    node
+        int32: the split u that each hangs below, ascending; numbered in the forest.
+    item, row
+        int32: m and i; i is `ALL_ROWS` where there are several, `FOR_ALL` for an item that
+        is paid once for all.
+    start, stop
+        int64: the range of usage rows, among those of the forest, that each stands for.
+    """
+
+    node: NDArray[np.int32]
+    item: NDArray[np.int32]
+    row: NDArray[np.int32]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+    def block(self, name: str) -> Block:
+        """Names: name[u,m,i]."""
+        return _Rows(name, (self.node, self.item, self.row))
+
+
+class _Rows(Block):
+    """A block whose members may stand for several rows."""
+
+    def key(self, k: int) -> tuple[int | str, ...]:
+        """The k-th index."""
+        return tuple(":" if part == ALL_ROWS else part for part in super().key(k))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,9 +225,42 @@ class TreeNetwork:
         return f"TreeNetwork(tree {self.tree}: {self.n_boundaries:,} boundaries, {self.n_arcs:,} arcs)"
 
 
-def tree_network(
-    problem: PruningProblem, t: int, *, expanded: bool = False, columns: PurchaseColumns | None = None
-) -> TreeNetwork:
+def _leaves_of_tree(problem: PruningProblem, t: int, *, expanded: bool) -> FictitiousLeaves:
+    """The fictitious leaves of tree t, without listing the usage rows unless `expanded`."""
+    nodes, charges = problem.ensemble.nodes_of(t), problem.usage.charges
+    first, last = charges.start[nodes.start], charges.start[nodes.stop]
+    item = charges.item[first:last]
+    node = np.repeat(np.arange(nodes.start, nodes.stop), np.diff(charges.start[nodes.start : nodes.stop + 1]))
+    once = problem.costs.paid_once[item]
+    lowest, highest = problem.routing.start[node], problem.routing.stop[node]
+    count = np.where(once, 1, highest - lowest).astype(np.int64)
+    stop = int(problem.usage.arcs_per_node[: nodes.start].sum()) + np.cumsum(count)
+    start = stop - count
+    order = problem.routing.order[t]
+    if expanded:
+        place = np.arange(start[0], stop[-1]) - np.repeat(start - lowest, count) if count.size else np.zeros(0, dtype=np.int64)
+        once, node, item = np.repeat(once, count), np.repeat(node, count), np.repeat(item, count)
+        start = np.arange(count.sum()) + (start[0] if count.size else 0)
+        # an item that is paid once may hang below a split that no row reaches: its place may be beyond the last row
+        row = np.where(once, FOR_ALL, order[np.minimum(place, len(order) - 1)])
+        return _leaves(node, item, row, start, start + 1)
+    single = order[np.minimum(lowest, len(order) - 1)]
+    row = np.where(once, FOR_ALL, np.where(count == 1, single, ALL_ROWS))
+    used = count > 0
+    return _leaves(node[used], item[used], row[used], start[used], stop[used])
+
+
+def _leaves(
+    node: NDArray[np.integer],
+    item: NDArray[np.integer],
+    row: NDArray[np.integer],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+) -> FictitiousLeaves:
+    return FictitiousLeaves(node.astype(np.int32), item.astype(np.int32), row.astype(np.int32), start, stop[: start.size])
+
+
+def tree_network(problem: PruningProblem, t: int, *, expanded: bool = False) -> TreeNetwork:
     """The graph of tree t.
 
     Parameters
@@ -201,9 +268,6 @@ def tree_network(
     expanded
         an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands for the rows
         of all examples at u: the graph then has about as many arcs as the tree has nodes.
-    columns
-        `formulations.programs.columns.usage_columns(problem)`, merged or not, if loads are given by its arcs; default: the usage
-        arcs in their canonical order.
 
     Raises
     ------
@@ -214,18 +278,14 @@ def tree_network(
     if not 0 <= t < ensemble.n_trees:
         raise InvalidInputError(f"there is no tree {t}; the forest has the trees 0 to {ensemble.n_trees - 1}")
     nodes = ensemble.nodes_of(t)
-    own = (
-        leaves_of_rows(problem, t, expanded=expanded) if columns is None else leaves_of_columns(columns, nodes, expanded=expanded)
-    )
+    own = _leaves_of_tree(problem, t, expanded=expanded)
     tail, head = _extents(ensemble.left[nodes], ensemble.right[nodes], nodes.start, own.node)
     return TreeNetwork(problem, t, tail, head, own)
 
 
-def tree_networks(
-    problem: PruningProblem, *, expanded: bool = False, columns: PurchaseColumns | None = None
-) -> list[TreeNetwork]:
+def tree_networks(problem: PruningProblem, *, expanded: bool = False) -> list[TreeNetwork]:
     """The graphs of all trees, see `tree_network`."""
-    return [tree_network(problem, t, expanded=expanded, columns=columns) for t in range(problem.ensemble.n_trees)]
+    return [tree_network(problem, t, expanded=expanded) for t in range(problem.ensemble.n_trees)]
 
 
 def row_operations(n_rows: int) -> sparse.csr_array:

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proofs_checks.counterexample.data import MOST_ROWS, smallest_data_set
 from proofs_checks.counterexample.printed import (
     ACTIVE,
+    MOST_ROWS,
     POINT,
     ROWS,
     UNIMODULAR_ROWS,
@@ -33,22 +33,21 @@ from proofs_checks.counterexample.printed import (
     lines_of,
     papers_name,
     parse,
+    smallest_data_set,
 )
 from proofs_checks.counterexample.steps import Argument, Step, table
-from proofs_checks.integrality.exact_numbers import Number
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.vertices import Vertices, vertices
-from proofs_checks.matrices.linear_algebra import determinant
-from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 
 TITLE = "NWS15, section 4: tree 1, one example, which goes to leaf 4; the relaxation of (IP1) has fractional vertices."
 METHOD = "the paper's rows, all vertices, exact fractions"
 
-Objective = dict[str, Number]
+Coefficients = dict[str, Number]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class _Case:
         return cls(body, _names(body), vertices(body))
 
     def values(self, objective: Mapping[str, Number]) -> list[Fraction]:
-        """Objective at every vertex; variables that it does not name cost nothing."""
+        """Coefficients at every vertex; variables that it does not name cost nothing."""
         cost = [objective.get(name, 0) for name in self.names]
         return [Fraction(sum(c * x for c, x in zip(cost, v.numerators, strict=True))) / v.denominator for v in self.corners]
 
@@ -206,9 +205,9 @@ def _key(text: str) -> tuple[Any, ...]:
     return line.terms, bound
 
 
-def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Objective:
+def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Coefficients:
     """(1) with y = 1: the sum of the normals of the tight inequalities. Equations would only add a constant."""
-    objective: Objective = dict.fromkeys(case.names, 0)
+    objective: Coefficients = dict.fromkeys(case.names, 0)
     for face in tight:
         if face.sense != "=":
             sign = 1 if face.sense == ">=" else -1
@@ -218,7 +217,7 @@ def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Objective:
     return objective
 
 
-def _sum_of_slacks(objective: Objective) -> str:
+def _sum_of_slacks(objective: Coefficients) -> str:
     """The sentence that derives the objective by (1)."""
     return (
         "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
@@ -226,7 +225,7 @@ def _sum_of_slacks(objective: Objective) -> str:
     )
 
 
-def _only_optimum(case: _Case, objective: Objective, sentence: str, lines: tuple[str, ...]) -> Step:
+def _only_optimum(case: _Case, objective: Coefficients, sentence: str, lines: tuple[str, ...]) -> Step:
     """Step: of all vertices, the point alone has the least value of the objective."""
     values = sorted(zip(case.values(objective), case.corners, strict=True), key=lambda pair: pair[0])
     (least, point), (second, _) = values[:2]
@@ -240,7 +239,7 @@ def _only_optimum(case: _Case, objective: Objective, sentence: str, lines: tuple
     return Step(found, is_papers_point and least < second and least < integral, lines, evidence)
 
 
-def _strong_step(naive: _Case, strong: _Case, objectives: list[Objective]) -> Step:
+def _strong_step(naive: _Case, strong: _Case, objectives: list[Coefficients]) -> Step:
     """Step: all vertices of IP3 are integral, and its relaxation has the integral optimum of the same objectives."""
     fractional = len(strong.corners) - int(strong.corners.is_integral.sum())
     found = [(min(strong.values(c)), naive.best_integral(c)) for c in objectives]
@@ -262,7 +261,7 @@ def _strong_step(naive: _Case, strong: _Case, objectives: list[Objective]) -> St
 
 def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
     """Steps: a submatrix, its determinant computed again, shows that IP1's matrix is not totally unimodular; IP3's is."""
-    weak, strong = (check_total_unimodularity(_matrix(body)) for body in (naive, unimodular))
+    weak, strong = (_check_matrix(body) for body in (naive, unimodular))
     found, value, shown = weak.certificate, None, str(weak.certificate)
     if weak.holds is False:
         rows = [naive.row(i) for i in found.rows]
@@ -280,11 +279,7 @@ def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
     )
 
 
-def _matrix(body: Polyhedron) -> SignMatrix:
-    """The constraint matrix, with the papers' names of variables and the printed text of each row."""
+def _check_matrix(body: Polyhedron) -> Verdict:
+    """The verdict on the constraint matrix, with the papers' names of variables and the printed text of each row."""
     names = _names(body)
-    dense = np.zeros(body.shape, dtype=object)
-    for k in range(len(body.rows)):
-        for j, x in body.row(k).items():
-            dense[k, j] = x
-    return read_matrix(dense, [str(line) for line in lines_of(body, names)], names)
+    return check_total_unimodularity(body.matrix([str(line) for line in lines_of(body, names)], names))

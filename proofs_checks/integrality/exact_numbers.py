@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.cost_items import fraction
+from proofs_checks.matrices.violation import Number
 
-Number = int | Fraction
 ExactArray = NDArray[np.object_]
 """An array of integers and fractions; bounds may be -inf and inf as well."""
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from proofs_checks.integrality.exact_numbers import exact_array, snapped
+from proofs_checks.integrality.exact_numbers import snapped
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import rank_of
@@ -44,7 +44,7 @@ class ObjectiveStudy:
     n_objectives
         k.
     only_fractional
-        objectives whose optima are all fractional: below the best integral point. None where that was not known.
+        objectives whose optima are all fractional: below the best integral point. None if solved one by one.
     some_fractional
         objectives with a fractional vertex among their optima; if solved one by one, those whose vertex was fractional.
     unverified
@@ -82,9 +82,7 @@ class ObjectiveStudy:
 
 
 @checked
-def optima_of_random_objectives(
-    polyhedron: Any, objectives: Any, vertices: Vertices | None = None, *, integral_optima: Any = None
-) -> ObjectiveStudy:
+def optima_of_random_objectives(polyhedron: Any, objectives: Any, vertices: Vertices | None = None) -> ObjectiveStudy:
     """Which of many objectives have fractional optima?
 
     Parameters
@@ -95,8 +93,6 @@ def optima_of_random_objectives(
         integers, shape (k, n), to be minimised; see `proofs_checks.integrality.objectives`.
     vertices
         all vertices, see `proofs_checks.integrality.vertices.vertices`: then (1) applies. None: HiGHS solves them one by one.
-    integral_optima
-        for HiGHS, where known: the exact least value over integral points, one for each objective.
 
     Raises
     ------
@@ -116,7 +112,7 @@ def optima_of_random_objectives(
     body = read_polyhedron(polyhedron)
     c = _checked(objectives, body)
     if vertices is None:
-        return _one_by_one(body, c, None if integral_optima is None else exact_array(integral_optima, "integral_optima"))
+        return _one_by_one(body, c)
     if vertices.numerators.shape[1] != len(body.columns) or not len(vertices) or not vertices.bounded:
         raise InvalidInputError(f"vertices are {vertices!r}; give those of this polyhedron, bounded and not empty")
     return _all_at_once(c, vertices)
@@ -198,13 +194,11 @@ def _largest_loss(values: NDArray[Any], least: NDArray[Any], best: NDArray[Any])
     return Fraction(int(best[k] - least[k]), int(spread[k]))
 
 
-def _one_by_one(body: Polyhedron, c: NDArray[Any], integral: NDArray[Any] | None) -> ObjectiveStudy:
+def _one_by_one(body: Polyhedron, c: NDArray[Any]) -> ObjectiveStudy:
     """Solve for each objective with HiGHS, and verify every vertex."""
-    if integral is not None and integral.shape != (len(c),):
-        raise InvalidInputError(f"integral_optima have the shape {integral.shape}; there are {len(c)} objectives")
     tally, seen = _Tally(), dict[bytes, ExactPoint | None]()
     solver = _loaded(body)
-    for k, objective in enumerate(c):
+    for objective in c:
         x = _solved(solver, objective)
         key = (np.round(x, 9) + 0.0).tobytes()  # -0.0 is 0.0
         if key not in seen:
@@ -213,15 +207,10 @@ def _one_by_one(body: Polyhedron, c: NDArray[Any], integral: NDArray[Any] | None
         if point is None:
             tally.unverified += 1
         elif not point.is_integral:
-            value = Fraction(int(sum(objective.astype(object) * point.numerators)), point.denominator)
-            strict = integral is not None and value < integral[k]
             tally.some += 1
-            tally.only += int(strict)
-            tally.note(objective, point, strict=strict)
-    only = None if integral is None else tally.only
-    return ObjectiveStudy(
-        len(c), only, tally.some, tally.unverified, tally.example, None, f"HiGHS, {len(seen):,} vertices verified exactly"
-    )
+            tally.note(objective, point, strict=False)
+    method = f"HiGHS, {len(seen):,} vertices verified exactly"
+    return ObjectiveStudy(len(c), None, tally.some, tally.unverified, tally.example, None, method)
 
 
 def _verified_vertex(body: Polyhedron, x: NDArray[np.float64]) -> ExactPoint | None:

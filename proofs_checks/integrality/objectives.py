@@ -116,8 +116,8 @@ class DrawnData:
 
 
 @checked
-def arbitrary_objectives(n_columns: Natural, count: Natural, *, seed: Seed, largest: Natural = 20) -> NDArray[np.int64]:
-    """Coefficients from -largest to largest, independently: int64, shape (count, n_columns).
+def arbitrary_objectives(n_columns: Natural, count: Natural, *, seed: Seed) -> NDArray[np.int64]:
+    """Coefficients from -20 to 20, independently: int64, shape (count, n_columns).
 
     Examples
     --------
@@ -126,20 +126,15 @@ def arbitrary_objectives(n_columns: Natural, count: Natural, *, seed: Seed, larg
     array([[ 14,   6,   0],
            [ -9,  -8, -19]])
     """
-    return np.random.default_rng(seed).integers(-largest, largest + 1, (count, n_columns))
+    return np.random.default_rng(seed).integers(-20, 21, (count, n_columns))
 
 
 @checked
-def draw_data(
-    problem: PruningProblem,
-    count: Natural,
-    *,
-    seed: Seed,
-    n_classes: int = 2,
-    largest_sample: int | None = None,
-    largest_price: int = 9,
-) -> DrawnData:
-    """Instances with errors, prices, weights and lambda that data can produce; see the module.
+def draw_data(problem: PruningProblem, count: Natural, *, seed: Seed) -> DrawnData:
+    """Instances with errors of two classes, prices, weights and lambda that data can produce; see the module.
+
+    W is between 4 and twice the usage arcs, or 60 where these are few: with few errors for many purchases nothing is worth
+    buying, and all objectives have the same optimum. Prices are between 0 and 9, mu and q between 1 and 9.
 
     Parameters
     ----------
@@ -147,13 +142,6 @@ def draw_data(
         the trees, what features need, and the cost rows.
     count
         how many.
-    n_classes
-        of the labels.
-    largest_sample
-        W is between 4 and this. Default: twice the usage arcs, at least 60; with few errors for many purchases nothing is worth
-        buying, and all objectives have the same optimum.
-    largest_price
-        prices are between 0 and this, mu and q between 1 and this.
 
     Examples
     --------
@@ -164,27 +152,18 @@ def draw_data(
     >>> pm.checks.draw_data(problem, 100, seed=0).objectives(polyhedron.columns).shape
     (100, 19)
     """
-    most_rows = max(60, 2 * problem.n_usage_arcs) if largest_sample is None else largest_sample
-    for name, number, least in (
-        ("n_classes", n_classes, 2),
-        ("largest_sample", most_rows, 4),
-        ("largest_price", largest_price, 1),
-    ):
-        if number < least:
-            raise InvalidInputError(f"{name} is {number}; give at least {least}")
     rng = np.random.default_rng(seed)
-    size = rng.integers(4, most_rows + 1, count)
+    size = rng.integers(4, max(60, 2 * problem.n_usage_arcs) + 1, count)
     priced = np.array([c > 0 for c in problem.costs.prices], dtype=np.int64)
+    trees = [problem.ensemble.only_tree(t) for t in range(problem.ensemble.n_trees)]
     return DrawnData(
         problem,
-        np.hstack(
-            [_errors_of_tree(problem.ensemble.only_tree(t), size, n_classes, rng) for t in range(problem.ensemble.n_trees)]
-        ),
-        size,
-        rng.integers(0, largest_price + 1, (count, problem.costs.n_items)) * priced,
-        rng.integers(1, 4, (count, problem.n_rows)),
-        rng.integers(1, largest_price + 1, count),
-        rng.integers(1, largest_price + 1, count),
+        errors=np.hstack([_errors_of_tree(tree, size, rng) for tree in trees]),
+        sample_size=size,
+        prices=rng.integers(0, 10, (count, problem.costs.n_items)) * priced,
+        weights=rng.integers(1, 4, (count, problem.n_rows)),
+        rate=rng.integers(1, 10, count),
+        divisor=rng.integers(1, 10, count),
     )
 
 
@@ -209,10 +188,10 @@ def majority_errors(ensemble: Ensemble, counts: NDArray[np.int64]) -> NDArray[np
     return errors
 
 
-def _errors_of_tree(tree: Ensemble, size: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _errors_of_tree(tree: Ensemble, size: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """W rows over the cells (leaf, class) of a tree, for each draw; most cells get few rows, as in fully grown trees."""
     leaves = np.flatnonzero(tree.left < 0)
-    cells = rng.dirichlet(np.full(len(leaves) * n_classes, 0.3), len(size))
-    counts = np.zeros((len(size), tree.n_nodes, n_classes), dtype=np.int64)
-    counts[:, leaves] = rng.multinomial(size, cells).reshape(len(size), len(leaves), n_classes)
+    cells = rng.dirichlet(np.full(len(leaves) * 2, 0.3), len(size))
+    counts = np.zeros((len(size), tree.n_nodes, 2), dtype=np.int64)
+    counts[:, leaves] = rng.multinomial(size, cells).reshape(len(size), len(leaves), 2)
     return majority_errors(tree, counts)

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
 from formulations.programs.linear_program import Named
-from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator, exact_array, simple
+from proofs_checks.integrality.exact_numbers import ExactArray, common_denominator, exact_array, simple
+from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import Number
 
 Sense = Literal["=", ">=", "<="]
 
@@ -139,6 +141,15 @@ class Polyhedron:
         """The entries of a row by column, zeros left out."""
         part = slice(self.start[k], self.start[k + 1])
         return dict(zip(self.index[part].tolist(), self.entry[part].tolist(), strict=True))
+
+    def matrix(self, rows: Sequence[str] | None = None, columns: Sequence[str] | None = None) -> SignMatrix:
+        """A as the checks of matrices take it, under its own names or others."""
+        dense = np.zeros(self.shape, dtype=object)
+        for k in range(len(self.rows)):
+            for j, x in self.row(k).items():
+                dense[k, j] = x
+        names = [[str(name) for name in given or own] for given, own in ((rows, self.rows), (columns, self.columns))]
+        return read_matrix(dense, *names)
 
     def point(self, values: Any) -> ExactPoint:
         """A point of as many coordinates, inside or not: a sequence, or a mapping that has every column's name.

@@ -82,15 +82,15 @@ def _of_arrays(
         if len(names[-1]) != length:
             raise InvalidInputError(f"{kind}: {len(names[-1])} names for a matrix with {length} {kind}")
     return Polyhedron(
-        start,
-        index,
-        entry,
-        _bounds(row_lower, m, "row_lower"),
-        _bounds(row_upper, m, "row_upper"),
-        _bounds(lower, n, "lower"),
-        _bounds(upper, n, "upper"),
-        names[0],
-        names[1],
+        start=start,
+        index=index,
+        entry=entry,
+        row_lower=_bounds(row_lower, m, "row_lower"),
+        row_upper=_bounds(row_upper, m, "row_upper"),
+        lower=_bounds(lower, n, "lower"),
+        upper=_bounds(upper, n, "upper"),
+        rows=names[0],
+        columns=names[1],
     )
 
 
@@ -135,15 +135,15 @@ def _of_model(model: Any) -> Polyhedron:
             side.append(none if _absent(bound) else exact_number(bound, f"the bound of {row.name}") - constant)
     box = np.array([_box(v, pyo) for v in variables], dtype=object).reshape(-1, 2)
     return Polyhedron(
-        np.array(start, dtype=np.int64),
-        np.array(index, dtype=np.int64),
-        np.array(entry, dtype=object),
-        np.array(sides[0], dtype=object),
-        np.array(sides[1], dtype=object),
-        box[:, 0],
-        box[:, 1],
-        [row.name for row in constraints],
-        [v.name for v in variables],
+        start=np.array(start, dtype=np.int64),
+        index=np.array(index, dtype=np.int64),
+        entry=np.array(entry, dtype=object),
+        row_lower=np.array(sides[0], dtype=object),
+        row_upper=np.array(sides[1], dtype=object),
+        lower=box[:, 0],
+        upper=box[:, 1],
+        rows=[row.name for row in constraints],
+        columns=[v.name for v in variables],
     )
 
 

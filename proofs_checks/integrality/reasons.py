@@ -24,15 +24,12 @@ import numpy as np
 
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError, SolverFailedError
-from proofs_checks.integrality.balanced import check_balanced
-from proofs_checks.integrality.integral_vertices import check_integral_vertices
-from proofs_checks.integrality.perfect import check_perfect
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertices import LIMIT
-from proofs_checks.matrices.linear_algebra import determinant
-from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.integrality.vertices import LIMIT, check_integral_vertices
+from proofs_checks.integrality.zero_one import check_balanced, check_perfect
+from proofs_checks.matrices.sign_matrix import read_matrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.total_unimodularity.decide import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 
@@ -109,7 +106,7 @@ def check_integrality(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
 
 def _of_matrix(body: Polyhedron) -> list[Verdict]:
     """(1)-(3), the first that holds being the last that is asked."""
-    matrix = _matrix_of(body)
+    matrix = body.matrix()
     found: list[Verdict] = []
     ones = all(x in (1, -np.inf, np.inf) for x in (*body.row_lower, *body.row_upper))
     ones = ones and all(x == 0 for x in body.lower) and all(x in (1, np.inf) for x in body.upper)
@@ -123,15 +120,6 @@ def _of_matrix(body: Polyhedron) -> list[Verdict]:
         if applies and not any(verdict.holds for verdict in found):
             found.append(check(matrix))
     return found
-
-
-def _matrix_of(body: Polyhedron) -> SignMatrix:
-    """The polyhedron's matrix."""
-    dense = np.zeros(body.shape, dtype=object)
-    for k in range(body.shape[0]):
-        for j, x in body.row(k).items():
-            dense[k, j] = x
-    return read_matrix(dense, [str(name) for name in body.rows], [str(name) for name in body.columns])
 
 
 @checked

@@ -2,19 +2,25 @@
 
     x is a vertex of {x : A x <= b}   if and only if   A x <= b and rank {a_i : a_i x = b_i} = n                  (1)
 
-(Schrijver 1986, section 8.5). A tight bound is a row e_j, so it fixes column j, and only the other columns are eliminated.
+(Schrijver 1986, section 8.5). A tight bound is a row e_j, so it fixes column j, and only the other columns are eliminated, by
+Gauss-Jordan elimination in fractions on sparse rows.
+
+    rank A < n     if and only if     A d = 0 for some d that is not 0                                              (2)
+
+so a rank below n has a certificate of n numbers, as full rank has one of n pivots.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from proofs_checks.integrality.elimination import rank_and_kernel
-from proofs_checks.integrality.exact_numbers import Number
+from proofs_checks.integrality.exact_numbers import simple
 from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.matrices.violation import Number
 from proofs_checks.verdict import Verdict
 
 METHOD = "rank of the tight rows, exact"
@@ -120,3 +126,46 @@ def rank_of(polyhedron: Polyhedron, rows: Iterable[int], columns: Iterable[int])
     rest = ({j: x for j, x in polyhedron.row(int(k)).items() if j not in fixed} for k in rows)
     rank, direction = rank_and_kernel(rest, (j for j in range(len(polyhedron.columns)) if j not in fixed))
     return rank + len(fixed), direction
+
+
+SparseRow = dict[int, Number]
+
+
+def rank_and_kernel(rows: Iterable[Mapping[int, Number]], columns: Iterable[int]) -> tuple[int, SparseRow | None]:
+    """The rank of sparse rows, and d of (2) by column; None where there is none.
+
+    Parameters
+    ----------
+    rows
+        entries by column.
+    columns
+        all columns, those without entries as well.
+    """
+    pivots: dict[int, SparseRow] = {}
+    for given in rows:
+        row = {j: simple(x) for j, x in given.items() if x}
+        for j in [j for j in row if j in pivots]:
+            _subtract(row, row[j], pivots[j])
+        if not row:
+            continue
+        pivot = min(row, key=lambda j: (abs(row[j]) != 1, j))
+        unit = row[pivot]
+        row = {j: simple(Fraction(x) / unit) for j, x in row.items()}
+        for other in pivots.values():  # no pivot's column stands in another pivot's row
+            if pivot in other:
+                _subtract(other, other[pivot], row)
+        pivots[pivot] = row
+    free = next((j for j in columns if j not in pivots), None)
+    if free is None:
+        return len(pivots), None
+    return len(pivots), {free: 1, **{j: -row[free] for j, row in pivots.items() if free in row}}
+
+
+def _subtract(row: SparseRow, factor: Number, other: SparseRow) -> None:
+    """SparseRow less a multiple of another, in place."""
+    for j, x in other.items():
+        entry = simple(row.get(j, 0) - factor * x)
+        if entry:
+            row[j] = entry
+        else:
+            row.pop(j, None)

@@ -1,15 +1,19 @@
-"""All vertices of a small polyhedron, exactly.
+"""All vertices of a small polyhedron, exactly; and whether they are integral.
 
 The polyhedron  {x : a x <= b, e x = f}  is the slice x_0 = 1 of the cone
 
     { (x_0, x) :   b x_0 - a x >= 0,   e x - f x_0 = 0,   x_0 >= 0 },                                              (1)
 
 whose extreme rays are its vertices (x_0 > 0, over x_0) and its unbounded directions (x_0 = 0).
+
+A polyhedron with vertices is integral (the convex hull of its integral points) if and only if all its vertices are
+(Schrijver 1986, section 16.3); then every linear program over it that has an optimum has an integral one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +23,11 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from proofs_checks.integrality.double_description import extreme_rays
-from proofs_checks.integrality.exact_numbers import ExactArray, Number, common_denominator
+from proofs_checks.integrality.exact_numbers import ExactArray, common_denominator
 from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.matrices.violation import Number
+from proofs_checks.verdict import Verdict
 
 LIMIT = 50_000
 """Default of the largest number of rays at any step."""
@@ -148,3 +154,72 @@ def _rows(rows: list[list[int]], width: int) -> NDArray[Any]:
     array: ExactArray = np.array(rows, dtype=object).reshape(len(rows), width)
     largest = max((abs(x) for row in rows for x in row), default=0)
     return array.astype(np.int64) if largest < 2**31 else array
+
+
+@dataclass(frozen=True, eq=False)
+class VertexCount:
+    """How many vertices there are, and how many of them are fractional.
+
+    Parameters
+    ----------
+    n_vertices, n_fractional
+        all, and those with a coordinate that is not whole.
+    example
+        a fractional vertex, one with the fewest coordinates that are not whole; None where there is none.
+    denominators
+        number of vertices by least common denominator.
+    n_directions
+        extreme rays of the recession cone: 0 where the polyhedron is bounded.
+    """
+
+    n_vertices: int
+    n_fractional: int
+    example: ExactPoint | None
+    denominators: Mapping[int, int]
+    n_directions: int
+
+    def __str__(self) -> str:
+        if not self.n_vertices:
+            return "the polyhedron is empty"
+        if self.example is None:
+            return f"{self.n_vertices:,} vertices, all integral"
+        return f"{self.n_vertices:,} vertices, {self.n_fractional:,} of them fractional, such as {self.example}"
+
+
+@checked
+def check_integral_vertices(polyhedron: Any, *, limit: Count = LIMIT) -> Verdict:
+    """Are all vertices of the polyhedron integral?
+
+    Parameters
+    ----------
+    polyhedron
+        see `proofs_checks.integrality.reading.read_polyhedron`; or its `Vertices`, where they are known.
+    limit
+        see `proofs_checks.integrality.vertices.vertices`.
+
+    Returns
+    -------
+    Verdict
+        certificate: `VertexCount`. An empty polyhedron is integral.
+
+    Raises
+    ------
+    InvalidInputError
+        if there are too many rays, or if the polyhedron contains a line and so has no vertex.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=1, relax=True)
+    >>> print(pm.checks.check_integral_vertices(pm.checks.read_polyhedron(model)).certificate)
+    38 vertices, all integral
+    """
+    found = polyhedron if isinstance(polyhedron, Vertices) else vertices(polyhedron, limit=limit)
+    rows, columns = found.polyhedron.shape
+    fractional = np.flatnonzero(~found.is_integral)
+    example = min((found[int(k)] for k in fractional), key=lambda point: len(point.fractional), default=None)
+    denominators = dict(sorted(Counter(int(d) for d in found.denominators).items()))
+    count = VertexCount(len(found), len(fractional), example, denominators, len(found.directions))
+    claim = f"all vertices of the polyhedron of {rows:,} rows and {columns:,} columns are integral"
+    return Verdict(claim, example is None, "double description in integers, every vertex", count)

@@ -4,16 +4,13 @@ With r_1 .. r_L the rows of the 0-1 matrix, the network matrix has the rows
 
     n_0 = -r_1,    n_k = r_k - r_{k+1}  for 0 < k < L,    n_L = r_L                                                        (1)
 
-and each of its columns holds one -1 and one 1, nothing else. Summing (1) up leads back,
-
-    r_k = -(n_0 + ... + n_{k-1})        k = 1 .. L                                                                       (2)
-
-so both say the same; n_0 + ... + n_L = 0.
+and each of its columns holds one -1 and one 1, nothing else. What the papers print for their two trees is typed in below, in
+their numbers; rows r1, r2, ... are the leaves from left to right, the fictitious ones among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +21,87 @@ from scipy import sparse
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.sparse_arrays import dense_array
-from proofs_checks.matrices.printed_matrices import PRINTED_TREES
 from proofs_checks.verdict import Verdict
+
+PrintedRows = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class PrintedTree:
+    """One tree of the papers.
+
+    Parameters
+    ----------
+    columns
+        ``z1`` is node 1, ``w21`` feature 2 of example 1.
+    equations
+        one row a leaf: IP3's equations.
+    network
+        one row more: -r1, r1 - r2, ..., the last row.
+    arcs
+        Figure 3: from which node to which each variable leads.
+    """
+
+    columns: tuple[str, ...]
+    equations: PrintedRows
+    network: PrintedRows
+    arcs: Mapping[str, tuple[int, int]]
+
+
+PRINTED_TREES = (
+    PrintedTree(
+        ("z1", "z2", "z3", "z4", "z5", "w11", "w21"),
+        (
+            (1, 1, 0, 0, 0, 0, 0),
+            (1, 0, 1, 1, 0, 0, 0),
+            (1, 0, 1, 0, 1, 0, 0),
+            (1, 0, 1, 0, 0, 0, 1),
+            (1, 0, 0, 0, 0, 1, 0),
+        ),
+        (
+            (-1, -1, 0, 0, 0, 0, 0),
+            (0, 1, -1, -1, 0, 0, 0),
+            (0, 0, 0, 1, -1, 0, 0),
+            (0, 0, 0, 0, 1, 0, -1),
+            (0, 0, 1, 0, 0, -1, 1),
+            (1, 0, 0, 0, 0, 1, 0),
+        ),
+        {"z1": (1, 6), "z2": (1, 2), "z3": (2, 5), "z4": (2, 3), "z5": (3, 4), "w11": (5, 6), "w21": (4, 5)},
+    ),
+    PrintedTree(
+        ("z6", "z7", "z8", "z9", "z10", "z11", "z12", "w21", "w31"),
+        (
+            (1, 1, 1, 0, 0, 0, 0, 0, 0),
+            (1, 1, 0, 1, 0, 0, 0, 0, 0),
+            (1, 0, 0, 0, 1, 1, 0, 0, 0),
+            (1, 0, 0, 0, 1, 0, 1, 0, 0),
+            (1, 0, 0, 0, 1, 0, 0, 0, 1),
+            (1, 0, 0, 0, 0, 0, 0, 1, 0),
+        ),
+        (
+            (-1, -1, -1, 0, 0, 0, 0, 0, 0),
+            (0, 0, 1, -1, 0, 0, 0, 0, 0),
+            (0, 1, 0, 1, -1, -1, 0, 0, 0),
+            (0, 0, 0, 0, 0, 1, -1, 0, 0),
+            (0, 0, 0, 0, 0, 0, 1, 0, -1),
+            (0, 0, 0, 0, 1, 0, 0, -1, 1),
+            (1, 0, 0, 0, 0, 0, 0, 1, 0),
+        ),
+        {
+            "z6": (1, 7),
+            "z7": (1, 3),
+            "z8": (1, 2),
+            "z9": (2, 3),
+            "z10": (3, 6),
+            "z11": (3, 4),
+            "z12": (4, 5),
+            "w21": (6, 7),
+            "w31": (5, 6),
+        },
+    ),
+)
+"""Trees 1 and 2 of Figure 1."""
+
 
 METHOD = "entry by entry"
 
@@ -75,15 +151,17 @@ class RowOperations:
 
 
 @checked
-def check_row_operations(equations: Any, network: Any, columns: Sequence[str] | None = None) -> Verdict:
-    """Do the operations (1) turn the equations into this matrix, is it a network matrix, and does (2) lead back?
+def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequence[str]) -> Verdict:
+    """Are these the matrices that the papers print for their tree t, and do the row operations lead from one to the other?
 
     Parameters
     ----------
+    t
+        0 or 1: the papers' trees 1 and 2.
     equations, network
-        shapes (L, n) and (L + 1, n), dense or scipy sparse, L >= 1.
+        shapes (L, n) and (L + 1, n), dense or scipy sparse.
     columns
-        names; default c1, c2, ...
+        names as ours, ``z[0]`` for the papers' z1, ``w_t[0,1,0]`` for their w21.
 
     Returns
     -------
@@ -94,36 +172,6 @@ def check_row_operations(equations: Any, network: Any, columns: Sequence[str] | 
     ------
     InvalidInputError
         for shapes that do not fit.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> pm.checks.check_row_operations([[1, 1]], [[-1, -1], [1, 1]]).holds
-    True
-    """
-    first, second = _dense(equations, "equations"), _dense(network, "network")
-    rows, n = first.shape
-    if rows == 0 or second.shape != (rows + 1, n):
-        raise InvalidInputError(f"network has the shape {second.shape}; {first.shape} equations lead to {(rows + 1, n)}")
-    names = tuple(columns) if columns is not None else tuple(f"c{j + 1}" for j in range(n))
-    if len(names) != n:
-        raise InvalidInputError(f"columns: {len(names)} names for {n} columns")
-    claim = f"row operations turn the {rows} equations into the network matrix with {rows + 1} rows"
-    found = RowOperations(names, first, second)
-    wrong = _wrong_entry(found)
-    return Verdict(claim, wrong is None, METHOD, found if wrong is None else wrong)
-
-
-@checked
-def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequence[str]) -> Verdict:
-    """Are these the matrices that the papers print for their tree t, and do the row operations lead from one to the other?
-
-    Parameters
-    ----------
-    t
-        0 or 1: the papers' trees 1 and 2.
-    equations, network, columns
-        see `check_row_operations`; columns in our names, ``z[0]`` for the papers' z1, ``w_t[0,1,0]`` for their w21.
 
     Examples
     --------
@@ -139,10 +187,16 @@ def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequen
     claim = f"tree {t + 1} has the 0-1 matrix and the network matrix that the papers print, and row operations join them"
     if theirs != printed.columns:
         return Verdict(claim, False, METHOD, f"the columns are {', '.join(theirs)}; the papers have {', '.join(printed.columns)}")
-    operations = check_row_operations(equations, network, theirs)
-    if not operations:
-        return Verdict(claim, False, METHOD, operations.certificate)
-    found: RowOperations = operations.certificate
+    first, second = _dense(equations, "equations"), _dense(network, "network")
+    wanted = (first.shape[0] + 1, len(theirs))
+    if second.shape != wanted or first.shape[1] != wanted[1]:
+        raise InvalidInputError(
+            f"network has the shape {second.shape}; {first.shape} equations and {wanted[1]} names lead to {wanted}"
+        )
+    found = RowOperations(theirs, first, second)
+    wrong_entry = _wrong_entry(found)
+    if wrong_entry is not None:
+        return Verdict(claim, False, METHOD, wrong_entry)
     for what, ours, paper in (
         ("0-1 matrix", found.equations, printed.equations),
         ("network matrix", found.network, printed.network),
@@ -163,7 +217,7 @@ def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequen
 
 
 def _wrong_entry(pair: RowOperations) -> str | None:
-    """The first entry that does not fit (1), the columns' form, or (2)."""
+    """The first entry that does not fit (1), or the columns' form."""
     first, second = pair.equations, pair.network
     above = np.vstack([np.zeros_like(first[:1]), first])
     below = np.vstack([first, np.zeros_like(first[:1])])
@@ -178,8 +232,7 @@ def _wrong_entry(pair: RowOperations) -> str | None:
         entries = sorted(x for x in second[:, j].tolist() if x)
         if entries != [-1, 1]:
             return f"column {name} of the network matrix has the entries {entries}, not one -1 and one 1"
-    back = _first_difference(first, -np.cumsum(second, axis=0)[:-1])
-    return None if back is None else f"summing up does not lead back to row r{back[0] + 1}, column {pair.columns[back[1]]}"
+    return None
 
 
 def _first_difference(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[int, int] | None:

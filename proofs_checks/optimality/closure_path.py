@@ -39,15 +39,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral, Rational
 from typing import Any
 
 import numpy as np
 
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath
-from proofs_checks.optimality.closure_instance import ClosureRecount
-from proofs_checks.optimality.path_optimality import check_column
+from proofs_checks.optimality.integer_instance import ClosureRecount
+from proofs_checks.optimality.path_evidence import check_breakpoints, rates
+from proofs_checks.optimality.path_optimality import check_column, suffixes
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
 
@@ -96,15 +96,17 @@ def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
     Refuted
         where the proof fails.
     """
-    instance = ClosureRecount(path.problem)
-    denominator, rate = _rates(path, certificate)
+    instance, points = ClosureRecount(path.problem), path.breakpoints
+    check_breakpoints(points)
+    rate = rates((*points, Fraction(0)), certificate.denominator, path.problem.integers.lam_unit, "level")
+    denominator = [int(d) for d in certificate.denominator]
     evidence = _Evidence(instance, _levels(path, instance), denominator, rate, _flow(certificate, instance))
     evidence.check_arcs()
     surplus = evidence.surplus()
     evidence.check_worth(surplus)
     evidence.check_smallest(surplus)
     _check_columns(path, evidence)
-    return 2 * (instance.error_distance + path.breakpoints[-1] * instance.cost_distance)
+    return 2 * (instance.distance.error + points[-1] * instance.distance.cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,31 +193,6 @@ def _levels(path: ClosurePath, instance: ClosureRecount) -> list[int]:
     return level
 
 
-def _rates(path: ClosurePath, certificate: ClosureCertificate) -> tuple[list[int], list[int]]:
-    """Denominators and rates of all levels, after checking that breakpoints ascend from 0; the top has the rate 0."""
-    points, given = path.breakpoints, certificate.denominator
-    if not points or not all(isinstance(b, Rational) for b in points) or points[0] != 0:
-        raise Refuted("the breakpoints are no fractions that begin with 0")
-    for k in range(1, len(points)):
-        if points[k] <= points[k - 1]:
-            raise Refuted(f"breakpoint {k} is not above breakpoint {k - 1}")
-    if len(given) != len(points) + 1:
-        raise Refuted(f"{len(given)} denominators for {len(points) + 1} levels")
-    rates = []
-    for k, (b, denominator) in enumerate(zip((*points, Fraction(0)), given, strict=True)):
-        integer = _integer(denominator)
-        rate = Fraction(b) / path.problem.integers.lam_unit * integer
-        if integer < 1 or rate.denominator != 1:
-            raise Refuted(f"the denominator of level {k} is {denominator}; times its breakpoint it is no whole number")
-        rates.append(rate.numerator)
-    return [int(d) for d in given], rates
-
-
-def _integer(number: Any) -> int:
-    """A denominator; 0 where it is no integer."""
-    return int(number) if isinstance(number, Integral) else 0
-
-
 def _flow(certificate: ClosureCertificate, instance: ClosureRecount) -> list[int]:
     """The flow of every arc."""
     given: Any = certificate.flow
@@ -232,10 +209,7 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
         by_level = [Fraction(0)] * (rows + 1)
         for k, amount in zip(evidence.level, amounts, strict=True):
             by_level[k] += amount
-        kept = [by_level[rows]]
-        for k in range(rows - 1, 0, -1):
-            kept.append(kept[-1] + by_level[k])
-        return kept[::-1]
+        return suffixes(by_level)[1:-1]
 
     error = [instance.base_error - g for g in sums(instance.gain)]
     cost = [instance.base_cost + p for p in sums(instance.price)]

@@ -1,15 +1,33 @@
 """Duals, how much of each purchase's price each split bears, checked arc by arc; and the bound that they prove.
 
-    OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - loads_h   (1)
+    OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - duals_h   (1)
 
 (a_h: what evaluating split h costs) holds for all duals >= 0 that charge no purchase more than lambda times its price: relax the
 coupling rows, weak duality. It bounds the linear relaxation of IP3 as well, for what is left falls apart into trees whose
 relaxations are integral.
+
+The best closure of each tree, in integers of any length:
+
+    worth_h  =  profit_h + max(0, worth_left) + max(0, worth_right),       over the open splits                           (2)
+
+All trees together are worth the sum of max(0, worth) over the tops, the open splits whose parent is not open. Forcing a split in,
+or out, loses
+
+    lost_in_h   =  lost_in_parent - min(0, worth_h),                      0 above a top                                    (3)
+    lost_out_h  =  min(max(0, worth_h), lost_out_parent),                 max(0, worth_h) at a top                         (4)
+
+because a loss at h lowers its parent's worth by as much, which lowers what the parent adds by at most what it adds.
+
+Sums of 64-bit integers that may not fit 64 bits add up two parts apart, which is exact for up to 2^31 terms:
+
+    x  =  2^32 high(x) + low(x),    0 <= low(x) < 2^32                                                                     (5)
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +36,41 @@ from numpy.typing import NDArray
 
 from formulations.answers.solution import ItemDuals
 from proofs_checks.optimality.recount import Recount, Refuted
-from proofs_checks.optimality.tree_worth import tree_worth
-from proofs_checks.optimality.wide_sums import WideSums, wide_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Forced:
+    """The best closure's worth, and (3) and (4) of every open split."""
+
+    best: int
+    lost_in: Mapping[int, int]
+    lost_out: Mapping[int, int]
+
+
+def tree_worth(
+    profit: Mapping[int, int], left: Sequence[int], right: Sequence[int], parent: Sequence[int]
+) -> tuple[dict[int, int], int]:
+    """(2) of every open split, the keys of `profit`, which stand in ascending order; and the best closure's worth."""
+    worth: dict[int, int] = {}
+    best = 0
+    for h in reversed(profit):
+        below = worth.get(left[h], 0), worth.get(right[h], 0)
+        worth[h] = profit[h] + max(0, below[0]) + max(0, below[1])
+        if parent[h] not in profit:
+            best += max(0, worth[h])
+    return worth, best
+
+
+def forced(profit: Mapping[int, int], left: Sequence[int], right: Sequence[int], parent: Sequence[int]) -> Forced:
+    """(3) and (4) by one pass up and one down."""
+    worth, best = tree_worth(profit, left, right, parent)
+    lost_in: dict[int, int] = {}
+    lost_out: dict[int, int] = {}
+    for h in profit:
+        adds = max(0, worth[h])
+        lost_in[h] = lost_in.get(parent[h], 0) + adds - worth[h]
+        lost_out[h] = min(adds, lost_out.get(parent[h], adds))
+    return Forced(best, lost_in, lost_out)
 
 
 def bound_of_duals(recount: Recount, certificate: ItemDuals) -> Fraction:
@@ -60,7 +111,7 @@ def charges_of_duals(
     dual
         of the usage arcs of `nodes`, default: all splits.
     paid
-        purchases that are paid already, on which no load is allowed.
+        purchases that are paid already, on which no dual is allowed.
 
     Raises
     ------
@@ -115,3 +166,37 @@ def _check_prices(recount: Recount, borne: WideSums, rate: Fraction) -> None:
                 times = float(Fraction(int(sums[k])) / (rate * int(recount.prices(m)[k]))) if rate else math.inf
                 where = recount.name(recount.by_item(m).start + k)
                 raise Refuted(f"the duals on {where} are more than its price: {times:.17g} times as much")
+
+
+_BITS = 32
+_LOW = np.int64(2**_BITS - 1)
+_SAFE = 2.0**62
+
+
+def wide_sum(amounts: NDArray[np.int64]) -> int:
+    """The sum, by (5)."""
+    return (int((amounts >> _BITS).sum()) << _BITS) + int((amounts & _LOW).sum())
+
+
+def summable(amounts: NDArray[Any]) -> NDArray[Any]:
+    """The same integers, as Python's where a sum of some of them may not fit 64 bits."""
+    fits = float(np.abs(amounts.astype(np.float64)).sum()) < _SAFE
+    return amounts.astype(np.int64 if fits else object)
+
+
+class WideSums:
+    """A table of sums, by (5)."""
+
+    def __init__(self, size: int) -> None:
+        self._high = np.zeros(size, dtype=np.int64)
+        self._low = np.zeros(size, dtype=np.int64)
+
+    def add(self, places: NDArray[np.integer[Any]], amounts: NDArray[np.int64]) -> None:
+        """Add an amount at each of some places; no place twice in one call."""
+        self._high[places] += amounts >> _BITS
+        self._low[places] += amounts & _LOW
+
+    def of(self, places: slice) -> NDArray[np.object_]:
+        """The sums at some places, as Python's integers."""
+        sums: NDArray[np.object_] = self._high[places].astype(object) * 2**_BITS + self._low[places].astype(object)
+        return sums

@@ -2,7 +2,7 @@
 
 With lambda_l the breakpoint of level l, and (all in the instance's integers) q_l = lambda_l times the denominator of l,
 
-    every split h bears       loads_h min(1, lambda / lambda_l),        l its level                                         (1)
+    every split h bears       duals_h min(1, lambda / lambda_l),        l its level                                         (1)
     every purchase j of level l, the highest among its users', bears  q_l price_j  in all, from splits of level l alone     (2)
 
 By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
@@ -12,7 +12,7 @@ of (1) split h bears lambda times its shares: the duals of a purchase are lambda
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral, Rational
@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PathCertificate, PathShares, PruningPath
-from proofs_checks.optimality.item_duals import whole_numbers
+from proofs_checks.optimality.item_duals import WideSums, whole_numbers, wide_sum
 from proofs_checks.optimality.path_shares import Exact, Shares, highest_users, ranks
 from proofs_checks.optimality.recount import Recount, Refuted, Segment
-from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +98,7 @@ def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
     if not isinstance(certificate, PathCertificate | PathShares):
         raise Refuted(f"the certificate is {type(certificate).__name__}, no duals of a path")
     level = _levels(path, recount)
-    _check_breakpoints(path)
+    check_breakpoints(path.breakpoints)
     gaps = _gaps(path)
     if isinstance(certificate, PathShares):
         return _by_shares(path, certificate, recount, level, gaps)
@@ -127,7 +126,7 @@ def _by_arcs(
     path: PruningPath, certificate: PathCertificate, recount: Recount, level: dict[int, int], gaps: list[Fraction]
 ) -> PathEvidence:
     """From one number for each usage arc."""
-    rate = _rates(path, certificate)
+    rate = rates(path.breakpoints, certificate.denominator, path.problem.integers.lam_unit)
     purchase_level = _purchase_levels(level, recount)
     _check_forever(recount, purchase_level, len(rate))
     duals = whole_numbers(certificate.dual)
@@ -179,9 +178,8 @@ def _levels(path: PruningPath, recount: Recount) -> dict[int, int]:
     return {h: given[h] if given[h] >= first else -1 for h in recount.splits}
 
 
-def _check_breakpoints(path: PruningPath) -> None:
-    """Breakpoints ascend from 0."""
-    points = path.breakpoints
+def check_breakpoints(points: Sequence[Fraction]) -> None:
+    """Refuse breakpoints that do not ascend from 0."""
     if not points or points[0] != 0 or not all(isinstance(b, Rational) for b in points):
         raise Refuted("the breakpoints are no fractions that begin with 0")
     for k in range(1, len(points)):
@@ -197,24 +195,18 @@ def _gaps(path: PruningPath) -> list[Fraction]:
     return [Fraction(s) for s in gaps] if any(gaps) else []
 
 
-def _rates(path: PruningPath, certificate: PathCertificate) -> list[int]:
-    """q_l, after checking that the denominators fit the breakpoints."""
-    points = path.breakpoints
-    if len(certificate.denominator) != len(points):
-        raise Refuted(f"{len(certificate.denominator)} denominators for {len(points)} breakpoints")
-    rates = []
-    for k, (b, denominator) in enumerate(zip(points, certificate.denominator, strict=True)):
-        integer = _integer(denominator)
-        rate = Fraction(b) / path.problem.integers.lam_unit * integer
+def rates(points: Sequence[Fraction], given: Sequence[Any], lam_unit: Fraction, what: str = "breakpoint") -> list[int]:
+    """q_l, after checking that the denominators, one for each `what`, fit the breakpoints."""
+    if len(given) != len(points):
+        raise Refuted(f"{len(given)} denominators for {len(points)} {what}s")
+    found = []
+    for k, (b, denominator) in enumerate(zip(points, given, strict=True)):
+        integer = int(denominator) if isinstance(denominator, Integral) else 0
+        rate = Fraction(b) / lam_unit * integer
         if integer < 1 or rate.denominator != 1:
-            raise Refuted(f"the denominator of breakpoint {k} is {denominator}; times the breakpoint it is no whole number")
-        rates.append(rate.numerator)
-    return rates
-
-
-def _integer(number: Any) -> int:
-    """A denominator; 0 where it is no integer."""
-    return int(number) if isinstance(number, Integral) else 0
+            raise Refuted(f"the denominator of {what} {k} is {denominator}; times its breakpoint it is no whole number")
+        found.append(rate.numerator)
+    return found
 
 
 def _of_nodes(level: dict[int, int], recount: Recount) -> NDArray[np.int64]:

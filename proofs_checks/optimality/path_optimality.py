@@ -3,7 +3,7 @@
 One dual state serves every lambda, see `proofs_checks.optimality.path_evidence`. A *block* is a maximal connected set of splits
 of one tree and one level l; its splits' profits are
 
-    profit_h  =  gain_h  -  lambda_l evaluation_h  -  loads_h,      at its own breakpoint lambda_l                            (1)
+    profit_h  =  gain_h  -  lambda_l evaluation_h  -  duals_h,      at its own breakpoint lambda_l                            (1)
 
 and all that optimality asks of the trees is
 
@@ -30,8 +30,10 @@ if it is worth nothing, buys nothing new (so bears no duals) and has no evaluati
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -42,12 +44,11 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.integer_instance import Distance, check_integers
-from proofs_checks.optimality.path_blocks import BlockWorths, below, block_worths, is_top
+from proofs_checks.optimality.item_duals import summable
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
-from proofs_checks.optimality.path_gaps import check_gaps, relative_gap
+from proofs_checks.optimality.path_gaps import BlockWorths, below, block_worths, check_gaps, is_top, relative_gap
 from proofs_checks.optimality.path_shares import Exact
 from proofs_checks.optimality.recount import PRECISION, Recount, Refuted, shown
-from proofs_checks.optimality.wide_sums import summable
 from proofs_checks.verdict import Verdict
 
 LARGEST_FLOAT = Fraction(sys.float_info.max)
@@ -220,7 +221,7 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
         levels = evidence.purchase_level[recount.by_item(m)]
         _add_by_level(cost, levels, recount.price[m], [recount.total] if recount.once[m] else recount.weight)
         _add_by_level(integer_cost, levels, int(ints.price[m]), [weight.sum()] if recount.once[m] else weight)
-    kept = [_suffixes(amounts)[first : first + rows] for amounts in (gain, cost, integer_gain, integer_cost)]
+    kept = [suffixes(amounts)[first : first + rows] for amounts in (gain, cost, integer_gain, integer_cost)]
     error = [(recount.roots_error() - g) * recount.error_unit for g in kept[0]]
     costs = [c * recount.cost_unit for c in kept[1]]
     check_column("error", path.error, error, recount.roots_error() * recount.error_unit)
@@ -231,12 +232,9 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
     return error, costs
 
 
-def _suffixes(by_level: list[int]) -> list[int]:
-    """Sums of a list from each place on."""
-    sums = [0]
-    for amount in reversed(by_level):
-        sums.append(sums[-1] + amount)
-    return sums[::-1]
+def suffixes(by_level: Sequence[Any]) -> list[Any]:
+    """Sums from each place on, 0 from the end on."""
+    return [*itertools.accumulate(reversed(by_level), initial=0)][::-1]
 
 
 def _add_by_level(sums: list[int], level: NDArray[np.int32], price: int, weight: NDArray[Any] | list[int]) -> None:

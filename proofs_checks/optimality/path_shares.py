@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PathShares
+from proofs_checks.optimality.item_duals import wide_sum
 from proofs_checks.optimality.recount import Recount, Refuted
-from proofs_checks.optimality.wide_sums import wide_sum
 
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-150, 1e150
 """Sums of weights, and rates of prices below 2^62, stay floats."""

@@ -7,7 +7,7 @@ Weights and rates are floats, and a float is a fraction. Sums of weights are rou
 over a split's purchases down, all by the neighbouring float: IEEE 754 gives the nearest float of a sum, a product or a quotient,
 so that neighbour is on the safe side of the true one. So no purchase is ever charged more than its price, whatever the scores,
 and (1) misses its price by some 10^-14 of it. Everything behind that is in integers. A split is decided where forcing it the
-other way makes the best closure, by `proofs_checks.optimality.tree_worth`, worth less than the pruning at hand.
+other way makes the best closure worth less, by (3) and (4) of `proofs_checks.optimality.item_duals`, than the pruning at hand.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices
-from proofs_checks.optimality.item_duals import charges_of_duals, profits
+from proofs_checks.optimality.item_duals import Forced, charges_of_duals, forced, profits
 from proofs_checks.optimality.recount import Recount, Refuted
-from proofs_checks.optimality.tree_worth import Forced, forced
 
 GRID = 2**90
 """Charges are rounded down to multiples of 1 / GRID: it is always allowed to charge less than a price."""
@@ -171,7 +170,7 @@ def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) ->
 
 
 def _weights(splits: list[int], nodes: NDArray[Any], score: NDArray[Any]) -> dict[int, float]:
-    """exp(s_u) times a factor, because only ratios count: so many scores as possible are in the range of a float."""
+    """exp(s_u) times one factor for all: only ratios count, and with it most weights are in the range of a float."""
     ids = _node_ids(nodes, "the splits with scores")
     if not isinstance(score, np.ndarray) or score.shape != (len(ids),) or score.dtype.kind != "f":
         raise Refuted(f"{np.size(score)} scores for {len(ids)} splits; there must be a real number for each")

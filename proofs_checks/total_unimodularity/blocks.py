@@ -1,19 +1,31 @@
-"""A matrix block by block: reduced, taken apart, every block tried as a network matrix; the blocks' networks made one."""
+"""A matrix block by block: reduced, taken apart, every block tried as a network matrix; the blocks' networks made one.
+
+In one network of the whole matrix blocks share a vertex. Lines come back one by one, in the order opposite to that in which
+`proofs_checks.total_unimodularity.reductions` left them out. In the tree that there is by then
+
+    a zero column is an empty path, a zero row a pendant arc                                                     (1)
+    a unit column is the path of one arc, a unit row a pendant arc that prolongs the path of its column          (2)
+    a copy of a column runs the same way, or back; a copy of a row is what comes of subdividing the row's arc    (3)
+
+and for the transpose rows and columns change places.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.total_unimodularity.lifting import Block, lift
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.pieces import Reductions
+from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 
-Place = tuple[NDArray[np.int64], NDArray[np.int64]]
+Lines = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows and columns of a block, as indices of the whole matrix, ascending."""
 
 
@@ -39,7 +51,9 @@ def find_network(matrix: SignMatrix, *, transposed: bool = False) -> NetworkMatr
     return verified_lift(matrix, reductions, found, transposed=transposed)
 
 
-def verified_lift(matrix: SignMatrix, reductions: Reductions, blocks: list[Block], *, transposed: bool = False) -> NetworkMatrix:
+def verified_lift(
+    matrix: SignMatrix, reductions: Reductions, blocks: list[BlockNetwork], *, transposed: bool = False
+) -> NetworkMatrix:
     """One network of the blocks' networks, verified against the whole matrix.
 
     Raises
@@ -54,3 +68,65 @@ def verified_lift(matrix: SignMatrix, reductions: Reductions, blocks: list[Block
             f"the network that was put together for {matrix!r}: {verdict.certificate}; please report the matrix"
         )
     return network
+
+
+BlockNetwork = tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix]
+"""Rows, columns, and the network of that submatrix."""
+
+
+def lift(
+    shape: tuple[int, int], reductions: Reductions, blocks: Sequence[BlockNetwork], *, transposed: bool = False
+) -> NetworkMatrix:
+    """One network for the whole matrix.
+
+    Parameters
+    ----------
+    shape
+        rows and columns of the whole matrix.
+    reductions
+        how the whole became the blocks.
+    blocks
+        they cover what is left; each network is `transposed` as the result is to be.
+    """
+    m, n = shape
+    arcs, paths = (n, m) if transposed else (m, n)
+    tail, head = np.zeros(arcs, np.int64), np.zeros(arcs, np.int64)
+    start, end = np.zeros(paths, np.int64), np.zeros(paths, np.int64)
+    vertices = 1
+    for rows, columns, network in blocks:
+        arc, path = (columns, rows) if transposed else (rows, columns)
+        # a block's vertex 0 is the last vertex of the block before
+        place = np.arange(vertices - 1, vertices + len(arc))
+        tail[arc], head[arc] = place[network.tail], place[network.head]
+        start[path], end[path] = place[network.start], place[network.end]
+        vertices += len(arc)
+    step = (reductions.kind, reductions.line, reductions.partner, reductions.sign)
+    _lift(*step, m, transposed, tail, head, start, end, vertices)
+    return NetworkMatrix(tail, head, start, end, transposed)
+
+
+@njit(cache=True)
+def _lift(kind, line, partner, sign, m, transposed, tail, head, start, end, vertices):  # type: ignore[no-untyped-def]
+    """(1)-(3), the last line first; `vertices` is the next vertex."""
+    for k in range(line.shape[0] - 1, -1, -1):
+        x = line[k] if line[k] < m else line[k] - m
+        y = partner[k] if partner[k] < m else partner[k] - m
+        forward = sign[k] > 0
+        if (line[k] < m) == transposed:  # a path
+            if kind[k] == ZERO:
+                start[x], end[x] = 0, 0
+            elif kind[k] == UNIT:
+                start[x], end[x] = (tail[y], head[y]) if forward else (head[y], tail[y])
+            elif kind[k] == COPY:
+                start[x], end[x] = (start[y], end[y]) if forward else (end[y], start[y])
+            continue
+        new = vertices
+        vertices += 1
+        if kind[k] == ZERO:
+            tail[x], head[x] = 0, new
+        elif kind[k] == UNIT:
+            tail[x], head[x] = (end[y], new) if forward else (new, end[y])
+            end[y] = new
+        elif kind[k] == COPY:
+            tail[x], head[x] = (new, head[y]) if forward else (head[y], new)
+            head[y] = new

@@ -54,12 +54,6 @@ class AllDivisible:
         return f"all {written(self.count)} Eulerian submatrices have an entry sum divisible by 4"
 
 
-def work(matrix: SignMatrix) -> int:
-    """Steps of the eliminations, at most: a column can meet every independent one; see `LIMIT`."""
-    m, n = matrix.shape
-    return min(_steps(m, n), _steps(n, m))
-
-
 def by_camion(matrix: SignMatrix) -> Verdict:
     """Has every Eulerian submatrix an entry sum that is divisible by 4?
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.total_unimodularity.blocks import Place
+from proofs_checks.total_unimodularity.blocks import Lines
 from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_minor
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
@@ -49,7 +49,7 @@ Back = Callable[[FourPoints], FourPoints | None]
 
 
 @dataclass(frozen=True)
-class Refuted:
+class Counterexample:
     """The matrix is not totally unimodular.
 
     Parameters
@@ -78,7 +78,7 @@ class _Node:
     blocks: list[tuple[Ints, Ints, NetworkMatrix | R10 | TwoSum | ThreeSum, int]] = field(default_factory=list)
 
 
-def decompose(matrix: SignMatrix) -> Pieces | Refuted:
+def decompose(matrix: SignMatrix) -> Pieces | Counterexample:
     """Take the matrix apart completely.
 
     Parameters
@@ -91,7 +91,7 @@ def decompose(matrix: SignMatrix) -> Pieces | Refuted:
         node.reductions = reduce_matrix(node.matrix)
         for place in blocks_of(node.matrix, node.reductions.rows, node.reductions.columns):
             found = _take(node.matrix.part(*place))
-            if isinstance(found, Refuted):
+            if isinstance(found, Counterexample):
                 return _refuted(node, place, found)
             evidence, parts = found
             node.blocks.append((*place, evidence, len(nodes)))
@@ -123,7 +123,7 @@ def _assemble(nodes: list[_Node]) -> Pieces:
 _Parts = list[tuple[SignMatrix, Back]]
 
 
-def _take(block: SignMatrix) -> tuple[NetworkMatrix | R10 | TwoSum | ThreeSum, _Parts] | Refuted:
+def _take(block: SignMatrix) -> tuple[NetworkMatrix | R10 | TwoSum | ThreeSum, _Parts] | Counterexample:
     """(1)-(4) for a reduced, connected block."""
     for transposed in (False, True):
         network = recognise_network(block, transposed=transposed)
@@ -141,7 +141,7 @@ def _take(block: SignMatrix) -> tuple[NetworkMatrix | R10 | TwoSum | ThreeSum, _
     if len(hard.display.rows) == 2:
         whole = hard.displayed_in(entries)
         away = np.setdiff1d(whole.rows, hard.display.rows)
-        return Refuted(FourPoints((*hard.display.rows.tolist(), *hard.display.columns.tolist()), tuple(away.tolist())))
+        return Counterexample(FourPoints((*hard.display.rows.tolist(), *hard.display.columns.tolist()), tuple(away.tolist())))
     whole = hard.displayed_in(entries)
     rows, columns = (
         np.flatnonzero(np.isin(a, b)) for a, b in ((whole.rows, hard.display.rows), (whole.columns, hard.display.columns))
@@ -150,10 +150,10 @@ def _take(block: SignMatrix) -> tuple[NetworkMatrix | R10 | TwoSum | ThreeSum, _
     if separation is None:
         raise SolverFailedError(f"a least minor of {block!r} is neither R12 nor [[1, 1], [1, -1]]; please report the matrix")
     if isinstance(separation, NoSeparation):
-        return Refuted(_not_regular(whole, separation))
+        return Counterexample(_not_regular(whole, separation))
     taken = take_apart(entries, separation)
     if isinstance(taken, FourPoints):
-        return Refuted(taken)
+        return Counterexample(taken)
     minors = (separation.minor_second, separation.minor_first)
     parts = []
     for index, part in enumerate(taken.parts()):
@@ -205,7 +205,7 @@ def _through_three_sum(taken: Taken, index: int, minor: Ints, basis: Ints) -> Ba
     return back
 
 
-def _through_block(node: _Node, place: Place, back: Back) -> Back:
+def _through_block(node: _Node, place: Lines, back: Back) -> Back:
     """From a minor of a part of a block to one of the node's matrix."""
     inside = _submatrix(node.matrix.shape, *place)
 
@@ -216,13 +216,13 @@ def _through_block(node: _Node, place: Place, back: Back) -> Back:
     return both
 
 
-def _refuted(node: _Node, place: Place, found: Refuted) -> Refuted:
+def _refuted(node: _Node, place: Lines, found: Counterexample) -> Counterexample:
     """Follow the minor of a node's block back to the whole."""
     minor = None if found.minor is None else _submatrix(node.matrix.shape, *place)(found.minor)
     above: _Node | None = node
     while above is not None and above.back is not None and minor is not None:
         minor, above = above.back(minor), above.parent
-    return Refuted(minor)
+    return Counterexample(minor)
 
 
 def _not_regular(whole: Display, found: NoSeparation) -> FourPoints:
@@ -260,7 +260,7 @@ def minor_by_elimination(entries: Signs) -> FourPoints:
             rows, columns = rest[rest < m], rest[rest >= m] - m
             part = whole.part(rows, columns)
             found = decompose(read_matrix(part.entries))
-            if not isinstance(found, Refuted):
+            if not isinstance(found, Counterexample):
                 first += chunk
                 continue
             lines = rest

@@ -54,12 +54,6 @@ class AllSigned:
         return f"each of {self.subsets:,} subsets of the {self.lines} has a signing; that of all of them is {signs or 'empty'}"
 
 
-def work(matrix: SignMatrix) -> int:
-    """Entries that are added up if every signing of every subset is tried; see `LIMIT`. Most searches end far earlier."""
-    m, n = matrix.shape
-    return min(_steps(m, n), _steps(n, m))
-
-
 def by_ghouila_houri(matrix: SignMatrix) -> Verdict:
     """Has every subset of rows a signing with column sums -1, 0 and 1?
 

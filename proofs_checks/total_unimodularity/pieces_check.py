@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.compiled import njit
-from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import determinant
 from proofs_checks.total_unimodularity.claim import claim
 from proofs_checks.total_unimodularity.pieces import COPY, R10, UNIT, ZERO, Pieces, Reductions, Split, ThreeSum, TwoSum
 from proofs_checks.verdict import Verdict

@@ -9,7 +9,7 @@ the lines that are left, it is
 
 A square submatrix with a line (1) or (2), or with two lines (3), has determinant 0 or, but for the sign, that of a smaller one.
 So the matrix is totally unimodular if and only if the rest is; the same holds for "network matrix" and for "transpose of one"
-(`proofs_checks.total_unimodularity.lifting` says how the tree grows). The rest falls apart into the connected blocks of
+(`proofs_checks.total_unimodularity.blocks` says how the tree grows). The rest falls apart into the connected blocks of
 its nonzeros (1-sums).
 
 Lines are compared by random sums of their entries that are kept up to date as other lines go, and only then entry by entry: the

@@ -15,11 +15,16 @@ stretch of such a path from its last but one neighbour of v is without chords, a
 
 The cycles (2) settle all signs but those that negated lines can choose. So where they all pass, and some signing of the support
 is totally unimodular, this one is; where none is, passing says nothing. At most O(lines * nonzeros) steps.
+
+Before all of a large matrix is worked on, small parts of it are looked at: lines are gathered breadth first from a few rows on,
+few of each line's neighbours, until there are some hundred. A wrong cycle in such a part is one of the whole; where formulations
+are not totally unimodular, small ones abound.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
@@ -79,7 +84,7 @@ def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
                             length += 1
                             t = parent[t]
                         if (total_sign + entry[t]) % 4 != 0:
-                            return _cycle(v, y, t, parent, length)
+                            return _cycle(v, y, parent, length)
         for k in range(pointer[v], pointer[v + 1]):
             entry[across[k]] = 0
         present[v] = True
@@ -87,7 +92,7 @@ def _wrong_cycle(pointer, across, sign, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _cycle(v, y, t, parent, length):  # type: ignore[no-untyped-def]
+def _cycle(v, y, parent, length):  # type: ignore[no-untyped-def]
     """(2): v, and y up to t."""
     cycle = np.empty(length, np.int64)
     cycle[0], cycle[1] = v, y
@@ -95,3 +100,42 @@ def _cycle(v, y, t, parent, length):  # type: ignore[no-untyped-def]
         y = parent[y]
         cycle[k] = y
     return cycle
+
+
+LARGE_MATRIX = 100_000
+"""Number of nonzeros from which on the quick look is worthwhile."""
+
+PARTS, LINES, NEIGHBOURS = 32, 300, 12
+"""Parts that are looked at, lines of each, and neighbours of a line that are followed."""
+
+
+def violation_nearby(matrix: SignMatrix) -> ViolatingSubmatrix | None:
+    """A minimal violating submatrix, if one lies in the parts that are looked at."""
+    if not matrix.nnz or matrix.nnz < LARGE_MATRIX:
+        return None
+    by_row, by_column = matrix.entries.tocsr(), matrix.entries
+    for start in np.unique(np.linspace(0, matrix.shape[0] - 1, PARTS).astype(np.int64)):
+        rows, columns = _neighbourhood(int(start), by_row, by_column)
+        found = wrong_cycle(matrix.part(rows, columns))
+        if found is not None:
+            return submatrix(matrix, rows[list(found.rows)].tolist(), columns[list(found.columns)].tolist())
+    return None
+
+
+def _neighbourhood(start: int, by_row: object, by_column: object) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns near a row."""
+    matrices = (by_row, by_column)
+    gathered: tuple[list[int], list[int]] = ([start], [])
+    seen: tuple[set[int], set[int]] = ({start}, set())
+    kind, todo = 0, [start]
+    while todo and len(gathered[0]) + len(gathered[1]) < LINES:
+        found = []
+        for line in todo:
+            pointer, across = matrices[kind].indptr, matrices[kind].indices  # type: ignore[attr-defined]
+            for other in across[pointer[line] : pointer[line + 1]][:NEIGHBOURS].tolist():
+                if other not in seen[1 - kind]:
+                    seen[1 - kind].add(other)
+                    found.append(other)
+        gathered[1 - kind].extend(found)
+        kind, todo = 1 - kind, found
+    return np.array(sorted(gathered[0])), np.array(sorted(gathered[1]))

@@ -48,11 +48,6 @@ class AllMinors:
         return f"all {written(self.count)} square submatrices have determinant -1, 0 or 1"
 
 
-def work(matrix: SignMatrix) -> int:
-    """Terms of (1) over all R and C; see `LIMIT`."""
-    return _steps(*matrix.shape)
-
-
 def by_subdeterminants(matrix: SignMatrix) -> Verdict:
     """Are all square subdeterminants -1, 0 or 1?
 

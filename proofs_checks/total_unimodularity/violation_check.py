@@ -14,9 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from formulations.arguments import checked
-from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.total_unimodularity.decide import check_total_unimodularity
 from proofs_checks.verdict import Verdict
 

@@ -12,8 +12,7 @@ from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
-from formulations.instance.losses import LogLoss, Loss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, ExampleLoss, LogLoss, Squares
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, leaves_of, route
@@ -93,7 +92,7 @@ def ensemble_problem(
     return EnsembleProblem(trees, leaf, first, target, weights, measure, source)
 
 
-def _loss_of(ensemble: Ensemble, name: str | None, smoothing: float) -> Loss:
+def _loss_of(ensemble: Ensemble, name: str | None, smoothing: float) -> ExampleLoss:
     """The loss of that name; None: the default of the task."""
     known = ("squared_error",) if ensemble.task == "regression" else ("brier", "log_loss")
     if name is not None and name not in known:
@@ -124,7 +123,7 @@ def _votes(
     return np.ascontiguousarray(leaf[:, counts]), labels[counts], weights[counts]
 
 
-def _compared(ensemble: Ensemble, loss: Loss, labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+def _compared(ensemble: Ensemble, loss: ExampleLoss, labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """`first` and `target` of `EnsembleProblem`."""
     n_rows, n_classes = len(labels), ensemble.value.shape[1]
     if isinstance(loss, LogLoss):

@@ -39,7 +39,7 @@ from prunemodels.files.forests import check_model_file, load_joblib, load_model,
 from prunemodels.forests.soundness import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
 
 TRUSTED_IN_CASCADES = (
-    "formulations.instance.closure_integers.ClosureIntegers",
+    "formulations.instance.parametric_closure.ClosureIntegers",
     "formulations.instance.cost_items.CostItems",
     "formulations.instance.ensemble.Ensemble",
     "formulations.instance.tree_loss.TreeLoss",

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.real_numbers import real_array
 from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.forests.survival import SURVIVAL_LOSS, censored_sample, survival_losses

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
-from formulations.instance.real_numbers import REFUSED
+from formulations.instance.cost_sample import REFUSED
 from prunemodels.on_demand.request import UNAVAILABLE, Request
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]

@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm import tqdm
 
 from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError, UnsupportedModelError
-from formulations.instance.cost_sample import check_largest
+from formulations.instance.cost_sample import check_largest, real_array
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.real_numbers import real_array
 from formulations.instance.routing import as_rows
 from prunemodels.files.damage import is_damage
 from prunemodels.tables.cells import Chunk, check_present, column_names

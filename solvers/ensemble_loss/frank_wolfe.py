@@ -1,7 +1,7 @@
 """Pruning for the loss of the whole forest: conditional gradients with minimum cuts, then level sets.
 
 L is convex in the forest's predictions F. Its slope dL/dF at the predictions F0 of a mixture of prunings defines a plain pruning
-instance with gains g, see (3) of `formulations.instance.ensemble_loss`. Every pruning x satisfies
+instance with gains g, see (5) of `formulations.instance.ensemble_loss`. Every pruning x satisfies
 
     L(x) + lam cost(x)  >=  L(F0) + dL/dF.(F at the roots - F0)  +  min over prunings x of [ -g.x + lam cost(x) ]         (1)
 

@@ -99,7 +99,7 @@ def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDAr
 
 @njit(cache=True)
 def _losses(leaf, first, target, share, epsilon, n_classes, parent, value, level, loss):  # type: ignore[no-untyped-def]
-    """Mean loss of each set over the rows; `epsilon` < 0 means the squared loss, see `formulations.instance.losses`."""
+    """Mean loss of each set over the rows; `epsilon` < 0 means the squared loss, see `formulations.instance.ensemble_loss`."""
     n_columns, n_sets = target.shape[1], loss.shape[0]
     step = np.zeros((n_sets + 1, n_columns))
     for i in range(leaf.shape[1]):

@@ -2,7 +2,7 @@
 
     error_h = e_h + v sum over the i in S_h that t votes on of |r_i|,       v = the largest |value|                     (1)
 
-with e_h and r_i of (3) in `formulations.instance.ensemble_loss`. The second term makes the errors
+with e_h and r_i of (5) in `formulations.instance.ensemble_loss`. The second term makes the errors
 nonnegative. It does not change the order of prunings: every example ends in one leaf of each tree, so that the term adds the same
 constant to all of them.
 """

@@ -26,7 +26,6 @@ from formulations.answers.solution import StopReason, what_memory_left_open
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from formulations.instance.row_blocks import BLOCK
-from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free, readable
 from solvers.price_sharing.merged_usage import MOST_BYTES
 
@@ -96,7 +95,7 @@ def memory_of_run(problem: PruningProblem) -> int:
         trees=problem.ensemble.n_trees,
         nodes=problem.ensemble.n_nodes,
         items=problem.costs.n_items,
-        on_disk=isinstance(problem.routing, RoutingOnDisk),
+        on_disk=problem.routing.scratch is not None,
     )
     return needs.run + (0 if "row_blocks" in problem.usage.__dict__ else needs.blocks)
 

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.scratch import array_beside
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.slices import Slices, slices_of
 
@@ -134,7 +133,7 @@ class Remaining:
         paid, base = self.paid, self.base
         if kept.any():
             if paid is None:
-                paid = array_beside(self.objective.usage.routing, self.objective.usage.n_purchases, np.bool_)
+                paid = self.objective.usage.routing.array(self.objective.usage.n_purchases, np.bool_)
                 paid[:] = False
             prices = UnpaidPrices(paid, *self.objective.price_arrays)
             base += int(self.profit[kept].sum()) - int(_pay(self.blocked_usage, prices, kept))

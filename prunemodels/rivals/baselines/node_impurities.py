@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.real_numbers import real_array
 from prunemodels.forests.reading import read_forest, tree_views
 
 Criterion = Literal["stored", "entropy", "gini", "pairs"]

@@ -20,7 +20,6 @@ from formulations import BrokenFileError, InvalidInputError
 from formulations.instance import chunked_routing as module
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.routing import as_rows, route
-from formulations.instance.scratch import RoutingOnDisk
 from prunemodels.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_tree
 
@@ -135,7 +134,7 @@ def test_a_scratch_folder_holds_many_chunks_in_few_files(tmp_path):
     found = routing.finish()
     del routing
     assert open_files() - before == 1
-    assert isinstance(found, RoutingOnDisk)
+    assert found.scratch is not None
     assert same(found, route(ensemble, rows))
 
 

@@ -14,6 +14,7 @@ from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeE
 from formulations.answers.pruning import Pruning
 from formulations.instance.integers import PRODUCT_BITS
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.proofs_checks.optimality.slow_recount import SlowRecount
 
 
 def random_kept(problem, rng):
@@ -24,39 +25,17 @@ def random_kept(problem, rng):
     return Pruning(problem, kept)
 
 
-def real_error(problem, pruning):
-    """(1) of `node_errors` in fractions, of the floats as they are."""
-    total = Fraction(0)
-    for c in problem.errors.components:
-        for h in np.flatnonzero(pruning.is_leaf):
-            t = problem.ensemble.tree_of[h]
-            total += c.share * Fraction(c.e[h]) / (problem.ensemble.n_trees * Fraction(c.weight[t]))
-    return total
-
-
-def real_cost(problem, pruning):
-    """The cost in fractions, of the prices as written and the weights as they are."""
-    weights = [Fraction(w) for w in problem.weights]
-    total = Fraction(0)
-    for m, bought in enumerate(pruning.bought):
-        total += problem.costs.prices[m] * sum(w for w, b in zip(weights, bought, strict=True) if b)
-    routing, ensemble = problem.routing, problem.ensemble
-    for h in np.flatnonzero(pruning.kept):
-        rows = routing.order[ensemble.tree_of[h], routing.start[h] : routing.stop[h]]
-        total += problem.evaluation[ensemble.feature[h]] * sum(weights[i] for i in rows)
-    return total / sum(weights) + sum(problem.costs.prices[m] for m in np.flatnonzero(pruning.bought_once))
-
-
 def check(problem, rng):
     """The integers' error and cost of random prunings are within the stated rounding of the real ones."""
-    ints = problem.integers
+    ints, slow = problem.integers, SlowRecount(problem)
     roots = Pruning.all_roots(problem)
     for pruning in (Pruning.unpruned(problem), random_kept(problem, rng), random_kept(problem, rng), roots):
-        error = real_error(problem, roots) - pruning.integer_gain * ints.gain_unit
-        assert abs(error - real_error(problem, pruning)) <= Fraction(ints.error_rounding)
-        assert abs(pruning.exact_cost - real_cost(problem, pruning)) <= Fraction(ints.cost_rounding)
-        assert pruning.cost == pytest.approx(float(real_cost(problem, pruning)), rel=1e-12, abs=1e-15)
-        assert pruning.error == pytest.approx(float(real_error(problem, pruning)), rel=1e-12, abs=1e-15)
+        real_error, real_cost = slow.objective(pruning)
+        error = slow.objective(roots)[0] - pruning.integer_gain * ints.gain_unit
+        assert abs(error - real_error) <= Fraction(ints.error_rounding)
+        assert abs(pruning.exact_cost - real_cost) <= Fraction(ints.cost_rounding)
+        assert pruning.cost == pytest.approx(float(real_cost), rel=1e-12, abs=1e-15)
+        assert pruning.error == pytest.approx(float(real_error), rel=1e-12, abs=1e-15)
     priced = [m for m, p in enumerate(problem.costs.prices) if p]
     assert (ints.price[priced] > 0).all()
     assert (ints.weight > 0).all()

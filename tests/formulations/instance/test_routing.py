@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,3 +106,16 @@ def test_tables_of_other_than_real_numbers_are_refused(table, message):
     """Each would become numbers without a word: a mask and an imaginary part are dropped, a date is counted in microseconds."""
     with pytest.raises(InvalidInputError, match=message):
         as_rows(table, 2)
+
+
+def test_threads_may_route_at_once() -> None:
+    """Eight threads that route the same rows through the same trees get the same ranges as one."""
+    rng = np.random.default_rng(0)
+    ensemble, _ = ensemble_of([random_tree(rng, 3, 30, 5) for _ in range(6)], 3)
+    rows = rng.integers(0, 5, (2000, 3)).astype(np.float32)
+    alone = route(ensemble, rows)
+    with ThreadPoolExecutor(8) as pool:
+        for routing in pool.map(lambda _: route(ensemble, rows), range(32)):
+            assert np.array_equal(routing.order, alone.order)
+            assert np.array_equal(routing.start, alone.start)
+            assert np.array_equal(routing.stop, alone.stop)

@@ -1,11 +1,13 @@
-"""Blocks of rows hold the same examples as the routing that they were cut from."""
+"""Blocks of rows hold the same examples as the routing that they were cut from; rows that met the same splits stand together."""
 
 import numpy as np
 import pytest
 
-from formulations.instance.row_blocks import BLOCK, row_blocks
+from formulations.instance import row_blocks as module
+from formulations.instance.row_blocks import BLOCK, row_blocks, row_order
 from tests.instances import random_problem
 from tests.loops import looped
+from tests.solvers.cases import instance
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -33,3 +35,37 @@ def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordere
         assert all(((part >= b * size) & (part < (b + 1) * size)).all() for b, part in enumerate(found))
         if not ensemble.is_split[h]:
             assert all((np.diff(part) > 0).all() for part in found)
+
+
+@looped("seed", range(12))
+def test_rows_are_sorted_by_what_they_met(seed: int) -> None:
+    """(2) row by row: the roots' sides first, tree by tree, then the next depth; equal rows as they come."""
+    problem = random_problem(seed)
+    ensemble, routing = problem.ensemble, problem.routing
+    keys = []
+    for i in range(routing.n_rows):
+        key = []
+        for depth in range(1, module.DEPTH + 1):
+            for t in range(min(module.TREES, ensemble.n_trees)):
+                reached = [
+                    h
+                    for h in ensemble.right[ensemble.is_split]
+                    if ensemble.tree_of[h] == t
+                    and ensemble.depth[h] == depth
+                    and i in routing.order[t, routing.start[h] : routing.stop[h]]
+                ]
+                key.append(len(reached))
+        keys.append((key, i))
+    assert [i for _, i in sorted(keys)] == row_order(routing, ensemble).tolist()
+
+
+def test_only_the_first_trees_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of one tree's two sides: all of its left rows, then all of its right ones."""
+    monkeypatch.setattr(module, "TREES", 1)
+    monkeypatch.setattr(module, "DEPTH", 1)
+    problem = instance("digits")
+    routing, ensemble = problem.routing, problem.ensemble
+    root = int(ensemble.nodes_of(0).start)
+    left, right = ensemble.left[root], ensemble.right[root]
+    sides = [np.sort(routing.order[0, routing.start[h] : routing.stop[h]]) for h in (left, right)]
+    np.testing.assert_array_equal(row_order(routing, ensemble), np.concatenate(sides))

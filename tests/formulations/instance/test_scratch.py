@@ -11,7 +11,7 @@ import pytest
 from formulations import BrokenFileError
 from formulations.instance.routing import Routing
 from formulations.instance.row_blocks import row_blocks
-from formulations.instance.scratch import RoutingOnDisk, array_beside, scratch_array
+from formulations.instance.scratch import scratch_array
 from tests.instances import random_problem
 
 
@@ -26,7 +26,7 @@ def on_disk(routing, folder):
     """The same routing, its order in a file."""
     order = scratch_array(routing.order.shape, np.int32, folder)
     order[:] = routing.order
-    return RoutingOnDisk(order, routing.start, routing.stop, folder)
+    return Routing(order, routing.start, routing.stop, folder)
 
 
 @pytest.mark.parametrize("shape", [7, (3, 4), (2, 0), 0, (1, 2, 3)])
@@ -55,10 +55,10 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
 def test_arrays_stand_where_the_routing_does(tmp_path):
     """In memory beside one in memory, in the same folder beside one on disk."""
     routing = random_problem(3).routing
-    assert not mapped(array_beside(routing, 4, np.float64))
-    assert mapped(array_beside(on_disk(routing, tmp_path), (4, 2), np.float64))
+    assert not mapped(routing.array(4, np.float64))
+    assert mapped(on_disk(routing, tmp_path).array((4, 2), np.float64))
     with pytest.raises(BrokenFileError, match="gone"):
-        array_beside(replace(on_disk(routing, tmp_path), folder=tmp_path / "gone"), 4, np.float64)
+        replace(on_disk(routing, tmp_path), scratch=tmp_path / "gone").array(4, np.float64)
 
 
 def test_blocks_of_a_routing_on_disk_are_there_too(tmp_path):

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
-from formulations.programs.columns import PurchaseColumns, usage_columns
 from formulations.programs.matrix import ip3_matrix
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
-from proofs_checks.matrices.printed_matrices import PRINTED_TREES
+from proofs_checks.matrices.row_operations import PRINTED_TREES
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
@@ -26,12 +25,6 @@ def papers_name(name: str) -> str:
     kind, _, inside = name.rstrip("]").partition("[")
     numbers = [int(part) + 1 for part in inside.split(",")]
     return f"z{numbers[0]}" if kind == "z" else f"w{numbers[1]}{numbers[2]}"
-
-
-def builds(problem: PruningProblem) -> list[tuple[bool, PurchaseColumns | None]]:
-    """Every way to build the graphs: one arc a row or a group, canonical or by columns, merged or not."""
-    columns = [None, usage_columns(problem), usage_columns(problem, merge=True)]
-    return [(expanded, c) for expanded in (False, True) for c in columns]
 
 
 def own_prunings(problem: PruningProblem, t: int) -> NDArray[np.bool_]:
@@ -80,40 +73,23 @@ def test_the_path_1_2_5_6_is_z2_z3_w11() -> None:
 def test_row_operations_on_ip3_give_the_network(seed: int) -> None:
     """IP3's own equations of a tree, in the order of the leaves, are the 0-1 matrix; the row operations make it the network."""
     problem = random_problem(seed)
-    for merge in (False, True):
-        columns = usage_columns(problem, merge=merge)
-        program = ip3_matrix(problem, lam=1, merge=merge)
-        row = {name: k for k, name in enumerate(program.rows)}
-        column = {name: k for k, name in enumerate(program.columns)}
-        for network in tree_networks(problem, expanded=True, columns=columns):
-            own = program.matrix[[row[name] for name in network.rows]]
-            ours = own[:, [column[name] for name in network.arcs]]
-            assert own.nnz == ours.nnz  # no other variable occurs in these rows
-            assert (ours != network.equations()).nnz == 0
-            assert (row_operations(len(network.rows)) @ ours != network.incidence()).nnz == 0
-
-
-@looped("seed", SEEDS)
-@pytest.mark.parametrize("expanded", [False, True])
-def test_columns_that_are_not_merged_change_nothing(expanded: bool, seed: int) -> None:
-    """The graph by the canonical usage arcs is the one by the columns: names, ends, and the rows that each arc stands for."""
-    problem = random_problem(seed)
-    by_columns = tree_networks(problem, expanded=expanded, columns=usage_columns(problem))
-    for one, other in zip(tree_networks(problem, expanded=expanded), by_columns, strict=True):
-        assert list(one.arcs) == list(other.arcs)
-        assert one.rows == other.rows
-        for name in ("tail", "head"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        for name in ("start", "stop"):
-            np.testing.assert_array_equal(getattr(one.leaves, name), getattr(other.leaves, name))
+    program = ip3_matrix(problem, lam=1)
+    row = {name: k for k, name in enumerate(program.rows)}
+    column = {name: k for k, name in enumerate(program.columns)}
+    for network in tree_networks(problem, expanded=True):
+        own = program.matrix[[row[name] for name in network.rows]]
+        ours = own[:, [column[name] for name in network.arcs]]
+        assert own.nnz == ours.nnz  # no other variable occurs in these rows
+        assert (ours != network.equations()).nnz == 0
+        assert (row_operations(len(network.rows)) @ ours != network.incidence()).nnz == 0
 
 
 @looped("seed", SEEDS)
 def test_paths_are_prunings(seed: int) -> None:
-    """In every build, each path is a pruning, each pruning one path, and the one leads back to the other."""
+    """Expanded or not, each path is a pruning, each pruning one path, and the one leads back to the other."""
     problem = random_problem(seed)
-    for expanded, columns in builds(problem):
-        for t, network in enumerate(tree_networks(problem, expanded=expanded, columns=columns)):
+    for expanded in (False, True):
+        for t, network in enumerate(tree_networks(problem, expanded=expanded)):
             paths = all_paths(network)
             prunings = np.array([network.pruning_of(path) for path in paths])
             np.testing.assert_array_equal(np.unique(prunings, axis=0), own_prunings(problem, t))
@@ -129,12 +105,9 @@ def test_paths_cost_what_prunings_cost(seed: int) -> None:
     lam = 0.3
     rng = np.random.default_rng(seed)
     every = all_prunings(problem).kept
-    for expanded, columns in builds(problem):
-        if columns is None:
-            dual = lam * problem.usage.purchase_price()[problem.usage_arcs().head]
-        else:
-            dual = lam * columns.price[columns.column]
-        networks = tree_networks(problem, expanded=expanded, columns=columns)
+    dual = lam * problem.usage.purchase_price()[problem.usage_arcs().head]
+    for expanded in (False, True):
+        networks = tree_networks(problem, expanded=expanded)
         for kept in every[rng.choice(len(every), 3)]:
             cost = 0.0
             for network in networks:
@@ -151,8 +124,8 @@ def test_charges_of_splits_are_paid_on_every_path(seed: int) -> None:
     problem = random_problem(seed)
     rng = np.random.default_rng(seed)
     stop, charge = rng.integers(-50, 50, (2, problem.ensemble.n_nodes))
-    for expanded, columns in builds(problem):
-        for t, network in enumerate(tree_networks(problem, expanded=expanded, columns=columns)):
+    for expanded in (False, True):
+        for t, network in enumerate(tree_networks(problem, expanded=expanded)):
             cost = network.costs_by_split(stop, charge)
             for kept in own_prunings(problem, t):
                 path = network.path_of(kept)
@@ -174,16 +147,14 @@ def test_groups_carry_their_rows_together() -> None:
     dual = np.array([1.0, 2, 4, 8, 16, 32, 64])
     assert arc_costs(together, problem.node_error, dual)[3:].tolist() == [7, 8, 112]
     assert arc_costs(apart, problem.node_error, dual)[3:].tolist() == dual.tolist()
-    merged = tree_network(problem, 0, columns=usage_columns(problem, merge=True))
-    assert list(merged.arcs)[3:] == ["w_t[0,0,0]"]  # all seven have the same user
 
 
 def test_a_tree_of_one_leaf() -> None:
     """Its graph is one arc, its pruning keeps nothing."""
     ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0)), Node(2)], 1)
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 1)), CostItems.plain([1]))
-    for expanded, columns in builds(problem):
-        network = tree_network(problem, 1, expanded=expanded, columns=columns)
+    for expanded in (False, True):
+        network = tree_network(problem, 1, expanded=expanded)
         assert (network.tail.tolist(), network.head.tolist(), list(network.arcs)) == ([0], [1], ["z[3]"])
         assert arc_costs(network, stop_costs(problem, 1), np.ones(1)).tolist() == [1.0]  # error 2 of weight 1, over 2 trees
         assert network.pruning_of([0]).tolist() == [False]

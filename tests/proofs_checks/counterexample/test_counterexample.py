@@ -17,8 +17,7 @@ from formulations.models import FORMULATIONS
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.counterexample.argument import check_counterexample
-from proofs_checks.counterexample.data import smallest_data_set
-from proofs_checks.counterexample.printed import ACTIVE, Line, linear, papers_name, parse, relation
+from proofs_checks.counterexample.printed import ACTIVE, Line, linear, papers_name, parse, relation, smallest_data_set
 from proofs_checks.counterexample.steps import Argument, Step, plain
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import vertices

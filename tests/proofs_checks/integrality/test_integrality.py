@@ -18,12 +18,11 @@ from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from proofs_checks.integrality.integral_vertices import check_integral_vertices
 from proofs_checks.integrality.objective_study import optima_of_random_objectives
 from proofs_checks.integrality.objectives import arbitrary_objectives, draw_data, majority_errors
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertices import Vertices, vertices
+from proofs_checks.integrality.vertices import Vertices, check_integral_vertices, vertices
 from proofs_checks.integrality.weak_relaxation import check_weak_relaxation
 from tests.instances import Node, ensemble_of, random_problem
 from tests.loops import looped
@@ -123,7 +122,7 @@ def test_errors_of_the_majority_class_by_hand() -> None:
 def test_drawn_objectives_are_what_the_formulations_give(seed: int) -> None:
     """An objective of drawn data is, times its unit, the cost of the program of that very instance; closures' too."""
     problem = random_problem(seed)
-    data = draw_data(problem, 6, seed=seed, n_classes=3)
+    data = draw_data(problem, 6, seed=seed)
     assert len(data) == 6
     for name in ("IP0", "IP1", "IP3", "closure"):
         columns = relaxation(name, problem).columns
@@ -139,7 +138,7 @@ def test_drawn_objectives_are_what_the_formulations_give(seed: int) -> None:
 def test_drawn_data_can_occur() -> None:
     """Each tree's errors are at most half of W, a parent's at least its children's; weights and lambda are positive."""
     problem = two_trees()
-    data = draw_data(problem, 500, seed=3, largest_sample=20, largest_price=4)
+    data = draw_data(problem, 500, seed=3)
     ensemble = problem.ensemble
     split = np.flatnonzero(ensemble.left >= 0)
     below = data.errors[:, ensemble.left[split]] + data.errors[:, ensemble.right[split]]
@@ -147,28 +146,25 @@ def test_drawn_data_can_occur() -> None:
     assert (2 * data.errors.max(axis=1) <= data.sample_size).all()
     assert data.errors.any(axis=0).all()
     assert data.sample_size.min() >= 4
-    assert data.sample_size.max() <= 20
+    assert data.sample_size.max() <= 60
     assert data.prices.min() == 0
-    assert data.prices.max() == 4
+    assert data.prices.max() == 9
     assert data.weights.min() >= 1
     assert min(data.lam(k) for k in range(500)) > 0
-    again = draw_data(problem, 500, seed=3, largest_sample=20, largest_price=4)
+    again = draw_data(problem, 500, seed=3)
     assert (again.errors == data.errors).all()
     free = two_trees(prices=(0, 1, 1))
     assert not draw_data(free, 50, seed=0).prices[:, 0].any()
 
 
 def test_objectives_are_refused_for_what_they_do_not_know() -> None:
-    """Columns of another kind, and sizes without sense, are named."""
+    """Columns of another kind are named; arbitrary coefficients are from -20 to 20."""
     data = draw_data(two_trees(), 2, seed=0)
     with pytest.raises(InvalidInputError, match="'q\\[0\\]' is none of"):
         data.objectives(["q[0]"])
-    for name, value in (("n_classes", 1), ("largest_sample", 3), ("largest_price", 0)):
-        with pytest.raises(InvalidInputError, match=f"{name} is {value}"):
-            draw_data(two_trees(), 2, seed=0, **{name: value})  # type: ignore[arg-type]
-    coefficients = arbitrary_objectives(3, 400, seed=0, largest=2)
+    coefficients = arbitrary_objectives(3, 400, seed=0)
     assert coefficients.shape == (400, 3)
-    assert set(coefficients.ravel().tolist()) == {-2, -1, 0, 1, 2}
+    assert set(coefficients.ravel().tolist()) == set(range(-20, 21))
 
 
 def by_hand(objectives: np.ndarray[Any, Any], found: Vertices) -> tuple[int, int, Fraction]:
@@ -225,27 +221,18 @@ def test_a_hundred_thousand_objectives() -> None:
                 assert study.largest_loss == 0
 
 
-def test_one_by_one_finds_the_same_strict_cases() -> None:
-    """HiGHS, given the integral optima, finds the objectives whose optima are all fractional, and no other as strict."""
+def test_one_by_one_finds_fractional_optima() -> None:
+    """HiGHS meets the objectives whose optima are all fractional, and of the others no more than have a fractional optimum."""
     problem = two_trees()
     program = relaxation("IP1", problem)
-    found = vertices(program)
     objectives = draw_data(problem, 300, seed=5).objectives(program.columns)
-    whole = found.numerators[found.is_integral]
-    integral = (objectives @ whole.T).min(axis=1)
-    expected = optima_of_random_objectives(program, objectives, found)
-    study = optima_of_random_objectives(program, objectives, integral_optima=integral)
-    assert study.only_fractional == expected.only_fractional > 0
-    assert study.only_fractional <= study.some_fractional <= expected.some_fractional
-    assert study.unverified == 0
-    objective, point = study.example
-    value = Fraction(sum(int(a) * b for a, b in zip(objective, point.numerators, strict=True)), point.denominator)
-    assert value < (objective @ whole.T).min()
-    unknown = optima_of_random_objectives(program, objectives)
-    assert unknown.only_fractional is None
-    assert unknown.share_only_fractional is None
-    assert unknown.some_fractional == study.some_fractional
-    assert "all optima" not in str(unknown)
+    expected = optima_of_random_objectives(program, objectives, vertices(program))
+    study = optima_of_random_objectives(program, objectives)
+    assert expected.only_fractional <= study.some_fractional <= expected.some_fractional
+    assert (study.unverified, study.only_fractional, study.share_only_fractional) == (0, None, None)
+    assert study.example is not None
+    assert not study.example[1].is_integral
+    assert "all optima" not in str(study)
 
 
 def test_larger_polyhedra_one_by_one() -> None:
@@ -297,8 +284,6 @@ def test_studies_refuse_what_they_cannot_count() -> None:
         optima_of_random_objectives(program, np.full((2, 7), 0.5))
     with pytest.raises(InvalidInputError, match=r"shape \(2, 3\); give \(k, 7\)"):
         optima_of_random_objectives(program, np.ones((2, 3), dtype=int))
-    with pytest.raises(InvalidInputError, match="integral_optima have the shape"):
-        optima_of_random_objectives(program, np.ones((2, 7), dtype=int), integral_optima=[1])
     quadrant = read_polyhedron(np.zeros((0, 2)))
     with pytest.raises(InvalidInputError, match="bounded and not empty"):
         optima_of_random_objectives(quadrant, [[1, 1]], vertices(quadrant))

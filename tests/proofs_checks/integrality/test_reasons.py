@@ -20,9 +20,8 @@ from proofs_checks import (
     fractional_vertex,
     read_polyhedron,
 )
-from proofs_checks.integrality import balanced, perfect, reasons
-from proofs_checks.matrices.linear_algebra import determinant
-from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.integrality import reasons, zero_one
+from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.verdict import Verdict
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
@@ -161,10 +160,10 @@ def test_a_contradiction_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPat
 
 def test_limits_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many paths, too many columns: None, in words."""
-    monkeypatch.setattr(balanced, "LIMIT", 3)
+    monkeypatch.setattr(zero_one, "MOST_PATHS", 3)
     assert check_balanced(families.odd_cycle(4)).holds is None
     assert "more than 3 chordless paths" in check_balanced(families.odd_cycle(4)).certificate
-    monkeypatch.setattr(perfect, "LIMIT", 3)
+    monkeypatch.setattr(zero_one, "MOST_COLUMNS", 3)
     assert check_perfect(families.odd_cycle(4)).certificate == "there are 4 columns that are not zero, the limit is 3"
 
 

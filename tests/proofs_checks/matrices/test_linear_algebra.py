@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations.errors import InvalidInputError
-from proofs_checks.matrices.linear_algebra import determinant, rank
 from proofs_checks.matrices.sign_matrix import read_matrix
-from proofs_checks.matrices.violation import submatrix
+from proofs_checks.matrices.violation import determinant, submatrix
 from tests.proofs_checks.total_unimodularity.matrix_families import odd_cycle
 
 INTEGERS = st.one_of(st.integers(-2, 2), st.integers(-(10**20), 10**20))
@@ -52,28 +51,11 @@ def test_determinants(entries: list[list[Any]]) -> None:
     assert entries == before
 
 
-@settings(max_examples=80, deadline=None)
-@given(matrices(NUMBERS, square=False))
-def test_ranks(entries: list[list[Any]]) -> None:
-    """The largest order of a minor that is not zero."""
-    m, n = len(entries), len(entries[0])
-    largest = 0
-    for k in range(1, min(m, n) + 1):
-        for rows, columns in itertools.product(itertools.combinations(range(m), k), itertools.combinations(range(n), k)):
-            if leibniz([[entries[i][j] for j in columns] for i in rows]):
-                largest = k
-    assert rank(entries) == largest
-
-
 def test_by_hand() -> None:
     """Order 0, an exchange of rows, a zero column before the pivot, a type that stays integer."""
     assert determinant([]) == 1
     assert determinant([[0, 1], [1, 0]]) == -1
     assert determinant([[0, 2, 1], [0, 1, 5], [3, 0, 0]]) == 27
-    assert rank([]) == 0
-    assert rank([[], []]) == 0
-    assert rank([[0, 0, 2], [0, 0, 3]]) == 1
-    assert rank([[0, 0, 2], [0, 1, 3], [0, 1, 3]]) == 2
     assert isinstance(determinant([[4, 2], [2, 4]]), int)
     assert determinant([[Fraction(1, 2), 1], [1, 4]]) == 1
     assert [determinant(odd_cycle(k).tolist()) for k in range(2, 8)] == [0, 2, 0, 2, 0, 2]
@@ -83,7 +65,6 @@ def test_numbers_of_numpy_do_not_overflow() -> None:
     """Python's integers take over: 10^36 does not fit 64 bits."""
     entries: Any = np.array([[10**18, 1], [0, 10**18]])
     assert determinant(entries) == 10**36
-    assert rank(np.array([[2**32, 0], [0, 2**32]])) == 2  # type: ignore[arg-type]
 
 
 def test_what_has_no_determinant_is_refused() -> None:
@@ -92,8 +73,6 @@ def test_what_has_no_determinant_is_refused() -> None:
         determinant([[1, 2, 3], [4, 5, 6]])
     with pytest.raises(InvalidInputError, match="2 rows and 1 columns"):
         determinant([[1], [2]])
-    with pytest.raises(InvalidInputError, match="rows with 1, 2 entries"):
-        rank([[1], [2, 3]])
     with pytest.raises(TypeError):
         determinant([[0.5]])  # type: ignore[list-item]
 

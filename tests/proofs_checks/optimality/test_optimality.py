@@ -17,17 +17,19 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import CostItems, PruningProblem, Solution
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices
+from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices, StopReason
+from formulations.instance.cost_items import exact
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path, check_solution
 from proofs_checks.optimality.recount import Recount
 from proofs_checks.optimality.shared_prices import GRID, HUGE, _Decisions
 from prunemodels.data_files import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
+from solvers.brute_force import all_prunings
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
-from tests.proofs_checks.optimality.slow_recount import slow_path_gaps, slow_value_and_bound
+from tests.proofs_checks.optimality.slow_recount import SlowRecount, slow_path_gaps
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -66,9 +68,8 @@ def test_rounded_paths_hold_within_their_rounding(seed: int, ties: str) -> None:
     assert float(max(map(abs, at_breakpoints))) <= verdict.certificate["largest gap"] + 1e-300
 
 
-def solutions(seed: int) -> list[Solution]:
-    """Flows and scores, of finished runs and of some that were cut short, for three lambdas of a random forest."""
-    problem = random_problem(seed, rounded=seed % 4 == 0)
+def solutions(problem: PruningProblem) -> list[Solution]:
+    """Flows and scores, of finished runs and of some that were cut short, for three lambdas."""
     found = []
     for lam in (0.003, 0.05, 1 / 3):
         found += [min_cut(problem, lam), price_sharing(problem, lam), price_sharing(problem, lam, small_core=0)]
@@ -77,18 +78,26 @@ def solutions(seed: int) -> list[Solution]:
 
 
 @looped("seed", range(16))
-def test_values_and_bounds_are_those_of_fractions(seed: int) -> None:
-    """From duals the same bound comes out as from fractions; from scores it is never above and at most 10^-12 below."""
-    for solution in solutions(seed):
-        verdict = check_solution(solution.problem, solution)
+def test_values_are_exact_and_bounds_lie_between_the_engine_s_and_the_optimum(seed: int) -> None:
+    """The value is that of fractions; the proven bound is no lower than the engine's, and no optimum is below it.
+
+    Of a finished run both are the optimum.
+    """
+    problem = random_problem(seed, rounded=seed % 4 == 0)
+    slow = SlowRecount(problem)
+    every = [slow.objective(Pruning(problem, kept)) for kept in all_prunings(problem).kept[:400]]
+    for solution in solutions(problem):
+        verdict = check_solution(problem, solution)
         assert verdict.holds, str(verdict)
-        value, bound = slow_value_and_bound(solution.problem, solution)
-        assert verdict.certificate["value"] == float(value)
-        proof = solution.certificate
-        if isinstance(proof, SharedPrices) and proof.dual is None:
-            assert float(bound) - 1e-12 * max(1, abs(float(bound))) <= verdict.certificate["bound"] <= float(value)
-        else:
-            assert verdict.certificate["bound"] == float(bound)
+        assert solution.pruning is not None
+        lam = exact(solution.lam, "lam")
+        error, cost = slow.objective(solution.pruning)
+        assert verdict.certificate["value"] == float(error + lam * cost)
+        least = min(error + lam * cost for error, cost in every)
+        slack = 1e-12 * float(slow.objective(Pruning.all_roots(problem))[0])
+        assert solution.bound - slack <= verdict.certificate["bound"] <= float(least)
+        if solution.stopped is StopReason.CONVERGED and problem.integers.exact:
+            assert verdict.certificate["bound"] == pytest.approx(verdict.certificate["value"], abs=slack)
 
 
 def test_true_solution_is_accepted() -> None:

@@ -16,9 +16,8 @@ from formulations import ErrorComponent, InvalidInputError, NodeErrors, PruningP
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from proofs_checks.optimality.integer_instance import check_integers
+from proofs_checks.optimality.item_duals import WideSums, forced, wide_sum
 from proofs_checks.optimality.recount import Recount, Refuted, shown
-from proofs_checks.optimality.tree_worth import forced
-from proofs_checks.optimality.wide_sums import WideSums, wide_sum
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree, with_usage
 from tests.loops import looped

@@ -22,11 +22,12 @@ from proofs_checks.total_unimodularity import (
     ThreeSum,
     check_pieces,
     check_total_unimodularity,
+    decide,
     decomposition,
-    violations,
 )
 from proofs_checks.total_unimodularity.camion import by_camion
-from proofs_checks.total_unimodularity.decomposition import Refuted, decompose
+from proofs_checks.total_unimodularity.decide import minimal_violation
+from proofs_checks.total_unimodularity.decomposition import Counterexample, decompose
 from proofs_checks.total_unimodularity.ghouila_houri import by_ghouila_houri
 from proofs_checks.total_unimodularity.hard_minors import hard_part, has_tree, is_r10, least_hard_minor
 from proofs_checks.total_unimodularity.pieces_check import wrong_with_three_sum
@@ -34,7 +35,6 @@ from proofs_checks.total_unimodularity.separations import NoSeparation, Separati
 from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
 from proofs_checks.total_unimodularity.ternary import Display, even_submatrix, rank
 from proofs_checks.total_unimodularity.violation_check import check_violation
-from proofs_checks.total_unimodularity.violations import minimal_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.composed_matrices import signed_fano, three_sum
@@ -317,7 +317,7 @@ def test_a_refutation_without_a_minor_is_found_by_leaving_out_lines() -> None:
     for seed, bad in enumerate((signed_fano(), families.odd_cycle(5), np.array([[1, 1], [1, -1]], dtype=np.int8))):
         matrix = families.hidden(bad, 6, 6, seed)
         read = read_matrix(matrix)
-        found = minimal_violation(read, Refuted(None))
+        found = minimal_violation(read, Counterexample(None))
         assert str(check_violation(read, found).certificate).endswith(", minimal")
 
 
@@ -330,19 +330,19 @@ def test_leaving_out_lines_goes_on_to_a_minimal_rest(monkeypatch: pytest.MonkeyP
         assert even_submatrix(matrix, minor) is not None
 
 
-def _forget(found: Pieces | Refuted) -> Pieces | Refuted:
-    return Refuted(None) if isinstance(found, Refuted) else found
+def _forget(found: Pieces | Counterexample) -> Pieces | Counterexample:
+    return Counterexample(None) if isinstance(found, Counterexample) else found
 
 
 def test_a_large_violation_is_made_minimal_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the reference for few rows and without signing: what `violations` (3) is left with is minimal."""
-    monkeypatch.setattr(violations, "FEW_ROWS", 0)
-    monkeypatch.setattr(violations, "wrong_cycle", lambda part: None)
+    monkeypatch.setattr(decide, "FEW_ROWS", 0)
+    monkeypatch.setattr(decide, "wrong_cycle", lambda part: None)
     for seed in range(6):
         matrix = one_entry_changed(nested(25, seed, leaves=6), seed)
         read = read_matrix(matrix)
         found = decompose(read)
-        if isinstance(found, Refuted):
+        if isinstance(found, Counterexample):
             checked = check_violation(read, minimal_violation(read, found))
             assert str(checked.certificate).endswith(", minimal")
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import read_matrix
-from proofs_checks.total_unimodularity import check_total_unimodularity, decide, quick_look
-from proofs_checks.total_unimodularity.quick_look import violation_nearby
+from proofs_checks.total_unimodularity import check_total_unimodularity, decide, signing
+from proofs_checks.total_unimodularity.signing import violation_nearby
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.instances import random_problem
 from tests.loops import looped
@@ -21,7 +21,7 @@ from tests.proofs_checks.total_unimodularity import matrix_families as families
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small matrices are looked at as well."""
-    monkeypatch.setattr(quick_look, "LARGE_MATRIX", 0)
+    monkeypatch.setattr(signing, "LARGE_MATRIX", 0)
 
 
 @pytest.mark.usefixtures("at_any_size")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.errors import SolverFailedError
-from proofs_checks.matrices.linear_algebra import determinant
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import determinant
 from proofs_checks.total_unimodularity import blocks, find_network, network_recognition
 from proofs_checks.total_unimodularity import reductions as reductions_module
 from proofs_checks.total_unimodularity.camion import by_camion

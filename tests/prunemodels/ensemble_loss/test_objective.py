@@ -11,7 +11,7 @@ from sklearn.metrics import brier_score_loss, log_loss, mean_squared_error
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations.instance.losses import LogLoss
+from formulations.instance.ensemble_loss import LogLoss
 from prunemodels.ensemble_loss import objective as ensemble_objective
 from prunemodels.ensemble_loss.objective import ensemble_path, solve_ensemble_path
 from prunemodels.ensemble_loss.path import EnsemblePath

@@ -9,8 +9,7 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
-from formulations.instance.losses import LogLoss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, LogLoss, Squares
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from formulations import CostItems, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem
-from formulations.instance.losses import LogLoss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, LogLoss, Squares
 from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors

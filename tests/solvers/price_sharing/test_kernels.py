@@ -14,8 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
-from formulations.instance.row_blocks import RowBlocks, row_blocks
-from formulations.instance.row_order import row_order
+from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
 from proofs_checks import check_solution
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import merged_core, merged_usage, shares, stopping

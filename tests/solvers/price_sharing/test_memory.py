@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,6 @@ import prunemodels as pm
 from benchmarks.hepmass_like import events
 from formulations import memory as free_memory
 from formulations.instance.row_blocks import BLOCK
-from formulations.instance.scratch import RoutingOnDisk
 from formulations.memory import memory_free
 from solvers.price_sharing import memory, price_sharing
 from solvers.price_sharing.memory import memory_needed, memory_of_run
@@ -71,7 +71,7 @@ def test_on_disk_only_rows_and_nodes_are_counted(tmp_path: Path) -> None:
     assert (needs.routing, needs.nodes, needs.blocks, needs.run) == (168, 105 * 11, 28, 51 * 11 + 84)
     problem = instance("iris")
     routing = problem.routing
-    there = with_usage(problem, routing=RoutingOnDisk(routing.order, routing.start, routing.stop, tmp_path))
+    there = with_usage(problem, routing=replace(routing, scratch=tmp_path))
     arcs = problem.n_rows * problem.ensemble.n_trees * problem.costs.n_items
     expected = 51 * problem.ensemble.n_nodes + 4 * problem.n_rows + 2 * arcs
     assert memory_of_run(there) == expected < memory_of_run(with_usage(problem))

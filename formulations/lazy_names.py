@@ -1,4 +1,4 @@
-"""Public names that are imported when they are first used, so that `import prunemodels` and the command line start quickly.
+"""Public names that are imported when they are first used, so that packages and the command line start quickly.
 
 The stub file beside a namespace (``__init__.pyi`` or ``NAME.pyi``) is the one list of its public names. Type checkers read the
 stub, and so does `lazy_names`.
