@@ -29,10 +29,9 @@ from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
-from solvers.closures.subproblem import small_subproblem
+from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
-from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
@@ -88,7 +87,7 @@ class Optimum:
 class SmallPart:
     """A part with its usage arcs, and what the optimum inside it pays, bool of shape (M (N + 1),)."""
 
-    part: PathPart
+    part: ParametricSubproblem
     paid: NDArray[np.bool_]
 
 
@@ -243,7 +242,7 @@ class LargePart:
         return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
 
     def _extreme(self, how: Division, objective: IntegerObjective, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """A pruning with all that costs nothing more and gains, and as small or large as `ties` says: `solvers.path.ties`."""
+        """A pruning with all that gains and costs nothing more, as small or large as `ties` says: (4), (5) of `path.guess`."""
         problem, gain, parent = how.problem, how.problem.integers.gain, how.problem.ensemble.parent
         allowed = self.outer.kept & ~kept
         rows = LocalRows(objective, how.pool)
@@ -306,7 +305,7 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
     nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
     whole = small_subproblem(problem, nodes, None, largest)
     if whole is not None:
-        yield SmallPart(PathPart(whole), paid)
+        yield SmallPart(whole, paid)
         return
     first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner))
     todo: list[tuple[LargePart, bool]] = [(first, True)]
@@ -318,7 +317,7 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
         nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
         found = None if is_large else small_subproblem(problem, nodes, paid, largest)
         if found is not None:
-            yield SmallPart(PathPart(found), paid)
+            yield SmallPart(found, paid)
             del found  # before the next one is made
             continue
         divided = part.cut(how)

@@ -15,7 +15,7 @@ from formulations.errors import CapacityOverflowError
 from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import ClosureProblem
 from solvers.closures.preflow import Flow
-from solvers.closures.preflow.adjacency import grouped
+from solvers.closures.preflow.kernels import grouped
 from solvers.closures.subproblem import MAX_PRODUCT, ParametricSubproblem
 
 Number = TypeVar("Number", bound=np.generic)

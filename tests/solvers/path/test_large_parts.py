@@ -67,8 +67,8 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
     nodes = []
     for found in parts:
         if isinstance(found, SmallPart):
-            assert found.part.n_arcs <= 300
-            assert not found.paid[found.part.subproblem.purchases].any()
+            assert found.part.tail.size <= 300
+            assert not found.paid[found.part.purchases].any()
         else:
             assert np.unique(whole.rows_kept[found.nodes]).size == 1
         nodes.append(found.part.nodes if isinstance(found, SmallPart) else found.nodes)
