@@ -27,7 +27,7 @@ class Incumbent:
         self._take(Pruning(self.problem, kept))
         return self.value
 
-    def offer_levels(self, y: NDArray[np.float64]) -> float:
+    def offer_levels(self, y: NDArray[np.float64], _: float = 0.0) -> float:
         """Offer the best level set of y, the fraction to which each split is kept, shape (n,); returns the best value so far."""
         self._take(best_level_set(self.problem, y, self.lam))
         return self.value

@@ -180,14 +180,14 @@ class _DantzigWolfe:
         if self.scheme.master == "bundle":
             master = BundleMaster(self.coupling, self.incumbent, np.zeros(self.coupling.stop.size), first.bound)
         else:
-            master = FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
+            master = FullMaster(self.coupling, self.incumbent.offer_levels if self.scheme.look else None)
         master.add(first.columns)
         return master
 
     def _textbook_master(self) -> FullMaster:
         """The linear program with the bundle's columns."""
         assert isinstance(self.master, BundleMaster), "it follows a bundle"
-        columns, self.master = self.master.bundle.columns, FullMaster(self.coupling, self.incumbent)
+        columns, self.master = self.master.bundle.columns, FullMaster(self.coupling, self.incumbent.offer_levels)
         self.master.add(columns)
         return self.master
 

@@ -23,7 +23,7 @@ from formulations.errors import SolverFailedError
 from formulations.instance.ensemble_loss import EnsembleProblem
 from formulations.instance.merging import merge_purchases
 from solvers.closures.cut import ClosureProblem, best_closure
-from solvers.closures.integer_objective import TOTAL_BITS
+from solvers.closures.integer_objective import BinaryGrid
 from solvers.closures.numbering import compact
 from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import best_tree_closures
@@ -85,31 +85,18 @@ class Oracle:
             on Ctrl-C.
         """
         ensemble = self.problem.ensemble
-        profit, price, exponent, slack = self._on_grid(self.ensemble_problem.gains(slopes))
+        gain = self.ensemble_problem.gains(slopes)
+        grid = BinaryGrid.of(gain, self._evaluation, self._price, float(np.abs(gain).sum()))
+        profit = grid.profit
         wanted = best_tree_closures(ensemble, profit, ensemble.is_split, "smallest")[0]
         nodes = np.flatnonzero(wanted).astype(np.int32)
         arcs = np.flatnonzero(wanted[self._tail])
-        instance = self._instance(nodes, arcs, profit, price)
+        instance = self._instance(nodes, arcs, profit, grid.price)
         closure = best_closure(instance)
         kept = np.zeros(ensemble.n_nodes, dtype=bool)
         kept[nodes] = closure.keep
         worth = self._proven(profit, instance, nodes, closure.duals())
-        return OracleAnswer(kept, -math.ldexp(float(worth), -exponent) - slack, closure.n_arcs)
-
-    def _on_grid(self, gain: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64], int, float]:
-        """Profits rounded to a binary grid, prices rounded down to it, the grid's exponent, and the largest error of a value."""
-        total = float(np.abs(gain).sum()) or 1.0
-        profit = np.maximum(gain - self._evaluation, -2.0 * total)
-        price = np.minimum(self._price, 2.0 * total)  # a purchase that costs more than all gains together is never made
-        exponent = TOTAL_BITS - 1 - math.frexp(max(float(np.abs(profit).sum()), float(price.sum()), total))[1]
-        scaled = np.ldexp(profit, exponent)
-        rounded = np.rint(scaled)
-        # lower by a relative 2^-48, which is more than floating point may have added to the product
-        grid_price = np.floor(np.ldexp(price, exponent) * (1 - 2.0**-48)).astype(np.int64)
-        # only splits that can be kept at all matter
-        lost = float(np.abs(gain).sum()) + float(self._evaluation[profit > -2.0 * total].sum())
-        hidden = float(np.abs(scaled - rounded).sum()) + math.ldexp(lost, exponent) * 2.0**-50
-        return rounded.astype(np.int64), grid_price, exponent, math.ldexp(hidden, -exponent) + self._cost_slack
+        return OracleAnswer(kept, -math.ldexp(float(worth), -grid.exponent) - (grid.slack + self._cost_slack), closure.n_arcs)
 
     def _instance(
         self, nodes: NDArray[np.int32], arcs: NDArray[np.int64], profit: NDArray[np.int64], price: NDArray[np.int64]

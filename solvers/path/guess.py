@@ -34,11 +34,10 @@ from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
-from solvers.closures.tree_levels import LevelTrees
+from solvers.closures.tree_levels import LevelTrees, advance
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts
-from solvers.price_sharing.step import advance
 
 GUESS_ARCS = 60_000
 """Only with more usage arcs than that a guess is made; fewer are cut at once."""

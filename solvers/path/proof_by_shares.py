@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PathShares
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
-from solvers.closures.tree_levels import LevelTrees
+from solvers.closures.tree_levels import LevelTrees, advance, step_limit
 from solvers.path.level_repairs import LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
-from solvers.price_sharing.step import advance, step_limit
 
 TRIES = (20, 40, 80, 160, 320)
 """Rounds after which the rest is moved where that is possible."""

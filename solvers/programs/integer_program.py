@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from typing import Any
 
 from formulations.answers.solution import Solution
 from formulations.arguments import Seconds, checked
@@ -14,12 +15,14 @@ from solvers.closures.integer_objective import useful_rate
 from solvers.programs.engines.highs import highs
 from solvers.programs.linear_program import Form
 from solvers.programs.relaxation import program_of
-from solvers.programs.rounding import integer_solution, unsolved
+from solvers.programs.rounding import HIDDEN, integer_solution, unsolved
 from solvers.programs.stoppable import MOST_NONZEROS, program_nonzeros, stoppable
+
+AS_INTEGER: dict[str, Any] = {"method": "integer_program", "tolerance": HIDDEN}
 
 
 @checked
-@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="integer_program"))
+@stoppable(program_nonzeros, MOST_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), **AS_INTEGER))
 def integer_program(
     problem: PruningProblem,
     lam: float,
@@ -27,7 +30,6 @@ def integer_program(
     time_limit: Seconds = math.inf,
     formulation: Form = "IP1",
     merge: bool = True,
-    tolerance: float = 1e-6,
 ) -> Solution:
     """The optimal pruning by HiGHS' branch and bound.
 
@@ -42,8 +44,6 @@ def integer_program(
         IP1, IP2 (one tree), IP3 or closure.
     merge
         one variable for purchases with the same usage: the same optimum, from a smaller program.
-    tolerance
-        relative gap up to which the solution counts as optimal: what HiGHS' feasibility tolerance can hide.
 
     Returns
     -------
@@ -63,4 +63,4 @@ def integer_program(
     rate = useful_rate(problem, exact(lam, "lam"))
     program = program_of(problem, formulation, lam=rate, merge=merge)
     answer = highs(program, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
-    return integer_solution(problem, lam, program, answer, tolerance=tolerance, started=started)
+    return integer_solution(problem, lam, program, answer, started=started)

@@ -75,7 +75,7 @@ def pyomo_highs(
     model = FORMULATIONS[formulation](problem, lam=rate, relax=relax, merge=merge)
     program, answer = solve_model(model, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
     if not relax:
-        solution = integer_solution(problem, lam, program, answer, tolerance=1e-6, started=started)
+        solution = integer_solution(problem, lam, program, answer, started=started)
     else:
         solution = relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=1e-9, started=started)
     return replace(solution, method="pyomo_highs")

@@ -30,10 +30,8 @@ from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import Routing
 from formulations.instance.usage import Usage
-from solvers.price_sharing.cluster.item_payers import charges_once
-from solvers.price_sharing.cluster.row_shard import RowShard
+from solvers.price_sharing.cluster.row_shard import MOST_WEIGHTS, RowShard, ShardFacts, charges_once
 from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardFacts
 from solvers.price_sharing.cluster.shards import Shards
 from solvers.price_sharing.cluster.workers import Recipe, Workers
 

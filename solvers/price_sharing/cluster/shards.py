@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.routing import Amount
-from solvers.price_sharing.cluster.row_shard import RowShard
-from solvers.price_sharing.cluster.shard_answers import ShardArcs, ShardFacts, ShardOpened
+from solvers.price_sharing.cluster.row_shard import RowShard, ShardArcs, ShardFacts, ShardOpened
 from solvers.price_sharing.cluster.workers import Workers
 
 Arguments = ParamSpec("Arguments")

@@ -19,15 +19,13 @@ from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
 
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
-def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool = False) -> LinearAnswer:
+def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     """Solve a linear program with GLOP.
 
     Parameters
     ----------
     time_limit
         seconds; if GLOP reaches them, it mostly returns no point.
-    dual_simplex
-        the dual instead of the primal simplex method.
 
     Raises
     ------
@@ -49,7 +47,6 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool 
         raise SolverFailedError("this build of OR-Tools is without GLOP; install ortools from PyPI")
     if math.isfinite(limit):
         solver.set_time_limit_in_seconds(limit)
-    solver.set_solver_specific_parameters(f"use_dual_simplex: {str(dual_simplex).lower()}")
     started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
     seconds = time.perf_counter() - started
