@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.nested_rows import breakpoints_up_to, first_row_within, last_row_within, row_sums
+from formulations.answers.nested_rows import breakpoints_up_to, first_row_within, row_sums
 from formulations.errors import InvalidInputError
 from formulations.instance.closure_integers import ClosureIntegers, closure_integers, read_base, read_numbers
 
@@ -205,16 +205,6 @@ class ClosurePath:
         """
         rounded = self.problem.integers.cost_rounding > 0
         return first_row_within(budget, self.cost, lambda: self.exact_cost, rounded=rounded, answer="closure")
-
-    def row_at_error(self, max_error: float) -> int:
-        """The cheapest row with error <= max_error.
-
-        Raises
-        ------
-        InvalidInputError
-            if no row has so small an error, or the number is NaN.
-        """
-        return last_row_within(max_error, self.error, answer="closure")
 
     def to_frame(self) -> pd.DataFrame:
         """One row a closure: its lambda, cost, error, number of nodes."""

@@ -102,7 +102,7 @@ class Coupling:
         return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, self.own, 0.0), self.problem.ensemble.roots)
 
     def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
-        """The charges as a certificate. A split that alone needs a purchase bears its full price.
+        """The charges as a certificate. A split that alone needs a purchase pays its full price.
 
         The integers of `objective` may hold lower prices: those above the sum of all gains are reduced, and its lambda may be
         slightly smaller. Charges are then scaled down in proportion.

@@ -1,12 +1,12 @@
 """A quick guess of how a part divides, into many parts at once, by sharing prices among splits. No proof depends on it.
 
-Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
+Every purchase j is shared out among the splits that need it by their scores: split u pays price_j exp(s_u) / Z_j. Then
 
     charge_u = exp(s_u) sum over j of price_j / Z_j,       Z_j = sum over the users u' of j of exp(s_u')                      (1)
     level_u  of the trees at gain and charge, by (1) of `solvers.closures.tree_levels`                                      (2)
     s_u     += log level_u, with a momentum                                                                                 (3)
 
-on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be borne by those
+on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be paid by those
 of its users whose level is the highest. Once no price can be moved to a higher level, the levels are the breakpoints, of all
 splits at once; after 20 rounds most are right within some per cent. Thresholds are then set where few splits are unsure. A cut of
 the unsure ones, beside those that are sure, tells their side; the cuts at all thresholds are one network. A round costs 2 to 4 ns

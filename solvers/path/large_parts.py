@@ -54,7 +54,7 @@ LARGEST_NETWORK = 8_000_000
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
 
-IN_VAIN = 100
+IDLE_ROUNDS_OF_PART = 100
 """Rounds without progress after which a part is given up where the gap is small enough and the cut does not fit into memory."""
 
 
@@ -264,7 +264,7 @@ class LargePart:
 
 
 def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) -> None:
-    """Rounds until the optimum; or until an end of the part is likely to be it; or until more rounds are in vain, and a cut too.
+    """Rounds until the optimum; or until an end of the part is likely to be it; or until neither more rounds nor a cut can help.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
             return
         if over:
             return
-        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows):
+        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IDLE_ROUNDS_OF_PART and not cut_fits_memory(run.rows):
             return
 
 
@@ -303,9 +303,9 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
     """
     problem = how.problem
     nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
-    whole = small_subproblem(problem, nodes, None, largest)
-    if whole is not None:
-        yield SmallPart(whole, paid)
+    everything = small_subproblem(problem, nodes, None, largest)
+    if everything is not None:
+        yield SmallPart(everything, paid)
         return
     first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner))
     todo: list[tuple[LargePart, bool]] = [(first, True)]

@@ -9,7 +9,7 @@ a / b in integer gains for one integer price, let
 A block is a maximal connected set of splits of one tree and one level. The level is proven where, from the leaves up, nothing is
 missing at any split and nothing is left over at the tops of the blocks: (2) and (3) of
 `proofs_checks.optimality.path_optimality`. After rounds of price sharing a little is missing here and left over there, as much
-as is missing. A split that bears too much gives a part of a share to another user of that purchase. That one passes up less, or
+as is missing. A split that pays too much gives a part of a share to another user of that purchase. That one passes up less, or
 gives in turn:
 
     source -> h     what is missing at h               h -> sink     what is left over at the top h
@@ -40,7 +40,7 @@ MOST_FLOW = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A part of the giver's share of a purchase that the taker bears instead, in integer prices; splits are node ids."""
+    """A part of the giver's share of a purchase that the taker pays instead, in integer prices; splits are node ids."""
 
     purchase: int
     giver: int

@@ -341,7 +341,7 @@ def check_size(start: Scores, n_nodes: int) -> None:
 def scores_after(
     stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int
 ) -> NDArray[np.float64]:
-    """Scores of all nodes: of each split the last one that it had. Where another lambda starts from them, (2) does the rest.
+    """Scores of all nodes: the last one that each split had.
 
     Parameters
     ----------

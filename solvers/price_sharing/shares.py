@@ -1,6 +1,6 @@
 """Prices shared among splits by their scores.
 
-The price of a purchase j is shared among the open splits that need it, split u bearing
+The price of a purchase j is shared among the open splits that need it. Split u pays
 
     share of u in j  =  price_j exp(s_u) / Z_j,        Z_j = sum over the users u' of j of exp(s_u')                        (1)
 
@@ -215,12 +215,12 @@ def _share_slices(usage, prices, weight, block, last_block, first, last, charge)
             count = arcs = 0
             while end < last and item[end] == m:
                 h = node[split[end]]
-                here = stop[b, h] - start[b, h]
-                if here > 0:
+                n_users = stop[b, h] - start[b, h]
+                if n_users > 0:
                     user[count] = split[end]
                     begins[count] = tree_of[h] * n_rows + b * size + start[b, h]
-                    ends[count] = begins[count] + here
-                    arcs += here
+                    ends[count] = begins[count] + n_users
+                    arcs += n_users
                     count += 1
                 end += 1
             users = user[:count]

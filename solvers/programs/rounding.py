@@ -30,7 +30,7 @@ from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 
 BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}
-"""The rows whose dual values say how much of a purchase each node bears. In IP2 a purchase has one user, who bears it all."""
+"""The rows whose dual values say how much of a purchase each node pays. In IP2 a purchase has one user, who pays it all."""
 
 HIDDEN = 1e-6
 """Relative gap up to which branch and bound counts as optimal: what HiGHS' feasibility tolerance can hide."""

@@ -171,16 +171,16 @@ def gather(problem: ShardedProblem, remaining: Remaining) -> GatheredArcs:
     slice_and_leaf, purchase = np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
     for k, first_row in enumerate(first_rows):
         part, parts[k] = parts[k], None  # type: ignore[call-overload]  # each part is freed as soon as it is copied
-        here = slice(first_arcs[k], first_arcs[k + 1])
-        tail[here], price[here] = part.tail, part.price
-        purchase[here] = part.item
-        purchase[here] *= n_rows
-        purchase[here] += part.row
-        purchase[here] += first_row
-        _number_of_charge(part.tail, part.item, charges.start, charges.item, slice_and_leaf[here])
-        slice_and_leaf[here] *= n_rows
+        its_arcs = slice(first_arcs[k], first_arcs[k + 1])
+        tail[its_arcs], price[its_arcs] = part.tail, part.price
+        purchase[its_arcs] = part.item
+        purchase[its_arcs] *= n_rows
+        purchase[its_arcs] += part.row
+        purchase[its_arcs] += first_row
+        _number_of_charge(part.tail, part.item, charges.start, charges.item, slice_and_leaf[its_arcs])
+        slice_and_leaf[its_arcs] *= n_rows
         if k + 1 < len(parts):  # what is paid once for all rows is one arc, at no leaf
-            slice_and_leaf[here] += problem.start[part.leaf]
+            slice_and_leaf[its_arcs] += problem.start[part.leaf]
     order = np.lexsort((purchase, slice_and_leaf))
     del slice_and_leaf, part
     tail = tail[order]

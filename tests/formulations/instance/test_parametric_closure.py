@@ -57,17 +57,13 @@ def test_rows_at_a_lambda() -> None:
             path.row_at_lam(bad)
 
 
-def test_rows_at_a_cost_and_at_an_error() -> None:
-    """The least error within a budget that may be met exactly, and the least cost for an error."""
+def test_rows_at_a_cost() -> None:
+    """The least error within a budget that may be met exactly."""
     path = three_rows()
     assert [path.row_at_cost(b) for b in (0, 0.49, 0.5, 1.49, Fraction(3, 2), 9)] == [2, 2, 1, 1, 0, 0]
-    assert [path.row_at_error(e) for e in (0.3, 0.49, 0.5, 0.79, 0.8, 1)] == [0, 0, 1, 1, 2, 2]
     for bad in (-1, math.nan):
         with pytest.raises(InvalidInputError, match="budget is"):
             path.row_at_cost(bad)
-    for worse in (0.29, math.nan):
-        with pytest.raises(InvalidInputError, match=r"the least error of any closure is 0\.3"):
-            path.row_at_error(worse)
 
 
 def test_a_budget_below_the_base_cost_is_refused() -> None:
