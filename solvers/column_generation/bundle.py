@@ -41,9 +41,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer
-from solvers.column_generation.pricing import TreePruning
+from solvers.column_generation.pricing import Incumbent, TreePruning
 from solvers.column_generation.soft_prices import SoftPrices
 
 FIRST_ETA = 5.0

@@ -28,9 +28,8 @@ from solvers.column_generation.bundle import BundleMaster
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.pricing import PricingMethod, TreePricing, TreePruning, columns_of
+from solvers.column_generation.pricing import Incumbent, PricingMethod, TreePricing, TreePruning, columns_of
 from solvers.column_generation.scheme import BUNDLE, Scheme
 from solvers.column_generation.soft_prices import SoftPrices
 from solvers.programs.rounding import is_integral

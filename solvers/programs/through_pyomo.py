@@ -1,7 +1,7 @@
 """The Pyomo models, solved by HiGHS through Pyomo.
 
 This is for small instances, whose models a person can read. For more than some hundred thousand rows use
-`solvers.programs.linear_program` and `solvers.programs.integer_program`, which hand the same program to HiGHS as arrays.
+`solvers.programs.linear_program`, which hands the same program to HiGHS as arrays.
 """
 
 from __future__ import annotations

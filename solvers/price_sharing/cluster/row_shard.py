@@ -117,7 +117,7 @@ class ShardArcs:
 
 
 class RowShard(Sharing):
-    """A part of the rows, at the place where it was built; `solvers.price_sharing.cluster.shards` calls it.
+    """A part of the rows, at the place where it was built; `solvers.price_sharing.cluster.sharded_problem.Shards` calls it.
 
     Parameters
     ----------

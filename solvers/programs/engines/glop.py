@@ -13,9 +13,8 @@ from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer
-from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
-from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
+from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)

@@ -26,9 +26,8 @@ from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer
 from solvers.programs.engines.glop import loaded_model
-from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, unscaled
-from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
+from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
 ITERATION_LIMIT = 100_000
 """Where costs lie many orders of magnitude apart, the tolerance may never be reached; PDLP would then go on for ever."""

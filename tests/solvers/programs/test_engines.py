@@ -21,9 +21,9 @@ from formulations import CostItems, InvalidInputError, PruningProblem, SolverFai
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from formulations.programs.matrix import MATRICES
 from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm, pdlp
-from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from solvers.programs.linear_program import linear_program
+from solvers.programs.stoppable import interruptible
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
 
