@@ -41,8 +41,8 @@ from formulations.instance.routing import route
 from prunemodels.comparison.machine import machine
 from solvers.price_sharing.cluster import LocalWorkers, ShardedProblem, Workers, ray_workers, shard_recipes, sharded_price_sharing
 from solvers.price_sharing.cluster.ray_workers import connect, ray_package
+from solvers.price_sharing.cluster.sharded_problem import Shards
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
-from solvers.price_sharing.cluster.shards import Shards
 from solvers.price_sharing.run import Run
 
 GAP = 1e-4

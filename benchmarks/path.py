@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import platform
 import resource
 import threading
@@ -20,19 +21,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
+from unittest.mock import patch
 
 import joblib
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks.plain_path import plain_path
 from benchmarks.second_process import run_in_second_process
 from formulations import Pruning
 from proofs_checks import check_path
 from solvers.closures.cut import best_closure
 from solvers.closures.subproblem import subproblem
+from solvers.path import decomposition
 from solvers.path.proof_by_shares import ProofByShares
-from solvers.path.pruning_path import divide_and_conquer
 
 T = TypeVar("T")
 
@@ -110,11 +113,10 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         first, path = best_of(1, lambda: pm.pruning_path(problem))
     repeated, path = best_of(repeats, lambda: pm.pruning_path(problem))
     bare, _ = best_of(repeats, lambda: pm.pruning_path(problem, certificate=False))
-    cuts_only, cuts_path = best_of(repeats, lambda: divide_and_conquer(problem, guess=False))
-    unmerged, plain_path = best_of(
-        repeats, lambda: divide_and_conquer(problem, certificate=False, merge=False, guess=False, warm=False)
-    )
-    for other in (cuts_path, plain_path):
+    with patch.object(decomposition, "GUESS_ARCS", math.inf):
+        cuts_only, cuts_path = best_of(repeats, lambda: pm.pruning_path(problem))
+    plain_seconds, plain = best_of(repeats, lambda: plain_path(problem))
+    for other in (cuts_path, plain):
         assert other.breakpoints == path.breakpoints
         assert np.array_equal(other.level, path.level)
     assert check_path(path)
@@ -126,7 +128,7 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
     lam, pruning = path.breakpoints[middle], path[middle]
     cut, solution = best_of(repeats, lambda: pm.engines.min_cut(problem, lam))
     assert solution.gap == 0
-    plain, plain_arcs = best_of(repeats, lambda: plain_cut(problem, pruning, middle, path))
+    one_cut, one_cut_arcs = best_of(repeats, lambda: plain_cut(problem, pruning, middle, path))
     return {
         "usage_arcs": problem.n_usage_arcs,
         "splits": problem.ensemble.n_splits,
@@ -143,16 +145,16 @@ def measure(file: Path, repeats: int) -> dict[str, float]:
         "proof_by_shares_seconds": by_shares,
         "rounds_of_the_proof_by_shares": proof.rounds,
         "moves_of_the_proof_by_shares": len(proof.moves),
-        "plain_divide_and_conquer_seconds": unmerged,
-        "plain_divide_and_conquer_over_path": unmerged / min(repeated, first),
-        "arcs_in_all_cuts_plain": plain_path.stats["arcs_cut"],
+        "plain_divide_and_conquer_seconds": plain_seconds,
+        "plain_divide_and_conquer_over_path": plain_seconds / min(repeated, first),
+        "arcs_in_all_cuts_plain": plain.stats["arcs_cut"],
         "lambda_in_the_middle": float(lam),
         "min_cut_seconds": cut,
         "min_cut_arcs": solution.stats["arcs"],
-        "plain_cut_seconds": plain,
-        "plain_cut_arcs": plain_arcs,
+        "plain_cut_seconds": one_cut,
+        "plain_cut_arcs": one_cut_arcs,
         "path_over_min_cut": min(repeated, first) / cut,
-        "path_over_plain_cut": min(repeated, first) / plain,
+        "path_over_plain_cut": min(repeated, first) / one_cut,
         "peak_bytes": peak.extra,
         "peak_bytes_per_usage_arc": peak.extra / problem.n_usage_arcs,
     }

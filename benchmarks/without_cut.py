@@ -25,7 +25,7 @@ from benchmarks.second_process import run_in_second_process
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.stopping import MOST_IN_VAIN, ROUNDS_PER_CHECK, without_progress
+from solvers.price_sharing.stopping import IDLE_ROUNDS, ROUNDS_PER_CHECK, without_progress
 
 BESIDE = (Fraction(-1, 100), Fraction(-1, 10_000), Fraction(0), Fraction(1, 10_000), Fraction(1, 100))
 """Where lambda is, relative to the edge's breakpoint."""
@@ -40,17 +40,17 @@ def gaps(problem: pm.PruningProblem, lam: Fraction) -> dict[str, object]:
     started = time.process_time()
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
-        in_vain = 0
+        idle = 0
         while run.iteration < TOLD[-1] and run.n_arcs:
             for _ in range(ROUNDS_PER_CHECK):
                 run.round()
             before = run.n_arcs
             run.check()
-            in_vain = without_progress(in_vain, before, run.n_arcs)
+            idle = without_progress(idle, before, run.n_arcs)
             gap = 0.0 if run.is_closed else (run.bound - run.best_value) / run.bound
             if run.iteration in TOLD:
                 row[str(run.iteration)] = f"{gap:.1e}, {run.n_arcs:,}"
-            if "ends" not in row and in_vain >= (ROUNDS_PER_CHECK if run.is_closed else MOST_IN_VAIN):
+            if "ends" not in row and idle >= (ROUNDS_PER_CHECK if run.is_closed else IDLE_ROUNDS):
                 row["ends"] = f"{run.iteration}: {gap:.1e}, {run.n_arcs:,}"
             if run.is_closed and "ends" in row:
                 break

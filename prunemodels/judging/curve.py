@@ -61,7 +61,7 @@ class TradeoffCurve(Shown):
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, path, y_test
     >>> curve = pm.tradeoff_curve(path, X_test, y_test)
-    >>> point = curve.cheapest_at(0.1)  # the cheapest point that errs on at most 10 % of the examples
+    >>> point = curve.best_within(12)  # the least error at a mean cost of at most 12
     >>> print(f"cost {curve.cost[point]:.2f}, error {curve.error[point]:.3f}")
     cost 11.04, error 0.077
     """
@@ -133,21 +133,6 @@ class TradeoffCurve(Shown):
         if not affordable.size:
             raise InvalidInputError(f"cost is {cost}, the cheapest point of {self.method} costs {self.cost.min():g}")
         return int(affordable[-1])
-
-    @checked
-    def cheapest_at(self, error: float) -> int:
-        """The cheapest point whose error is at most `error`.
-
-        Raises
-        ------
-        InvalidInputError
-            if every point errs more.
-        """
-        points = self.undominated()
-        good = points[self.error[points] <= error]
-        if not good.size:
-            raise InvalidInputError(f"error is {error}, the least error of {self.method} is {self.error.min():g}")
-        return int(good[0])
 
 
 @checked

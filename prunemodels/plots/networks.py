@@ -71,7 +71,7 @@ def draw_network(network: TreeNetwork, *, path: ArrayLike | None = None, ax: Axe
     Parameters
     ----------
     path
-        numbers of the arcs to highlight, as `solvers.column_generation.shortest_paths.cheapest_path` gives them.
+        numbers of the arcs to highlight, as `TreeNetwork.path_of` gives them.
     ax
         axes to draw on; default: a figure of its own.
 

@@ -14,20 +14,24 @@ A purchase with a single user is folded into that split's profit first, which ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from ortools.graph.python import max_flow
 
 from formulations.errors import CapacityOverflowError, InterruptedSolveError, SolverFailedError
+from formulations.instance.merging import merge_purchases, split_duals, starts_by_tail
 from solvers.closures.numbering import compact
 
 Ties = Literal["smallest", "largest"]
 
 MAX_TOTAL = 2**62
 """No sum of capacities in a network may reach this; OR-Tools counts in int64."""
+
+MAX_PRODUCT = float(MAX_TOTAL)
+"""No sum of gains or of prices, in the integers of a lambda, may reach this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,83 +99,109 @@ def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure
     _check_fits(total, _sum(np.maximum(-profit, 0)) + _sum(problem.price))
     if total == 0 and ties == "smallest":
         return Closure(np.zeros(k, dtype=bool), 0, 0, lambda: _all_duals(problem, shared, None))
-    network = _Network(problem, profit, shared, total)
-    flow = network.solve()
-    keep = network.source_side(ties)
-    return Closure(keep, total - flow, network.n_arcs, lambda: _all_duals(problem, shared, network.usage_flow()))
+    network, usage = _closure_network(problem, profit, shared, total)
+    flow = network.maximum_flow()
+    keep = network.source_side(ties)[:k]
+    return Closure(keep, total - flow, network.n_arcs, lambda: _all_duals(problem, shared, network.flow_on(usage)))
 
 
-def maximum_flow(network: max_flow.SimpleMaxFlow, source: int, sink: int) -> int:
-    """Solve an OR-Tools network; the value of its maximum flow, which is that of its minimum cut.
+def merged_cut(problem: ClosureProblem, ties: Ties) -> tuple[Closure, NDArray[np.int64]]:
+    """Merge purchases with the same users, cut, and share the flow out again.
 
-    Raises
-    ------
-    CapacityOverflowError, SolverFailedError, InterruptedSolveError
-        as `best_closure` says.
+    Parameters
+    ----------
+    problem
+        its usage arcs grouped by tail, in ascending order of tails.
+
+    Returns
+    -------
+    Closure, NDArray
+        of the merged problem, which has the same closures; and int64, the dual of each usage arc of `problem`.
     """
-    try:
-        status = network.solve(source, sink)
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError("interrupted during a minimum cut; nothing was changed") from stop
-    if status == network.POSSIBLE_OVERFLOW:
-        raise CapacityOverflowError("OR-Tools reports a possible overflow of its 64-bit flow; scale prices down to fewer digits")
-    if status != network.OPTIMAL:
-        raise SolverFailedError(f"OR-Tools' maximum flow ended with {status} on {int(network.num_arcs())} arcs")
-    return int(network.optimal_flow())
+    tail, head, price = problem.tail, problem.head, problem.price
+    merged = merge_purchases(tail, head, price)
+    representative = merged.representative
+    groups = ClosureProblem(problem.profit, problem.parent, tail[merged.arc], head[merged.arc], merged.price)
+    del merged  # frees its list of arcs before the network is made
+    closure = best_closure(groups, ties=ties)
+    group_dual = closure.duals()
+    closure = replace(closure, duals=lambda: group_dual)  # frees the network
+    dual = np.zeros(tail.size, dtype=np.int64)
+    start = starts_by_tail(groups.tail, problem.profit.size)
+    split_duals(tail, dual, representative, start, groups.head, group_dual, price, head)
+    return closure, dual
 
 
-class _Network:
-    """The network of (1), after folding."""
+class FlowNetwork:
+    """A network of OR-Tools, whose arcs are added in groups."""
 
-    def __init__(self, problem: ClosureProblem, profit: NDArray[np.int64], shared: NDArray[np.bool_], total: int) -> None:
-        self.k = profit.shape[0]
-        tail, head = problem.tail[shared], problem.head[shared]
-        purchases, head = compact(head, problem.price.shape[0])
-        self.n_purchases = purchases.shape[0]
-        self.source = self.k + self.n_purchases
-        self.sink = self.source + 1
-        self.flow = max_flow.SimpleMaxFlow()
-        below = np.flatnonzero(problem.parent >= 0).astype(np.int32)
-        earns, pays = (np.flatnonzero(x).astype(np.int32) for x in (profit > 0, profit < 0))
-        places = np.arange(self.k, self.k + self.n_purchases, dtype=np.int32)
-        unlimited = total + 1
-        # without an arc at the sink OR-Tools solves nothing and reports no source side
-        self.flow.add_arc_with_capacity(self.source, self.sink, 0)
-        self._usage = self._add(tail, head + np.int32(self.k), unlimited)
-        self._add(np.full(earns.size, self.source, dtype=np.int32), earns, profit[earns])
-        self._add(pays, np.full(pays.size, self.sink, dtype=np.int32), -profit[pays])
-        self._add(below, problem.parent[below], unlimited)
-        self._add(places, np.full(places.size, self.sink, dtype=np.int32), problem.price[purchases])
+    def __init__(self, source: int, sink: int) -> None:
+        self.source, self.sink = source, sink
+        self._flow = max_flow.SimpleMaxFlow()
 
-    def _add(self, tail: NDArray[np.int32], head: NDArray[np.int32], capacity: NDArray[np.int64] | int) -> NDArray[np.int32]:
-        if isinstance(capacity, int):
-            capacity = np.full(tail.size, capacity, dtype=np.int64)
-        arcs: NDArray[np.int32] = self.flow.add_arcs_with_capacity(tail, head, capacity)
+    def add(self, tail: ArrayLike, head: ArrayLike, capacity: ArrayLike) -> NDArray[np.int32]:
+        """Add arcs from arrays of vertices, or from one vertex to many, or many to one; their numbers."""
+        shape = np.broadcast_shapes(np.shape(tail), np.shape(head), np.shape(capacity))
+        kinds = (tail, np.int32), (head, np.int32), (capacity, np.int64)
+        columns = (np.atleast_1d(np.broadcast_to(np.asarray(x, dtype=kind), shape)) for x, kind in kinds)
+        arcs: NDArray[np.int32] = self._flow.add_arcs_with_capacity(*columns)
         return arcs
 
     @property
     def n_arcs(self) -> int:
-        return int(self.flow.num_arcs())
+        """How many arcs were added."""
+        return int(self._flow.num_arcs())
 
-    def solve(self) -> int:
-        """Value of the minimum cut."""
-        return maximum_flow(self.flow, self.source, self.sink)
+    def maximum_flow(self) -> int:
+        """The value of the maximum flow, which is that of the minimum cut.
 
-    def source_side(self, ties: Ties) -> NDArray[np.bool_]:
-        """The splits on the source side of the smallest or the largest minimum cut."""
-        keep = np.zeros(self.sink + 1, dtype=bool)
-        if ties == "smallest":
-            keep[np.asarray(self.flow.get_source_side_min_cut(), dtype=np.int64)] = True
-        else:
-            keep[:] = True
-            keep[np.asarray(self.flow.get_sink_side_min_cut(), dtype=np.int64)] = False
-        return keep[: self.k]
+        Raises
+        ------
+        CapacityOverflowError, SolverFailedError, InterruptedSolveError
+            as `best_closure` says.
+        """
+        try:
+            status = self._flow.solve(self.source, self.sink)
+        except KeyboardInterrupt as stop:
+            raise InterruptedSolveError("interrupted during a minimum cut; nothing was changed") from stop
+        if status == self._flow.POSSIBLE_OVERFLOW:
+            raise CapacityOverflowError(
+                "OR-Tools reports a possible overflow of its 64-bit flow; scale prices down to fewer digits"
+            )
+        if status != self._flow.OPTIMAL:
+            raise SolverFailedError(f"OR-Tools' maximum flow ended with {status} on {self.n_arcs} arcs")
+        return int(self._flow.optimal_flow())
 
-    def usage_flow(self) -> NDArray[np.int64]:
-        """Flow on each usage arc that was not folded."""
-        if self._usage.size == 0:
-            return np.zeros(0, dtype=np.int64)
-        return np.asarray(self.flow.flows(self._usage), dtype=np.int64)
+    def source_side(self, ties: Ties = "smallest") -> NDArray[np.bool_]:
+        """The vertices on the source side of the smallest or the largest minimum cut."""
+        small = ties == "smallest"
+        side = self._flow.get_source_side_min_cut() if small else self._flow.get_sink_side_min_cut()
+        keep = np.full(max(self.source, self.sink) + 1, not small)
+        keep[np.asarray(side, dtype=np.int64)] = small
+        return keep
+
+    def flow_on(self, arcs: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The flow on some arcs."""
+        return np.asarray(self._flow.flows(arcs), dtype=np.int64) if arcs.size else np.zeros(0, dtype=np.int64)
+
+
+def _closure_network(
+    problem: ClosureProblem, profit: NDArray[np.int64], shared: NDArray[np.bool_], total: int
+) -> tuple[FlowNetwork, NDArray[np.int32]]:
+    """The network of (1), after folding, and its usage arcs."""
+    k, unlimited = profit.shape[0], total + 1
+    purchases, head = compact(problem.head[shared], problem.price.shape[0])
+    source, sink = k + purchases.size, k + purchases.size + 1
+    below = np.flatnonzero(problem.parent >= 0)
+    earns, pays = np.flatnonzero(profit > 0), np.flatnonzero(profit < 0)
+    network = FlowNetwork(source, sink)
+    network.add(source, sink, 0)  # without an arc at the sink OR-Tools solves nothing and reports no source side
+    usage = network.add(problem.tail[shared], head + np.int32(k), unlimited)
+    network.add(source, earns, profit[earns])
+    network.add(pays, sink, -profit[pays])
+    network.add(below, problem.parent[below], unlimited)
+    network.add(np.arange(k, source), sink, problem.price[purchases])
+    return network, usage
 
 
 def _folded(problem: ClosureProblem, shared: NDArray[np.bool_], k: int) -> NDArray[np.int64]:
@@ -183,7 +213,7 @@ def _folded(problem: ClosureProblem, shared: NDArray[np.bool_], k: int) -> NDArr
 
 
 def _all_duals(problem: ClosureProblem, shared: NDArray[np.bool_], flow: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Duals on all usage arcs: a folded purchase is borne by its only user, at its full price."""
+    """Duals on all usage arcs: the only user of a folded purchase pays its full price."""
     dual = np.where(shared, 0, problem.price[problem.head])
     if flow is not None:
         dual[shared] = flow
@@ -202,4 +232,12 @@ def _check_fits(source: int, sink: int) -> None:
         raise CapacityOverflowError(
             f"the capacities add up to {source:.3g} at the source and {sink:.3g} at the sink, 62 bits hold "
             f"{MAX_TOTAL:.3g}; use prices and weights with fewer digits"
+        )
+
+
+def check_products(largest: float) -> None:
+    """Refuse sums of gains and prices, in the integers of a lambda, that do not fit 62 bits: int64 products wrap silently."""
+    if largest >= MAX_PRODUCT:
+        raise CapacityOverflowError(
+            f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"
         )

@@ -39,7 +39,7 @@ def integer_duals(
         float64, shape (a,), in (OBJ): how much each row charges its node, >= 0 up to the engine's tolerance. Rows of naive arcs
         charge nodes below the split that needs the item; their charges are gathered there, which makes (1) no weaker.
     """
-    user, column, amount = _gathered(columns, np.maximum(row_dual, 0.0), problem.ensemble.n_nodes)
+    user, column, amount = _gathered(columns, np.maximum(row_dual, 0.0))
     unit, price = float(objective.unit), objective.prices()
     most = float(price.sum()) * unit  # of one row; merged purchases add up
     integer_dual = np.floor(np.minimum(amount, most) / unit).astype(np.int64)
@@ -66,10 +66,14 @@ def proven_bound(
     SolverFailedError
         if the duals prove, in exact arithmetic, a bound above the pruning's value: a defect.
     """
+    return bound_of_closure(problem, objective, worth_of_trees(problem, objective, duals), pruning, lam)
+
+
+def worth_of_trees(problem: PruningProblem, objective: IntegerObjective, duals: ItemDuals) -> int:
+    """The sum in (1): no closure is worth more, in integers."""
     charged = objective.profits()
     np.subtract.at(charged, problem.usage_arcs().tail, duals.dual)
-    _, best = best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")
-    return bound_of_closure(problem, objective, best, pruning, lam)
+    return int(best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")[1])
 
 
 def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best: int, pruning: Pruning, lam: Fraction) -> float:
@@ -93,7 +97,7 @@ def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best:
 
 
 def _gathered(
-    columns: PurchaseColumns, amount: NDArray[np.float64], n_nodes: int
+    columns: PurchaseColumns, amount: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]:
     """Sums of the amounts by split and purchase variable, sorted by split."""
     if np.array_equal(columns.user, columns.node):

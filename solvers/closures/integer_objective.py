@@ -162,7 +162,10 @@ def _at(problem: PruningProblem, ratio: Fraction) -> IntegerObjective:
     """The integers of the instance at a ratio of prices to gains that fits."""
     ints, p, q = problem.integers, ratio.numerator, ratio.denominator
     lam, unit = ratio * ints.lam_unit, ints.gain_unit / q
-    return IntegerObjective(problem.usage, ints.price * p, ints.weight, None, problem, ints.gain, q, p, 0, lam, unit, 0.0)
+    return IntegerObjective(
+        usage=problem.usage, item_price=ints.price * p, weight=ints.weight, grid=None, problem=problem, gain=ints.gain,
+        q=q, p=p, bits=0, lam=lam, unit=unit, slack=0.0,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -229,38 +232,54 @@ def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
     return min(lam, Fraction(2.0 * total / least)) if least < math.inf else lam
 
 
+@dataclass(frozen=True, eq=False)
+class BinaryGrid:
+    """Real profits and prices as multiples of 2^-exponent, a grid on which sums fit `TOTAL_BITS`.
+
+    Parameters
+    ----------
+    profit
+        int64: rounded to the nearest point.
+    price
+        int64: rounded down, so that no dual value ever exceeds a real price.
+    slack
+        what the grid can hide of a pruning's worth.
+    """
+
+    profit: NDArray[np.int64]
+    price: NDArray[np.int64]
+    exponent: int
+    slack: float
+
+    @classmethod
+    def of(
+        cls, gain: NDArray[np.float64], evaluation: NDArray[np.float64], price: NDArray[np.float64], errors: float
+    ) -> BinaryGrid:
+        """The grid for the gains and prices of splits, and prices of purchases; gains are differences of so large errors."""
+        total = float(np.abs(gain).sum()) or 1.0
+        # nothing dearer than all gains together is ever bought; twice that, for prices are rounded down below
+        price = np.minimum(price, 2.0 * total)
+        profit = np.maximum(gain - evaluation, -2.0 * total)
+        exponent = TOTAL_BITS - 1 - math.frexp(max(float(np.abs(profit).sum()), float(price.sum()), total))[1]
+        scaled = np.ldexp(profit, exponent)
+        rounded = np.rint(scaled)
+        # a relative 2^-48 below: what floating point may have added to the product
+        grid = np.floor(np.ldexp(price, exponent) * (1 - 2.0**-48)).astype(np.int64)
+        # what floating point may have lost in gains (three errors each) and evaluation prices of splits that can be kept at all
+        lost = errors + float(evaluation[profit > -2.0 * total].sum())
+        slack = float(np.abs(scaled - rounded).sum()) + math.ldexp(lost, exponent) * 2.0**-50
+        return cls(rounded.astype(np.int64), grid, exponent, math.ldexp(slack, -exponent))
+
+
 def _on_grid(problem: PruningProblem, lam: Fraction) -> IntegerObjective:
-    """Profits rounded to the nearest grid point, prices down, so that no dual value ever exceeds a real price."""
-    rate = float(useful_rate(problem, lam))
-    total = float(np.abs(problem.gain).sum()) or 1.0
-    real = problem.usage.purchase_price()
-    # nothing dearer than all gains together is ever bought; twice that, for prices are rounded down below
-    price = np.minimum(rate * real, 2.0 * total)
-    profit = np.maximum(problem.gain - rate * problem.evaluation_price, -2.0 * total)
-    largest = max(float(np.abs(profit).sum()), float(price.sum()), total)
-    exponent = TOTAL_BITS - 1 - math.frexp(largest)[1]
-    scaled = np.ldexp(profit, exponent)
-    rounded = np.rint(scaled)
-    # a relative 2^-48 below: what floating point may have added to the product
-    grid = np.floor(np.ldexp(price, exponent) * (1 - 2.0**-48)).astype(np.int64)
-    # what floating point may have lost in gains (three errors each) and evaluation prices of splits that can be kept at all
-    lost = float(problem.node_error.sum()) + float((rate * problem.evaluation_price)[profit > -2.0 * total].sum())
-    slack = float(np.abs(scaled - rounded).sum()) + math.ldexp(lost, exponent) * 2.0**-50
-    ints, unit = problem.integers, Fraction(2) ** -exponent
+    """Profits and prices on a binary grid."""
+    rate, ints = float(useful_rate(problem, lam)), problem.integers
+    price, evaluation = rate * problem.usage.purchase_price(), rate * problem.evaluation_price
+    found = BinaryGrid.of(problem.gain, evaluation, price, float(problem.node_error.sum()))
     return IntegerObjective(
-        problem.usage,
-        ints.price,
-        ints.weight,
-        grid,
-        problem,
-        rounded.astype(np.int64),
-        1,
-        0,
-        0,
-        lam,
-        unit,
-        math.ldexp(slack, -exponent),
-    )
+        usage=problem.usage, item_price=ints.price, weight=ints.weight, grid=found.price, problem=problem, gain=found.profit,
+        q=1, p=0, bits=0, lam=lam, unit=Fraction(2) ** -found.exponent, slack=found.slack,
+    )  # fmt: skip
 
 
 def _least(price: NDArray[np.float64]) -> float:

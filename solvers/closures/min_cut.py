@@ -21,10 +21,9 @@ from formulations.answers.solution import ItemDuals, Solution, StopReason
 from formulations.arguments import Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from solvers.closures.cut import Ties
+from solvers.closures.cut import Ties, merged_cut
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
-from solvers.closures.merged_cut import merged_cut
 from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
 

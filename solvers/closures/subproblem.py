@@ -21,15 +21,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.errors import CapacityOverflowError
 from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
-from solvers.closures.cut import ClosureProblem
+from solvers.closures.cut import MAX_PRODUCT as MAX_PRODUCT
+from solvers.closures.cut import ClosureProblem, check_products
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.closures.numbering import compact, local_forest
-
-MAX_PRODUCT = 2.0**62
-"""No sum of the products (2) may reach this."""
 
 ARCS_AT_ONCE = 4_000_000
 """Usage arcs that are made before those that are paid are left out."""
@@ -119,11 +116,7 @@ class ParametricSubproblem(Subproblem):
             if the products do not fit 62 bits.
         """
         p, q = lam.numerator, lam.denominator
-        largest = self.largest_product(lam)
-        if largest >= MAX_PRODUCT:
-            raise CapacityOverflowError(
-                f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"
-            )
+        check_products(self.largest_product(lam))
         return self.closure_problem(self.gain * q - self.evaluation * p, self.price * p)
 
     def restricted(self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_]) -> tuple[ParametricSubproblem, NDArray[np.int32]]:

@@ -13,6 +13,9 @@ This is isotonic regression on a tree. It takes one pass up the tree: a split st
 best block below it has a higher ratio (2), that block joins it. The blocks below a block wait in a leftist heap, so n splits take
 O(n log n) steps. The value of the best closure at x = 1 is the sum of has_B - owes_B over the blocks with a level above 1.
 
+Rounds that share prices among splits by scores move the scores by the logarithms of (1): `advance`, which (2) and (3) of
+`solvers.price_sharing.solve` describe.
+
 Pardalos and Xue, Algorithms for a class of isotonic regression problems, Algorithmica 23 (1999).
 """
 
@@ -29,6 +32,13 @@ from formulations.compiled import njit
 
 ONE_THREAD_SPLITS = 20_000
 """With fewer splits one thread is faster than two."""
+
+
+MOST_MOMENTUM = 0.95
+"""The largest factor (3); nearer to 1 the scores swing."""
+
+MOST_CARRIED = 3.0
+"""The most that (3) carries on, in limits of the round: without it scores drift apart three times as far, in no fewer rounds."""
 
 
 class LevelTrees:
@@ -97,6 +107,33 @@ class LevelTrees:
             value = float(first_part.result() + value)
         np.take(level, self.place, out=found)
         return value
+
+
+def step_limit(k: int) -> float:
+    """5 / (k + 5), the most that a score changes by (2) of `solvers.price_sharing.solve` in round k = 1, 2, ..."""
+    return 5.0 / (k + 5)
+
+
+def momentum(r: int) -> float:
+    """min((r - 1) / (r + 2), 0.95), the factor (3) of `solvers.price_sharing.solve` after r = 1, 2, ... rounds."""
+    return min((r - 1) / (r + 2), MOST_MOMENTUM)
+
+
+def advance(
+    score: NDArray[np.floating[Any]],
+    stepped: NDArray[np.floating[Any]],
+    log_level: NDArray[np.floating[Any]],
+    r: int,
+    limit: float = math.inf,
+) -> None:
+    """(2) and (3) of `solvers.price_sharing.solve` in place, after r = 1, 2, ... rounds: y in `score` and s in `stepped`."""
+    before = stepped.copy()
+    np.clip(log_level, -limit, limit, out=stepped)
+    stepped += score
+    np.subtract(stepped, before, out=score)
+    np.clip(score, -MOST_CARRIED * limit, MOST_CARRIED * limit, out=score)
+    score *= momentum(r)
+    score += stepped
 
 
 @njit(cache=True, nogil=True)

@@ -15,6 +15,7 @@ rounding errors on the way, and `best_tree_closures` reads the children of a nod
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import overload
 
 import numpy as np
@@ -72,6 +73,30 @@ def best_closure_of_forest(
     keep = np.zeros(parent.shape[0], dtype=np.bool_)
     choose(parent, profit.copy(), keep, allowed, ties == "largest")
     return keep
+
+
+@dataclass(frozen=True, eq=False)
+class Forced:
+    """Values of a forest: of the best closure, and of the best ones with a split forced in or out.
+
+    Parameters
+    ----------
+    best
+        the sum of the trees' best closures.
+    kept, pruned
+        int64, shape (k,): the same with split h forced in, and with it forced out.
+    """
+
+    best: int
+    kept: NDArray[np.int64]
+    pruned: NDArray[np.int64]
+
+
+def forced(parent: NDArray[np.int32], profit: NDArray[np.int64]) -> Forced:
+    """(3) and (4) of every split; `profit` is overwritten."""
+    kept, pruned = np.empty_like(profit), np.empty_like(profit)
+    best = force(parent, profit, kept, pruned)
+    return Forced(int(best), kept, pruned)
 
 
 def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:

@@ -41,9 +41,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer
-from solvers.column_generation.pricing import TreePruning
+from solvers.column_generation.pricing import Incumbent, TreePruning
 from solvers.column_generation.soft_prices import SoftPrices
 
 FIRST_ETA = 5.0
@@ -173,15 +172,13 @@ class Bundle:
         least = np.minimum.reduceat(cost + self._kept @ by_node, self._first)
         return y, charge, least
 
-    def judge(self, bound: float, promised: float, found_columns: bool) -> None:
+    def judge(self, bound: float, promised: float) -> None:
         """Take the charges of the last step as the centre, or stay.
 
         Parameters
         ----------
         bound, promised
             the Lagrangian bound at these charges, and (1) there.
-        found_columns
-            whether pricing found columns that (1) did not have.
         """
         assert self._next is not None, "a step comes first"
         if bound >= self.bound + SERIOUS * (promised - self.bound) or self.bound == -math.inf:
@@ -245,7 +242,7 @@ class CentredMaster:
         self._best = max(self._best, bound)
         self._idle = 0 if found_columns or rises else self._idle + 1
         self._refined = 0 if found_columns else self._refined + 1
-        self.bundle.judge(bound, self._promised, found_columns)
+        self.bundle.judge(bound, self._promised)
 
     def refine(self) -> bool:
         """Whether another step can raise the bound though no column prices out: the centre moves, and eta grows."""

@@ -95,15 +95,14 @@ class Coupling:
         factor[over] = self.price[over] / total[over]
         return q * factor[self.purchase]
 
-    def tree_costs(self, kept: NDArray[np.bool_], charge: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """c_t theta^t of each tree of a pruning, plus the charges of the kept splits if given; shape (T,)."""
+    def tree_costs(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """c_t theta^t of each tree of a pruning; shape (T,)."""
         parent = self.problem.ensemble.parent
         leaf = ~kept & (kept[parent] | (parent < 0))
-        split_cost = self.own if charge is None else self.own + self.by_node(charge)
-        return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, split_cost, 0.0), self.problem.ensemble.roots)
+        return np.add.reduceat(np.where(leaf, self.stop, 0.0) + np.where(kept, self.own, 0.0), self.problem.ensemble.roots)
 
     def duals(self, charge: NDArray[np.float64], objective: IntegerObjective) -> ItemDuals:
-        """The charges as a certificate. A split that alone needs a purchase bears its full price.
+        """The charges as a certificate. A split that alone needs a purchase pays its full price.
 
         The integers of `objective` may hold lower prices: those above the sum of all gains are reduced, and its lambda may be
         slightly smaller. Charges are then scaled down in proportion.

@@ -1,4 +1,4 @@
-"""The restricted master of NWS15's LP3 as it stands in the paper, with a row for each usage arc.
+"""The restricted master as a linear program: that of NWS15's LP3 with a row for each usage arc, or LP1's with a budget row too.
 
     minimise  sum_t sum_j alpha_{t,j} c_t theta_j + sum_c p_c w_c                                                          (1)
     coupling     sum_j alpha_{t,j} kept_j(u) - w_c <= 0       for every row (u, c), t the tree of u        dual -q_{u,c}    (2)
@@ -7,11 +7,18 @@
 
 q >= 0 and r give a column theta the reduced cost  c_t theta + sum over its kept u and their rows of q_{u,c} - r_t. The rows
 are built once. Columns are added to the program, which keeps its basis.
+
+Under a budget the errors e_t of the leaves alone are the objective, and what (1) adds to them is bounded:
+
+    budget       sum_c p_c w_c + sum_t sum_j alpha_{t,j} own theta_j <= B                                  dual -lambda     (4)
+
+Then w has the reduced cost lambda p_c - sum of its q >= 0, and a column theta  e theta + (lambda own + q D) theta - r_t. (4) is
+divided by its largest coefficient, so that the tolerance of the simplex does not depend on the unit of the prices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,32 +26,50 @@ from scipy import sparse
 
 from formulations.instance.merging import starts_by_tail
 from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer
 from solvers.column_generation.pricing import TreePruning
 from solvers.column_generation.simplex import GrowingProgram
 from solvers.programs.engines.scaling import exponent_of
 
+Offer = Callable[[NDArray[np.float64], float], float]
+"""Takes the fraction to which each split is kept, shape (n,), and lambda; returns the best known value of the relaxation."""
+
 
 class FullMaster:
-    """(1) to (3); every solve starts from the last basis."""
+    """(1) to (3), or with a budget (2) to (4); every solve starts from the last basis.
 
-    def __init__(self, coupling: Coupling, incumbent: Incumbent | None = None) -> None:
-        self.coupling, self.incumbent = coupling, incumbent
+    Parameters
+    ----------
+    offer
+        is told every optimum; None: only the program's own value counts.
+    budget
+        B, with the prices of `coupling` at lambda = 1, and the error alone as the columns' cost; None: (1).
+    """
+
+    def __init__(self, coupling: Coupling, offer: Offer | None = None, budget: float | None = None) -> None:
+        self.coupling, self.offer, self.has_budget = coupling, offer, budget is not None
         self.columns: list[TreePruning] = []
+        self.alpha, self.value, self.lam = np.zeros(0), np.inf, 0.0
         self.y: NDArray[np.float64] | None = None
-        k, trees = coupling.n_rows, coupling.problem.ensemble.n_trees
-        one = np.ones(trees)
-        exponent = exponent_of(np.append(coupling.price, coupling.stop))
-        lower, upper = np.concatenate([np.full(k, -np.inf), one]), np.concatenate([np.zeros(k), one])
-        self._program = GrowingProgram(lower, upper, exponent, presolve=False)
+        k, trees, price = coupling.n_rows, coupling.problem.ensemble.n_trees, coupling.price
+        exponent = exponent_of(coupling.stop if self.has_budget else np.append(price, coupling.stop))
         self.tolerance = float(np.ldexp(1e-7, -exponent))
+        self._scale = max(float(price.max(initial=0.0)), float(coupling.own.max(initial=0.0))) or 1.0
+        one, row = np.ones(trees), [] if budget is None else [budget / self._scale]
+        lower = np.concatenate([np.full(k, -np.inf), one, np.full(len(row), -np.inf)])
+        self._program = GrowingProgram(lower, np.concatenate([np.zeros(k), one, row]), exponent, presolve=False)
         self._start = starts_by_tail(coupling.node, coupling.stop.size)
         bought = np.unique(coupling.purchase)
-        place = np.searchsorted(bought, coupling.purchase)
-        matrix = sparse.csc_array((np.full(k, -1.0), (np.arange(k), place)), shape=(k + trees, bought.size))
-        self._program.add(coupling.price[bought], matrix)
         self._first = bought.size
+        rows, columns = [np.arange(k)], [np.searchsorted(bought, coupling.purchase)]
+        entries = [np.full(k, -1.0)]
+        if self.has_budget:
+            rows.append(np.full(bought.size, k + trees))
+            columns.append(np.arange(bought.size))
+            entries.append(price[bought] / self._scale)
+        where = np.concatenate(rows), np.concatenate(columns)
+        matrix = sparse.csc_array((np.concatenate(entries), where), shape=(lower.size, bought.size))
+        self._program.add(np.zeros(bought.size) if self.has_budget else price[bought], matrix)
 
     @property
     def n_columns(self) -> int:
@@ -53,8 +78,8 @@ class FullMaster:
 
     @property
     def n_rows(self) -> int:
-        """The number of coupling rows."""
-        return self.coupling.n_rows
+        """The number of coupling rows; under a budget of all rows."""
+        return self.coupling.n_rows + (self.coupling.problem.ensemble.n_trees + 1 if self.has_budget else 0)
 
     @property
     def iterations(self) -> float:
@@ -62,32 +87,44 @@ class FullMaster:
         return self._program.iterations
 
     def add(self, columns: Sequence[TreePruning]) -> None:
-        """Add the columns (D theta, e_t)."""
-        rows = [self._rows(c) for c in columns]
-        ends = np.cumsum([0, *(r.size for r in rows)])
-        flat = np.concatenate([*rows, np.zeros(0, dtype=np.int64)])
-        shape = (self.n_rows + self.coupling.problem.ensemble.n_trees, len(rows))
-        self._program.add(np.array([c.cost for c in columns]), sparse.csc_array((np.ones(flat.size), flat, ends), shape=shape))
+        """Add the columns (D theta, e_t), and under a budget own theta."""
+        k, trees = self.coupling.n_rows, self.coupling.problem.ensemble.n_trees
+        rows, entries = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+        for column in columns:
+            rows.append(np.append(self._arcs(column), k + column.tree))
+            entries.append(np.ones(rows[-1].size))
+            if self.has_budget:
+                rows[-1] = np.append(rows[-1], k + trees)
+                entries[-1] = np.append(entries[-1], float(self.coupling.own[column.kept].sum()) / self._scale)
+        ends = np.cumsum([r.size for r in rows])
+        shape = (k + trees + self.has_budget, len(columns))
+        matrix = sparse.csc_array((np.concatenate(entries), np.concatenate(rows), ends), shape=shape)
+        self._program.add(np.array([c.cost for c in columns]), matrix)
         self.columns += columns
 
-    def _rows(self, column: TreePruning) -> NDArray[np.int64]:
-        """The rows in which a column has an entry; all entries are 1."""
+    def _arcs(self, column: TreePruning) -> NDArray[np.int64]:
+        """The coupling rows of a column's splits; all entries are 1."""
         first, last = self._start[column.kept], self._start[column.kept + 1]
         count = last - first
         within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        return np.append(np.repeat(first, count) + within, self.n_rows + column.tree)
+        arcs: NDArray[np.int64] = np.repeat(first, count) + within
+        return arcs
 
     def solve(self, time_limit: float) -> MasterAnswer | None:
-        """Solve (1) to (3) with the columns so far."""
+        """Solve the program with the columns so far."""
         program = self._program
         if not program.solve(time_limit):
             return None
-        dual, k = program.row_dual, self.n_rows
-        self.y = kept_levels(self.coupling, self.columns, program.x[self._first :])
-        upper = program.value
-        if self.incumbent is not None:
-            upper = min(upper, self.incumbent.offer_levels(self.y))
-        return MasterAnswer(program.value, upper, np.maximum(-dual[:k], 0.0), dual[k:])
+        k, trees = self.coupling.n_rows, self.coupling.problem.ensemble.n_trees
+        dual, charge = program.row_dual, np.maximum(-program.row_dual[:k], 0.0)
+        self.alpha, self.value = program.x[self._first :], program.value
+        weights = self.alpha
+        if self.has_budget:
+            self.lam = max(0.0, -float(dual[-1]) / self._scale)
+            charge, weights = np.append(charge, self.lam), np.where(self.alpha > 1e-9, self.alpha, 0.0)
+        self.y = kept_levels(self.coupling, self.columns, weights)
+        upper = program.value if self.offer is None else min(program.value, self.offer(self.y, self.lam))
+        return MasterAnswer(program.value, upper, charge, dual[k : k + trees])
 
     def refine(self) -> bool:
         """False: there is nothing to refine, the master is exact."""

@@ -186,7 +186,7 @@ def generate_columns(
         return run.ended(StopReason.CONVERGED)
 
 
-def _no_judge(bound: float, found_columns: bool) -> None:
+def _no_judge(_bound: float, _found_columns: bool) -> None:
     """An exact master takes no notice of bounds."""
 
 

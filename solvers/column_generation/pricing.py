@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
+from solvers.closures.level_sets import best_level_set
 from solvers.column_generation.coupling import Coupling
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer
 
 if TYPE_CHECKING:
@@ -56,6 +57,34 @@ def columns_of(coupling: Coupling, kept: NDArray[np.bool_]) -> list[TreePruning]
     nodes, cost = np.flatnonzero(kept), coupling.tree_costs(kept)
     first = np.searchsorted(nodes, coupling.problem.ensemble.tree_start)
     return [TreePruning(t, nodes[first[t] : first[t + 1]], float(cost[t])) for t in range(len(cost))]
+
+
+class Incumbent:
+    """The best of all prunings of the forest that it is offered; its value is (OBJ) at `lam`, computed from the problem."""
+
+    def __init__(self, first: Pruning, lam: float) -> None:
+        self.pruning, self.lam = first, lam
+        self.value = first.value(lam)
+
+    @property
+    def problem(self) -> PruningProblem:
+        """The instance."""
+        return self.pruning.problem
+
+    def offer(self, kept: NDArray[np.bool_]) -> float:
+        """Offer a pruning; returns the best value so far."""
+        self._take(Pruning(self.problem, kept))
+        return self.value
+
+    def offer_levels(self, y: NDArray[np.float64], _: float = 0.0) -> float:
+        """Offer the best level set of y, the fraction to which each split is kept, shape (n,); returns the best value so far."""
+        self._take(best_level_set(self.problem, y, self.lam))
+        return self.value
+
+    def _take(self, pruning: Pruning) -> None:
+        value = pruning.value(self.lam)
+        if value < self.value:
+            self.pruning, self.value = pruning, value
 
 
 class TreeSolver:

@@ -7,7 +7,7 @@ Each tree is solved alone, in one of two independent ways:
     paths: one unit of flow at least cost through the graph of `formulations.programs.shortest_path`                   (2)
     pass:  v_h = min(stop_h, charge_h + v_left + v_right)           children before parents                            (3)
 
-(2) is OR-Tools' cost-scaling minimum cost flow, in int64. Real costs are rounded to multiples of a power of two; the largest
+(2) is OR-Tools' cost-scaling minimum cost flow, in int64. Costs are rounded to multiples of a power of two; the largest
 possible effect is returned with the answer. With stop_h = error_h + lam * evaluation and charge_h = the duals of h's usage arcs,
 (1) is the pricing problem of Dantzig-Wolfe (NWS15 SUB1) and the inner minimum of BP16's Algorithm 1.
 
@@ -37,27 +37,6 @@ MOST_BITS = 62
 BATCH = 512
 """Boundaries of one call of OR-Tools, at least those of one tree. The larger the network, the coarser the grid of real costs."""
 
-Costs = NDArray[np.float64] | NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class PathAnswer:
-    """A shortest path.
-
-    Parameters
-    ----------
-    arcs
-        int64: its arcs, from the first boundary to the last.
-    value
-        its cost. The path's true cost and the least cost of all paths are both within `rounding` of it.
-    rounding
-        0 for integer costs, and for real costs that are multiples of the power of two.
-    """
-
-    arcs: NDArray[np.int64]
-    value: float
-    rounding: float
-
 
 @dataclass(frozen=True, eq=False)
 class CheapestPrunings:
@@ -68,7 +47,7 @@ class CheapestPrunings:
     kept
         bool, shape (n,): the splits kept, over the nodes of all trees.
     value
-        shape (T,): (1) of each tree; int64 if the costs are int64, else float64.
+        float64, shape (T,): (1) of each tree.
     rounding
         float64, shape (T,), >= 0: the least (1) of tree t lies within rounding[t] of value[t], and so does (1) of `kept`.
     seconds
@@ -76,7 +55,7 @@ class CheapestPrunings:
     """
 
     kept: NDArray[np.bool_]
-    value: Costs
+    value: NDArray[np.float64]
     rounding: NDArray[np.float64]
     seconds: float
 
@@ -118,12 +97,6 @@ class Batch:
         """Boundaries of all graphs."""
         return int(self.first_boundary[-1])
 
-    @property
-    def name(self) -> str:
-        """The trees, for messages."""
-        first, last = self.networks[0].tree, self.networks[-1].tree
-        return f"tree {first}" if first == last else f"trees {first} to {last}"
-
 
 def batches_of(networks: Sequence[TreeNetwork]) -> list[Batch]:
     """The graphs in batches of at most `BATCH` boundaries, in their order."""
@@ -138,32 +111,6 @@ def batches_of(networks: Sequence[TreeNetwork]) -> list[Batch]:
     return [Batch.of(group) for group in groups]
 
 
-def cheapest_path(network: TreeNetwork, cost: ArrayLike) -> PathAnswer:
-    """The shortest path from the first boundary to the last, by (2).
-
-    Parameters
-    ----------
-    cost
-        one number for each arc, of any sign; integers are used without rounding.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is not one finite number for each arc.
-    CapacityOverflowError
-        if integer costs are too large for 64 bits.
-    """
-    costs, alone = _checked(cost, network.n_arcs, "cost", "arc"), Batch.of([network])
-    if costs.dtype == np.int64:
-        [(arcs, total)] = _one_unit_each(alone, [costs.astype(np.int64)])
-        value = float(total)
-        return PathAnswer(arcs, value, float(abs(total - int(value))))
-    exponent = _finest(network, np.abs(costs.astype(np.float64)), alone.n_boundaries)
-    on_grid, lost = _to_grid(costs.astype(np.float64), np.array(exponent))
-    [(arcs, total)] = _one_unit_each(alone, [on_grid])
-    return PathAnswer(arcs, *_from_grid(total, exponent, float(lost.sum())))
-
-
 def price_by_shortest_paths(
     problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike, batches: Sequence[Batch] | None = None
 ) -> CheapestPrunings:
@@ -172,7 +119,7 @@ def price_by_shortest_paths(
     Parameters
     ----------
     node_cost, split_charge
-        shape (n,): stop_h of every node, charge_h of every split, of any sign. If both are integers, nothing is rounded.
+        shape (n,): stop_h of every node, charge_h of every split, of any sign.
     batches
         ``batches_of`` the graphs of all trees, expanded or not, if they exist already; default: build them.
 
@@ -181,7 +128,7 @@ def price_by_shortest_paths(
     InvalidInputError
         if the arrays do not have one finite number for each node, or if the graphs are not those of the problem's trees in order.
     CapacityOverflowError
-        if integer costs are too large for 64 bits.
+        if costs add up to more than a float64 holds.
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
@@ -189,25 +136,19 @@ def price_by_shortest_paths(
     graphs = [g for part in parts for g in part.networks]
     if [g.tree for g in graphs] != list(range(problem.ensemble.n_trees)) or any(g.problem is not problem for g in graphs):
         raise InvalidInputError("batches: give the graphs of all trees of this problem, in their order")
-    ints = np.zeros(len(graphs), dtype=np.int64)
-    exponent, lost = ints, np.zeros(len(graphs))
-    if real := stop.dtype != np.int64:
-        exponent, stop, charge, lost = _gridded(problem, parts, stop.astype(np.float64), charge.astype(np.float64))
-    kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
-    stop_ints, charge_ints = stop.astype(np.int64), charge.astype(np.int64)
+    exponent, stop_ints, charge_ints, lost = _gridded(problem, parts, stop, charge)
+    kept, totals = np.zeros(problem.ensemble.n_nodes, dtype=bool), list[int]()
     for part in parts:
         costs = [g.costs_by_split(stop_ints, charge_ints) for g in part.networks]
         for g, (arcs, total) in zip(part.networks, _one_unit_each(part, costs), strict=True):
-            ints[g.tree] = total
+            totals.append(total)
             kept[g.nodes] = g.pruning_of(arcs)
-    if not real:
-        return CheapestPrunings(kept, ints, lost, time.perf_counter() - started)
-    value, rounding = zip(*map(_from_grid, ints.tolist(), exponent.tolist(), lost.tolist()), strict=True)
+    value, rounding = zip(*map(_from_grid, totals, exponent.tolist(), lost.tolist()), strict=True)
     return CheapestPrunings(kept, np.array(value), np.array(rounding), time.perf_counter() - started)
 
 
 def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> CheapestPrunings:
-    """(1) for every tree by (3), in float64, or in int64 if both costs are integers. Among equals the fewest splits are kept.
+    """(1) for every tree by (3). Among equals the fewest splits are kept.
 
     Parameters
     ----------
@@ -218,50 +159,31 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     ------
     InvalidInputError
         if the arrays do not have one finite number for each node.
-    CapacityOverflowError
-        if integer costs are too large for 64 bits.
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
     ensemble = problem.ensemble
     kept = np.zeros(ensemble.n_nodes, dtype=bool)
-    best = np.empty_like(stop)
-    error = np.zeros(ensemble.n_nodes)
-    unit = 0.0 if stop.dtype == np.int64 else 2.0**-53
-
-    _pass(ensemble.left, ensemble.right, ensemble.parent, stop, charge, unit, kept, best, error)
+    best, error = np.empty_like(stop), np.zeros(ensemble.n_nodes)
+    _pass(ensemble.left, ensemble.right, ensemble.parent, stop, charge, kept, best, error)
     # the factor covers the rounding of these sums themselves
     rounding = error[ensemble.roots] * (1 + 2.0**-30)
     return CheapestPrunings(kept, best[ensemble.roots], rounding, time.perf_counter() - started)
 
 
-def _pair(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> tuple[Costs, Costs]:
-    """Both costs, checked and converted to one type."""
-    stop = _checked(node_cost, problem.ensemble.n_nodes, "node_cost", "node")
-    charge = _checked(split_charge, problem.ensemble.n_nodes, "split_charge", "node")
-    if stop.dtype != charge.dtype:
-        stop, charge = stop.astype(np.float64), charge.astype(np.float64)
-    if stop.dtype == np.int64:
-        total = float(np.abs(stop.astype(np.float64)).sum() + np.abs(charge.astype(np.float64)).sum())
-        if total >= 2.0**MOST_BITS:
-            raise CapacityOverflowError(
-                f"node_cost and split_charge add up to {total:.3g}, which must stay below 2^{MOST_BITS}; scale them down"
-            )
-    return stop, charge
-
-
-def _checked(amounts: ArrayLike, length: int, name: str, of: str) -> Costs:
-    """The amounts as int64 if they are integers, else as float64."""
-    a = np.asarray(amounts)
-    if a.shape != (length,) or a.dtype.kind not in "iuf":
-        raise InvalidInputError(f"{name} is {a.dtype} of shape {a.shape}; give one number for each {of}, {length} in all")
-    if a.dtype.kind in "iu":
-        return a.astype(np.int64, copy=False)
-    finite = np.isfinite(a)
-    if not finite.all():
-        k = int(np.argmin(finite))
-        raise InvalidInputError(f"{name}[{k}] is {a[k]}; costs must be finite")
-    return a.astype(np.float64, copy=False)
+def _pair(problem: PruningProblem, node_cost: ArrayLike, split_charge: ArrayLike) -> tuple[NDArray[np.float64], ...]:
+    """Both costs as float64, one finite number for each node."""
+    n, pair = problem.ensemble.n_nodes, []
+    for name, amounts in (("node_cost", node_cost), ("split_charge", split_charge)):
+        a = np.asarray(amounts)
+        if a.shape != (n,) or a.dtype.kind not in "iuf":
+            raise InvalidInputError(f"{name} is {a.dtype} of shape {a.shape}; give one number for each node, {n} in all")
+        finite = np.isfinite(a)
+        if not finite.all():
+            k = int(np.argmin(finite))
+            raise InvalidInputError(f"{name}[{k}] is {a[k]}; costs must be finite")
+        pair.append(a.astype(np.float64, copy=False))
+    return tuple(pair)
 
 
 def _gridded(
@@ -285,7 +207,7 @@ def _finest(network: TreeNetwork, size: NDArray[np.float64], n_boundaries: int) 
     the largest such product (at most 6 (V + 3) epsilon by each refinement to epsilon, which falls by 5 a time). The
     grid leaves room for that. An overflow would lead to an error status, never to a wrong answer.
     """
-    peak = _largest(network, size)
+    peak = float(np.add.reduceat(size, network.runs.first).max())
     if not math.isfinite(peak * network.n_boundaries):
         raise CapacityOverflowError(
             f"tree {network.tree}: costs up to {peak:.3g} add up to more than a float64 holds; scale them down"
@@ -307,34 +229,19 @@ def _from_grid(total: int, exponent: int, lost: float) -> tuple[float, float]:
     return math.ldexp(value, -exponent), lost * (1 + 2.0**-30)  # the factor covers the rounding of the sums
 
 
-def _largest(network: TreeNetwork, size: NDArray[np.float64]) -> float:
-    """The largest cost of an arc in OR-Tools' graph."""
-    return float(np.add.reduceat(size, network.runs.first).max())
-
-
 def _one_unit_each(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> list[tuple[NDArray[np.int64], int]]:
-    """(2) in integers for every graph: the arcs of its path in order, and the sum of their costs.
-
-    One call for the batch, or a call for each tree where the costs are too large for the whole batch.
-    """
+    """(2) on the grid for every graph: the arcs of its path in order, and the sum of their costs."""
     # all arcs of a split are one arc: on a path of 10^5 boundaries OR-Tools takes minutes and does not react to Ctrl-C
     total = np.concatenate([np.add.reduceat(cost, g.runs.first) for g, cost in zip(batch.networks, costs, strict=True)])
-    peak = max(_largest(g, np.abs(cost.astype(np.float64))) for g, cost in zip(batch.networks, costs, strict=True))
-    fits = peak * (batch.n_boundaries + 3) < 2.0**MOST_BITS
-    if not fits and len(costs) > 1:
-        return [_one_unit_each(Batch.of([g]), [cost])[0] for g, cost in zip(batch.networks, costs, strict=True)]
     flow = min_cost_flow.SimpleMinCostFlow()
-    status = flow.BAD_COST_RANGE
-    if fits:
-        flow.add_arcs_with_capacity_and_unit_cost(batch.tail, batch.head, np.ones(total.size, dtype=np.int64), total)
-        sources, sinks = batch.first_boundary[:-1], batch.first_boundary[1:] - 1
-        ends, one = np.concatenate([sources, sinks]).astype(np.int32), np.ones(sources.size, dtype=np.int64)
-        flow.set_nodes_supplies(ends, np.concatenate([one, -one]))
-        status = flow.solve()
-    if status == flow.BAD_COST_RANGE:
-        raise CapacityOverflowError(f"{batch.name}: integer costs up to {peak:.3g} are too large; scale them down")
+    flow.add_arcs_with_capacity_and_unit_cost(batch.tail, batch.head, np.ones(total.size, dtype=np.int64), total)
+    sources, sinks = batch.first_boundary[:-1], batch.first_boundary[1:] - 1
+    ends, one = np.concatenate([sources, sinks]).astype(np.int32), np.ones(sources.size, dtype=np.int64)
+    flow.set_nodes_supplies(ends, np.concatenate([one, -one]))
+    status = flow.solve()
     if status != flow.OPTIMAL:
-        raise SolverFailedError(f"{batch.name}: OR-Tools' minimum cost flow ended with {status.name}")
+        first_tree, last_tree = batch.networks[0].tree, batch.networks[-1].tree
+        raise SolverFailedError(f"trees {first_tree} to {last_tree}: OR-Tools' minimum cost flow ended with {status.name}")
     used = flow.flows(np.arange(total.size, dtype=np.int32)) > 0
     paths = []
     for g, cost, first, last in zip(batch.networks, costs, batch.first_arc[:-1], batch.first_arc[1:], strict=True):
@@ -344,8 +251,8 @@ def _one_unit_each(batch: Batch, costs: Sequence[NDArray[np.int64]]) -> list[tup
 
 
 @njit(cache=True, nogil=True)
-def _pass(left, right, parent, stop, charge, unit, kept, best, error):  # type: ignore[no-untyped-def]
-    """(3) with a bound of its rounding errors: the error of each sum is at most `unit` times its absolute value."""
+def _pass(left, right, parent, stop, charge, kept, best, error):  # type: ignore[no-untyped-def]
+    """(3) with a bound of its rounding errors: the error of each sum is at most 2^-53 times its absolute value."""
     for h in range(left.shape[0] - 1, -1, -1):
         best[h] = stop[h]
         if left[h] >= 0:
@@ -354,10 +261,9 @@ def _pass(left, right, parent, stop, charge, unit, kept, best, error):  # type: 
             if total < stop[h]:
                 kept[h] = True
                 best[h] = total
-            if unit > 0:
-                e = error[left[h]] + error[right[h]] + unit * (abs(below) + abs(total))
-                # if stopping is certainly cheaper, the sums below do not matter
-                error[h] = 0.0 if stop[h] < total - 2 * e else e
+            e = error[left[h]] + error[right[h]] + 2.0**-53 * (abs(below) + abs(total))
+            # if stopping is certainly cheaper, the sums below do not matter
+            error[h] = 0.0 if stop[h] < total - 2 * e else e
     for h in range(left.shape[0]):
         if kept[h] and parent[h] >= 0 and not kept[parent[h]]:
             kept[h] = False

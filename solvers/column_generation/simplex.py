@@ -10,7 +10,7 @@ from scipy import sparse
 
 from formulations.errors import SolverFailedError
 from formulations.extras import package
-from solvers.programs.engines.native_call import interruptible
+from solvers.programs.engines.highs import run_highs
 from solvers.programs.engines.scaling import scaled, unscaled
 
 TOLERANCE = 1e-9
@@ -29,7 +29,6 @@ class GrowingProgram:
 
         self._highs: Any = highspy.Highs()
         self._highs.silent()
-        self._highs.HandleUserInterrupt = True
         self._k = k
         options = {"presolve": "choose" if presolve else "off", "solver": "simplex"}
         for name in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
@@ -69,12 +68,7 @@ class GrowingProgram:
         # HiGHS' clock is not reset between two solves
         self._highs.setOptionValue("time_limit", self._highs.getRunTime() + time_limit)
 
-        def run() -> None:
-            self._highs.run()
-            # end this thread's workers before the thread ends, as highspy's own threaded solve does
-            highspy.Highs.resetGlobalScheduler(False)
-
-        interruptible(run, self._highs.cancelSolve, "HiGHS")
+        run_highs(self._highs)
         state, info = self._highs.getModelStatus(), self._highs.getInfo()
         self.iterations += max(0, int(info.simplex_iteration_count))
         if state == highspy.HighsModelStatus.kTimeLimit:

@@ -28,9 +28,8 @@ from solvers.column_generation.bundle import BundleMaster
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import generate_columns
-from solvers.column_generation.pricing import PricingMethod, TreePricing, TreePruning, columns_of
+from solvers.column_generation.pricing import Incumbent, PricingMethod, TreePricing, TreePruning, columns_of
 from solvers.column_generation.scheme import BUNDLE, Scheme
 from solvers.column_generation.soft_prices import SoftPrices
 from solvers.programs.rounding import is_integral
@@ -180,14 +179,14 @@ class _DantzigWolfe:
         if self.scheme.master == "bundle":
             master = BundleMaster(self.coupling, self.incumbent, np.zeros(self.coupling.stop.size), first.bound)
         else:
-            master = FullMaster(self.coupling, self.incumbent if self.scheme.look else None)
+            master = FullMaster(self.coupling, self.incumbent.offer_levels if self.scheme.look else None)
         master.add(first.columns)
         return master
 
     def _textbook_master(self) -> FullMaster:
         """The linear program with the bundle's columns."""
         assert isinstance(self.master, BundleMaster), "it follows a bundle"
-        columns, self.master = self.master.bundle.columns, FullMaster(self.coupling, self.incumbent)
+        columns, self.master = self.master.bundle.columns, FullMaster(self.coupling, self.incumbent.offer_levels)
         self.master.add(columns)
         return self.master
 

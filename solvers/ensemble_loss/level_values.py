@@ -5,11 +5,19 @@
 Levels never rise on the way down a tree, so each (1) is a pruning; J + 1 keeps nothing. For the losses, each row's paths are
 walked upwards once, and a kept split adds its change of the prediction to all sets up to its level. The costs take one pass over
 the usage arcs, as in `solvers.closures.level_sets`. A `PruningPath`, whose rows are level sets too, is evaluated in the same way.
+
+The linearised loss as a plain pruning instance. Its path gives candidate prunings near a budget.
+
+    error_h = e_h + v sum over the i in S_h that t votes on of |r_i|,       v = the largest |value|                     (2)
+
+with e_h and r_i of (5) in `formulations.instance.ensemble_loss`. The second term makes the errors
+nonnegative. It does not change the order of prunings: every example ends in one leaf of each tree, so that the term adds the same
+constant to all of them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +25,10 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
 from formulations.instance.ensemble_loss import EnsembleProblem
+from formulations.instance.integers import to_integers
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
+from formulations.instance.problem import PruningProblem
+from solvers.path.pruning_path import pruning_path
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +96,29 @@ def evaluate_levels(problem: EnsembleProblem, level: NDArray[np.int32]) -> Level
         loss,
     )
     return LevelSets(problem, level, loss, _costs(problem, level, top))
+
+
+def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningProblem:
+    """The instance (2) for the slopes dL/dF, with the same prices and the same cost sample."""
+    trees, ensemble = problem.problem, problem.ensemble
+    largest = float(np.abs(ensemble.value).max())
+    e = problem.linear_errors(slopes) + largest * problem.sums(np.abs(slopes)).sum(axis=1)
+    one = ErrorComponent(np.maximum(e, 0.0), np.full(ensemble.n_trees, 1.0 / ensemble.n_trees), source="linearised")
+    errors = NodeErrors((one,))
+    integers = to_integers(ensemble, errors, trees.costs, trees.weights, trees.evaluation, trees.routing)
+    return replace(trees, errors=errors, integers=integers)
+
+
+def linearised_path(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSets:
+    """Every pruning that is optimal for the loss linearised at y and some lambda, with its true loss and cost.
+
+    Raises
+    ------
+    InterruptedSolveError, CapacityOverflowError
+        as `pruning_path`.
+    """
+    plain = linearise(problem, problem.slopes(problem.predictions(y)))
+    return evaluate_levels(problem, pruning_path(plain, certificate=False).level)
 
 
 def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDArray[np.float64]:

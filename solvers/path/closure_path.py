@@ -26,13 +26,11 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.graph.python import max_flow
 
 from formulations.arguments import checked
-from formulations.errors import CapacityOverflowError
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
 from formulations.interruptions import interruption_as_error
-from solvers.closures.cut import MAX_TOTAL, maximum_flow
+from solvers.closures.cut import FlowNetwork, check_products
 
 
 @checked
@@ -151,7 +149,8 @@ class _ClosureDecomposition:
         """(1) on a part at lambda = ratio, in integers; (3) holds of the flow."""
         ints, k = self.problem.integers, part.nodes.size
         gain, price = ints.gain[part.nodes], ints.price[part.nodes]
-        _check_fits(gain, price, ratio)
+        # half of 62 bits, because the profit of one node has a part of both
+        check_products(2.0 * max(int(np.abs(gain).sum()) * ratio.denominator, int(price.sum()) * ratio.numerator))
         profit = gain * ratio.denominator - price * ratio.numerator
         self._place[part.nodes] = np.arange(k, dtype=np.int32)
         ends = self._place[self.problem.tail[part.arcs]], self._place[self.problem.head[part.arcs]]
@@ -178,25 +177,12 @@ class _ClosureDecomposition:
 
 def _solved(profit: NDArray[np.int64], tail: NDArray[np.int32], head: NDArray[np.int32], total: int) -> _Cut:
     """Solve one cut; `total` is the sum of the positive profits."""
-    flow = max_flow.SimpleMaxFlow()
     source, sink = profit.size, profit.size + 1
-    earns, pays = (np.flatnonzero(x).astype(np.int32) for x in (profit > 0, profit < 0))
-    # without an arc at the sink OR-Tools solves nothing and reports no source side
-    flow.add_arc_with_capacity(source, sink, 0)
-    arcs = flow.add_arcs_with_capacity(tail, head, np.full(tail.size, total + 1, dtype=np.int64))
-    flow.add_arcs_with_capacity(np.full(earns.size, source, dtype=np.int32), earns, profit[earns])
-    flow.add_arcs_with_capacity(pays, np.full(pays.size, sink, dtype=np.int32), -profit[pays])
-    value = total - maximum_flow(flow, source, sink)
-    keep = np.zeros(sink + 1, dtype=bool)
-    keep[np.asarray(flow.get_source_side_min_cut(), dtype=np.int64)] = True
-    used = np.asarray(flow.flows(arcs), dtype=np.int64) if tail.size else np.zeros(0, dtype=np.int64)
-    return _Cut(keep[: profit.size], value, used)
-
-
-def _check_fits(gain: NDArray[np.int64], price: NDArray[np.int64], ratio: Fraction) -> None:
-    """Refuse before int64 products wrap."""
-    largest = max(int(np.abs(gain).sum()) * ratio.denominator, int(price.sum()) * ratio.numerator)
-    if largest >= MAX_TOTAL // 2:
-        raise CapacityOverflowError(
-            f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_TOTAL:.3g}; use prices with fewer digits"
-        )
+    earns, pays = np.flatnonzero(profit > 0), np.flatnonzero(profit < 0)
+    network = FlowNetwork(source, sink)
+    network.add(source, sink, 0)  # without an arc at the sink OR-Tools solves nothing and reports no source side
+    arcs = network.add(tail, head, total + 1)
+    network.add(source, earns, profit[earns])
+    network.add(pays, sink, -profit[pays])
+    value = total - network.maximum_flow()
+    return _Cut(network.source_side()[: profit.size], value, network.flow_on(arcs))

@@ -12,20 +12,24 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import Ties, best_closure
+from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import Flow, preflow_closure
-from solvers.path.guess import GUESS_ARCS, guessed_parts
-from solvers.path.networks import Networks
+from solvers.closures.subproblem import ParametricSubproblem
+from solvers.path.guess import GUESS_ARCS, guessed_parts, shared_flow
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, PathPart
-from solvers.path.threads import divide
+from solvers.path.parts import Parts
 from solvers.path.windows import contradictions
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
 
 THREADS = min(2, os.cpu_count() or 1)
 """There are too few large parts for more than two threads."""
@@ -63,25 +67,69 @@ class Piece:
     outside: int
 
 
+@dataclass(frozen=True, eq=False)
+class Networks:
+    """Parts at lambda*, (1) of `solvers.path.parts`, each with its own, as one closure problem in integers.
+
+    Parameters
+    ----------
+    ratios
+        lambda* of each part; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that there is none.
+    denominator
+        int64, shape (p,): of lambda*, which gains are multiplied by.
+    """
+
+    parts: PartSequence
+    ratios: list[Fraction | None]
+    denominator: NDArray[np.int64]
+    instance: ClosureProblem
+
+    @staticmethod
+    def of(parts: PartSequence) -> Networks:
+        """The networks of some parts.
+
+        Raises
+        ------
+        CapacityOverflowError
+            if the products do not fit 62 bits.
+        """
+        each = zip(parts.gain.tolist(), parts.cost.tolist(), strict=True)
+        ratios = [Fraction(gain, cost) if cost > 0 and gain >= 0 else None for gain, cost in each]
+        p = np.array([1 if ratio is None else ratio.numerator for ratio in ratios], dtype=np.int64)
+        q = np.array([1 if ratio is None else ratio.denominator for ratio in ratios], dtype=np.int64)
+        return Networks(parts, ratios, q, parts.at(p, q))
+
+    def start(self) -> Flow | None:
+        """What is known of the flow at lambda*, which need not fit."""
+        parts, problem = self.parts, self.instance
+        if parts.flow is not None and parts.unit is not None:
+            factor = parts.of_splits(self.denominator / parts.unit)
+            return parts.flow.scaled(factor[problem.tail], factor)
+        if parts.score is not None:
+            return shared_flow(problem, parts.weights(parts.score))
+        return None
+
+    def worth(self, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """What a closure is worth in each part; shape (p,)."""
+        paid = self.parts.subproblem.used(keep)
+        return self.parts.total(np.where(keep, self.instance.profit, 0), np.where(paid, -self.instance.price, 0))
+
+
 class PathDecomposition:
     """Divides parts of a path into pieces.
 
     Parameters
     ----------
-    guess
-        divide large parts by guesses.
-    warm
-        cut by `preflow_closure`, from earlier flows; False: by OR-Tools, in one thread.
     advance
         called with the number of splits in the pieces that were found.
     """
 
-    def __init__(self, parts: Parts, ties: Ties, *, guess: bool, warm: bool, advance: Callable[[int], None]) -> None:
-        self.parts, self.ties, self.guess, self.warm, self.advance = parts, ties, guess, warm, advance
+    def __init__(self, parts: Parts, ties: Ties, advance: Callable[[int], None]) -> None:
+        self.parts, self.ties, self.advance = parts, ties, advance
         self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
         self._lock = threading.Lock()
 
-    def solve(self, part: PathPart, paid: NDArray[np.bool_]) -> list[Piece]:
+    def solve(self, part: ParametricSubproblem, paid: NDArray[np.bool_]) -> list[Piece]:
         """All pieces of a part, outermost first, as a list that obeys (1) of `windows`.
 
         Parameters
@@ -89,10 +137,10 @@ class PathDecomposition:
         paid
             bool, shape (M (N + 1),): what the optimum inside the part pays.
         """
-        if not part.subproblem.nodes.size:
+        if not part.nodes.size:
             return []
-        parts = self.parts.merged(PartSequence.of(part.subproblem))
-        if self.guess and parts.n_arcs > GUESS_ARCS:
+        parts = self.parts.merged(PartSequence.of(part))
+        if parts.n_arcs > GUESS_ARCS:
             self._count(guesses=1, arcs_guessed=parts.n_arcs)
             parts = guessed_parts(self.parts, parts, self.ties)
         pieces = self._pieces(parts)
@@ -105,7 +153,7 @@ class PathDecomposition:
 
     def _pieces(self, parts: PartSequence) -> list[Piece]:
         """Pieces of some parts, outermost first; those of one part obey (1) of `windows`."""
-        threads = THREADS if self.warm and parts.n_arcs > ONE_THREAD_ARCS else 1
+        threads = THREADS if parts.n_arcs > ONE_THREAD_ARCS else 1
         pieces = divide(parts, self._step, threads=threads, done=self._found)
         return sorted(pieces, key=lambda piece: piece.outside)
 
@@ -128,26 +176,17 @@ class PathDecomposition:
     def _divided(self, parts: PartSequence) -> tuple[list[Piece], PartSequence]:
         """The pieces among some parts, and the halves of the others, outer and inner."""
         networks = Networks.of(parts)
-        keep, flow, dual = self._cut(networks)
-        worth = networks.worth(keep)
+        closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
+        self._count(cuts=parts.n_parts, arcs_cut=closure.n_arcs)
+        keep, worth = closure.keep, networks.worth(closure.keep)
         done = (worth == 0) | np.array([ratio is None for ratio in networks.ratios])
-        pieces = _pieces_of(networks, done, dual)
+        pieces = _pieces_of(networks, done, closure.duals())
         half = np.zeros((done.size, 2), dtype=np.int32)
         half[~done] = 1
         number = np.where(half, np.cumsum(half).reshape(half.shape) - 1, -1).astype(np.int32)
         label = number[parts.part_of_splits(), keep.astype(np.int8)]
         rest = replace(parts, score=None, flow=flow, unit=networks.denominator)
         return pieces, self.parts.divided(rest, label)
-
-    def _cut(self, networks: Networks) -> tuple[NDArray[np.bool_], Flow | None, NDArray[np.int64]]:
-        """The parts' best closures; with `warm` their flow; and what proves them."""
-        if self.warm:
-            closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
-            self._count(cuts=networks.parts.n_parts, arcs_cut=closure.n_arcs)
-            return closure.keep, flow, closure.duals()
-        closures = [best_closure(Networks.of(part).instance, ties=self.ties) for part in networks.parts.batches(-1)]
-        self._count(cuts=len(closures), arcs_cut=sum(closure.n_arcs for closure in closures))
-        return np.concatenate([c.keep for c in closures]), None, np.concatenate([c.duals() for c in closures])
 
     def _repair(self, pieces: list[Piece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
         """Join the pieces of each range and cut them again, without guesses."""
@@ -180,3 +219,71 @@ def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int
         nodes = part.nodes[first[k] : first[k + 1]]
         pieces.append(Piece(networks.ratios[k], nodes, tail[arcs], head[arcs], dual[arcs], outside[k]))
     return pieces
+
+
+class _Place(Generic[Outcome]):
+    """The place of an item in the order of outcomes: it holds its outcomes, or the places of the items it was divided into."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.within: list[_Place[Outcome]] = []
+
+
+def divide(
+    first: Item,
+    step: Callable[[Item], tuple[list[Outcome], list[Item]]],
+    *,
+    threads: int,
+    done: Callable[[list[Outcome]], None],
+) -> list[Outcome]:
+    """The outcomes of an item and of all that it is divided into.
+
+    Parameters
+    ----------
+    step
+        an item's outcomes, or the items into which it is divided, in order; called in several threads.
+    threads
+        1: `step` is called in this thread, one item after the other.
+    done
+        called in this thread with the outcomes of every item that is not divided further.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        on Ctrl-C, after the steps under way have ended.
+    """
+    root: _Place[Outcome] = _Place()
+
+    def settle(place: _Place[Outcome], outcomes: list[Outcome], items: list[Item]) -> list[tuple[_Place[Outcome], Item]]:
+        place.outcomes, place.within = outcomes, [_Place() for _ in items]
+        if outcomes:
+            done(outcomes)
+        return list(zip(place.within, items, strict=True))
+
+    if threads == 1:
+        todo = [(root, first)]
+        while todo:
+            place, item = todo.pop()
+            todo += settle(place, *step(item))
+        return _in_order(root)
+    with ThreadPoolExecutor(threads) as pool:
+        pending: dict[Future[tuple[list[Outcome], list[Item]]], _Place[Outcome]] = {pool.submit(step, first): root}
+        try:
+            while pending:
+                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                    for place, item in settle(pending.pop(future), *future.result()):
+                        pending[pool.submit(step, item)] = place
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return _in_order(root)
+
+
+def _in_order(root: _Place[Outcome]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+    todo = [root]
+    while todo:
+        place = todo.pop()
+        outcomes += place.outcomes
+        todo += reversed(place.within)
+    return outcomes

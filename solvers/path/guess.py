@@ -1,16 +1,23 @@
 """A quick guess of how a part divides, into many parts at once, by sharing prices among splits. No proof depends on it.
 
-Every purchase j is shared out among the splits that need it by their scores, split u bearing price_j exp(s_u) / Z_j. Then
+Every purchase j is shared out among the splits that need it by their scores: split u pays price_j exp(s_u) / Z_j. Then
 
     charge_u = exp(s_u) sum over j of price_j / Z_j,       Z_j = sum over the users u' of j of exp(s_u')                      (1)
     level_u  of the trees at gain and charge, by (1) of `solvers.closures.tree_levels`                                      (2)
     s_u     += log level_u, with a momentum                                                                                 (3)
 
-on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be borne by those
+on a network with merged purchases. Scores of splits with unequal levels drift apart, so a purchase comes to be paid by those
 of its users whose level is the highest. Once no price can be moved to a higher level, the levels are the breakpoints, of all
 splits at once; after 20 rounds most are right within some per cent. Thresholds are then set where few splits are unsure. A cut of
 the unsure ones, beside those that are sure, tells their side; the cuts at all thresholds are one network. A round costs 2 to 4 ns
 an arc, a cut of a large network several hundred.
+
+A guess A that is optimal between two breakpoints still has to be the optimum that `ties` asks for. If removing a set D leaves
+another optimum, D has value 0 at two lambdas, so it has neither gain nor price of its own. The same holds for every single
+subtree of D, because none can have a negative value. Therefore no cut is needed:
+
+    A is the smallest optimum   <=>   no split of A has a subtree within A whose gains add up to nothing                    (4)
+    A is the largest optimum    <=>   no closure outside A that A has paid for has gains that add up to nothing             (5)
 
 Danisch, Chan and Sozio (2017) find the dense parts of graphs likewise: loads are balanced, and flows verify what falls apart.
 """
@@ -25,14 +32,12 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
-from solvers.closures.cut import Ties
-from solvers.closures.preflow import preflow_closure
-from solvers.closures.tree_levels import LevelTrees
-from solvers.path.networks import shared_flow
+from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
+from solvers.closures.tree_levels import LevelTrees, advance
+from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts
-from solvers.path.ties import extreme
-from solvers.price_sharing.step import advance
 
 GUESS_ARCS = 60_000
 """Only with more usage arcs than that a guess is made; fewer are cut at once."""
@@ -74,6 +79,14 @@ def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties) -> PartSeque
         if sequence.n_arcs <= GUESS_ARCS:
             break
     return replace(sequence, score=score)
+
+
+def shared_flow(problem: ClosureProblem, weight: NDArray[np.float64]) -> Flow:
+    """A flow to start from: each split pays its share by the weights and hands all else up; it may exceed what it has."""
+    share = weight[problem.tail]
+    total = np.bincount(problem.head, weights=share, minlength=problem.price.size)
+    share *= (problem.price / total)[problem.head]
+    return Flow(share.astype(np.int64), np.full(problem.profit.size, UNLIMITED))
 
 
 def _levels(
@@ -176,8 +189,31 @@ def _with_ties(sequence: PartSequence, label: NDArray[np.int32], ties: Ties) -> 
     instance, free = part.closure_problem(part.gain, part.price), part.evaluation == 0
     found = first_label.copy()
     for depth in range(1, int((label - first_label).max()) + 1):
-        found += extreme(instance, part.gain, free, label - first_label >= depth, ties)
+        found += _extreme(instance, part.gain, free, label - first_label >= depth, ties)
     return found
+
+
+def _extreme(
+    problem: ClosureProblem, gain: NDArray[np.int64], free: NDArray[np.bool_], keep: NDArray[np.bool_], ties: Ties
+) -> NDArray[np.bool_]:
+    """Take from the closure `keep` what violates (4), or add to it what violates (5); it is worth no less afterwards.
+
+    Parameters
+    ----------
+    gain
+        int64, shape (k,).
+    free
+        bool, shape (k,): splits whose evaluation costs nothing.
+    """
+    if ties == "smallest":
+        return best_closure_of_forest(problem.parent, gain, keep, "smallest")
+    paid = np.zeros(problem.price.size, dtype=bool)
+    paid[problem.head[keep[problem.tail]]] = True
+    allowed = free & ~keep
+    allowed[problem.tail[~paid[problem.head]]] = False
+    # a subtree below a kept split is a tree of its own
+    parent = np.where(keep[problem.parent], np.int32(-1), problem.parent)
+    return keep | best_closure_of_forest(parent, gain, allowed, "largest")
 
 
 def _rising(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -29,10 +29,9 @@ from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
-from solvers.closures.subproblem import small_subproblem
+from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
-from solvers.path.parts import PathPart
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
@@ -55,7 +54,7 @@ LARGEST_NETWORK = 8_000_000
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
 
-IN_VAIN = 100
+IDLE_ROUNDS_OF_PART = 100
 """Rounds without progress after which a part is given up where the gap is small enough and the cut does not fit into memory."""
 
 
@@ -88,7 +87,7 @@ class Optimum:
 class SmallPart:
     """A part with its usage arcs, and what the optimum inside it pays, bool of shape (M (N + 1),)."""
 
-    part: PathPart
+    part: ParametricSubproblem
     paid: NDArray[np.bool_]
 
 
@@ -243,7 +242,7 @@ class LargePart:
         return found, Optimum(run.best_kept, gain, objective.cost(gain, rows.base), np.packbits(rows.remaining.paid))
 
     def _extreme(self, how: Division, objective: IntegerObjective, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """A pruning with all that costs nothing more and gains, and as small or large as `ties` says: `solvers.path.ties`."""
+        """A pruning with all that gains and costs nothing more, as small or large as `ties` says: (4), (5) of `path.guess`."""
         problem, gain, parent = how.problem, how.problem.integers.gain, how.problem.ensemble.parent
         allowed = self.outer.kept & ~kept
         rows = LocalRows(objective, how.pool)
@@ -265,7 +264,7 @@ class LargePart:
 
 
 def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) -> None:
-    """Rounds until the optimum; or until an end of the part is likely to be it; or until more rounds are in vain, and a cut too.
+    """Rounds until the optimum; or until an end of the part is likely to be it; or until neither more rounds nor a cut can help.
 
     Parameters
     ----------
@@ -286,7 +285,7 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
             return
         if over:
             return
-        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IN_VAIN and not cut_fits_memory(run.rows):
+        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IDLE_ROUNDS_OF_PART and not cut_fits_memory(run.rows):
             return
 
 
@@ -304,9 +303,9 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
     """
     problem = how.problem
     nodes, paid = np.flatnonzero(outer & ~inner).astype(np.int32), np.zeros(problem.n_purchases, dtype=bool)
-    whole = small_subproblem(problem, nodes, None, largest)
-    if whole is not None:
-        yield SmallPart(PathPart(whole), paid)
+    everything = small_subproblem(problem, nodes, None, largest)
+    if everything is not None:
+        yield SmallPart(everything, paid)
         return
     first = LargePart(Optimum.of(problem, outer), Optimum.of(problem, inner))
     todo: list[tuple[LargePart, bool]] = [(first, True)]
@@ -318,7 +317,7 @@ def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_
         nodes, paid = part.nodes, part.inner.unpacked(problem.n_purchases)
         found = None if is_large else small_subproblem(problem, nodes, paid, largest)
         if found is not None:
-            yield SmallPart(PathPart(found), paid)
+            yield SmallPart(found, paid)
             del found  # before the next one is made
             continue
         divided = part.cut(how)

@@ -9,7 +9,7 @@ a / b in integer gains for one integer price, let
 A block is a maximal connected set of splits of one tree and one level. The level is proven where, from the leaves up, nothing is
 missing at any split and nothing is left over at the tops of the blocks: (2) and (3) of
 `proofs_checks.optimality.path_optimality`. After rounds of price sharing a little is missing here and left over there, as much
-as is missing. A split that bears too much gives a part of a share to another user of that purchase. That one passes up less, or
+as is missing. A split that pays too much gives a part of a share to another user of that purchase. That one passes up less, or
 gives in turn:
 
     source -> h     what is missing at h               h -> sink     what is left over at the top h
@@ -29,9 +29,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.graph.python import max_flow
 
-from solvers.closures.cut import maximum_flow
+from solvers.closures.cut import FlowNetwork
 from solvers.closures.numbering import compact
 from solvers.path.level_shares import SharedArcs
 
@@ -41,7 +40,7 @@ MOST_FLOW = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """A part of the giver's share of a purchase that the taker bears instead, in integer prices; splits are node ids."""
+    """A part of the giver's share of a purchase that the taker pays instead, in integer prices; splits are node ids."""
 
     purchase: int
     giver: int
@@ -107,31 +106,24 @@ class LevelBlocks:
         missing = -sum(x for x in uneven if x < 0)
         if missing >= MOST_FLOW or sum(uneven) != 0:
             return None
-        network = max_flow.SimpleMaxFlow()
         k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
         place = np.zeros(int(self.nodes[-1]) + 1, dtype=np.int32)
         place[self.nodes] = np.arange(k, dtype=np.int32)
         tail, head, source, sink = place[arcs.tail], np.int32(k) + at, k + purchases.size, k + purchases.size + 1
-
-        def add(tails: Any, heads: Any, most: Any) -> Any:
-            shape = np.broadcast_shapes(np.shape(tails), np.shape(heads), np.shape(most))
-            kinds = (np.int32, np.int32, np.int64)
-            columns = (np.broadcast_to(x, shape).astype(kind) for x, kind in zip((tails, heads, most), kinds, strict=True))
-            return network.add_arcs_with_capacity(*columns)
-
+        network = FlowNetwork(source, sink)
         open_, above = np.array(uneven, dtype=np.int64), np.array(self.parent)
         short, rest, below = np.flatnonzero(open_ < 0), np.flatnonzero(open_ > 0), np.flatnonzero(above >= 0)
-        add(source, short, -open_[short])
-        add(rest, sink, open_[rest])
-        add(below, above[below], [min(passed[h], missing) for h in below.tolist()])
-        add(above[below], below, missing)
+        network.add(source, short, -open_[short])
+        network.add(rest, sink, open_[rest])
+        network.add(below, above[below], [min(passed[h], missing) for h in below.tolist()])
+        network.add(above[below], below, missing)
         enough = -(-missing // self.ratio.numerator)
-        give = add(tail, head, np.minimum(np.minimum(arcs.share, enough) * self.ratio.numerator, missing))
-        take = add(head, tail, missing)
-        if maximum_flow(network, source, sink) < missing:
+        give = network.add(tail, head, np.minimum(np.minimum(arcs.share, enough) * self.ratio.numerator, missing))
+        take = network.add(head, tail, missing)
+        if network.maximum_flow() < missing:
             return None
         unit = self.ratio.numerator << self.bits
-        net = np.asarray(network.flows(take)) - np.asarray(network.flows(give))
+        net = network.flow_on(take) - network.flow_on(give)
         moved = np.flatnonzero(net)
         moved = moved[np.argsort(at[moved], kind="stable")]
         of_moved = zip(at[moved].tolist(), self.nodes[tail[moved]].tolist(), net[moved].tolist(), strict=True)

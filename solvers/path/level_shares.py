@@ -1,4 +1,4 @@
-"""Prices shared within levels: what a purchase costs is borne by those of its users that are kept longest.
+"""Prices shared within levels: those users of a purchase that are kept longest pay for it.
 
 Let l be the highest level of the users of a purchase j on a path of nested prunings. At breakpoint l its price is shared among
 its users of level l, in proportion to one weight for each split:
@@ -134,7 +134,7 @@ class LevelShares:
         return self._pass(weight, [SharedArcs.room(0)] * 2)[0]
 
     def most_balanced(self, weight: NDArray[np.float64], each: int) -> NDArray[np.int64]:
-        """For every split some purchases of which it, and others together, bear as much as possible, at most so many."""
+        """For every split some purchases at most so many: those that it and others together pay as evenly as possible."""
         found = self._pass(weight, [SharedArcs.room(0)] * 2, each=each)[1]
         return np.unique(found[found >= 0])
 
@@ -196,8 +196,8 @@ def _own(usage, level, highest, count, first_own, own, block, last_block, first,
                 if once[m]:
                     count[b, k] = b == 0 and highest[once.shape[0] * n_rows + m] == mine
                     continue
-                here = stop[b, h] - start[b, h]
-                if own.shape[0] > 0 and count[b, k] in (0, here):
+                n_users = stop[b, h] - start[b, h]
+                if own.shape[0] > 0 and count[b, k] in (0, n_users):
                     continue
                 found = 0
                 p = tree_of[h] * n_rows + b * size
@@ -230,14 +230,15 @@ def _charge(  # type: ignore[no-untyped-def]
             while end < last and item[end] == m:
                 end += 1
             if once[m]:
-                whole = 0.0
+                total_weight = 0.0
                 for k in range(begin, end):
-                    whole += weight[split[k]] * count[b, k]
+                    total_weight += weight[split[k]] * count[b, k]
                 for k in range(begin, end):
                     if count[b, k] > 0:
-                        charge[split[k]] += once_price[m] / whole
+                        charge[split[k]] += once_price[m] / total_weight
                 begin = end
                 continue
+            # the weights of the users of each row's purchase
             total[:] = 0.0
             for k in range(begin, end):
                 n_own, h, w = count[b, k], nodes[split[k]], weight[split[k]]
@@ -246,9 +247,11 @@ def _charge(  # type: ignore[no-untyped-def]
                 p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
                 for q in range(p, p + n_own):
                     total[users[q]] += w
+            # what a unit of weight pays
             price = float(item_price[m])
             for i in range(block_rows.shape[0]):
                 total[i] = price * row_weight[block_rows[i]] / total[i] if total[i] > 0.0 else 0.0
+            # the sum over the rows of each split
             for k in range(begin, end):
                 n_own, h = count[b, k], nodes[split[k]]
                 partly = n_own < stop[b, h] - start[b, h]
@@ -281,7 +284,7 @@ def _share(  # type: ignore[no-untyped-def]
     room = min(size, n_rows)
     total, left = np.empty(room), np.empty(room, dtype=np.int64)
     owner = np.empty(room, dtype=np.int32)
-    one, whole = np.zeros(1, dtype=np.uint16), np.zeros(1, dtype=np.int32)
+    one, all_rows = np.zeros(1, dtype=np.uint16), np.zeros(1, dtype=np.int32)
     n_arcs = 0
     for b in range(block, last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
@@ -291,33 +294,36 @@ def _share(  # type: ignore[no-untyped-def]
             end = begin + 1
             while end < last and item[end] == m:
                 end += 1
-            here = whole if once[m] else block_rows
+            # a purchase is an item for a row, or, where it is paid once, the item for all rows
+            payers = all_rows if once[m] else block_rows
             base = once.shape[0] * n_rows + m if once[m] else m * n_rows
+            # the weights of each purchase's users, and the last of them
             total[:] = 0.0
             for k in range(begin, end):
                 u, n_own = split[k], count[b, k]
                 for i in _users(once[m], n_own, nodes[u], b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one):
                     total[i] += weight[u]
                     owner[i] = u
-            for r in range(here.shape[0]):
-                left[r] = (once_price[m] if once[m] else item_price[m] * row_weight[here[r]]) << bits
+            for r in range(payers.shape[0]):
+                left[r] = (once_price[m] if once[m] else item_price[m] * row_weight[payers[r]]) << bits
                 total[r] = float(left[r]) / total[r] * SHARE_MARGIN if total[r] > 0.0 else 0.0
             for k in range(begin, end):
                 u, n_own = split[k], count[b, k]
                 for i in _users(once[m], n_own, nodes[u], b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one):
+                    # the last user pays what is left
                     part = left[i] if owner[i] == u else np.int64(weight[u] * total[i])
                     left[i] -= part
                     charge[u] += part
                     if found.shape[1] > 0:
-                        price = (once_price[m] if once[m] else item_price[m] * row_weight[here[i]]) << bits
-                        both, r = min(part, price - part), here[i] % found.shape[1]
+                        price = (once_price[m] if once[m] else item_price[m] * row_weight[payers[i]]) << bits
+                        both, r = min(part, price - part), payers[i] % found.shape[1]
                         if both > balance[u, r]:
                             balance[u, r] = both
-                            found[u, r] = base + here[i]
-                    if selected.shape[0] > 0 and selected[base + here[i]]:
+                            found[u, r] = base + payers[i]
+                    if selected.shape[0] > 0 and selected[base + payers[i]]:
                         if n_arcs < tail.shape[0]:
                             tail[n_arcs] = u
-                            head[n_arcs] = base + here[i]
+                            head[n_arcs] = base + payers[i]
                             share[n_arcs] = part
                         n_arcs += 1
             begin = end

@@ -1,23 +1,49 @@
 """What rounds found about the large parts of a path, in a folder: one file for each part, and the state of the run at work.
 
-A part is named by the fingerprint of its two ends, so the same divisions are found again whatever came before them. The folder,
-its lock and the state of the run at work are those of `solvers.price_sharing.run_files`.
+A part is named by the fingerprint of its two ends, so the same divisions are found again whatever came before them. Each file is
+written beside its place and then renamed. So a path that is killed at any moment goes on from the last state written of the run
+at work, and ends as it would have. A folder serves one path at a time, which locks it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.stored_arrays import stored_array, stored_fraction, whole_number
-from solvers.price_sharing.checkpoint import MOST_ROUNDS, write_atomically
-from solvers.price_sharing.run_files import RunFiles, errors_naming, stored_number
+from formulations.answers.solution import FixingStage
+from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.stored_arrays import read_arrays, stored_array, stored_fraction, stored_json, whole_number
+from solvers.price_sharing.checkpoint import MOST_ROUNDS, one_writer, write_atomically
+from solvers.price_sharing.run import RunState
+
+STATE_FILE = "running.state"
+
+LOCK_FILE = ".lock"
+
+STATE_FIGURES = (
+    "lowest_bound",
+    "bound",
+    "best_value",
+    "iteration",
+    "rounds_made",
+    "rounds_without_progress",
+)
+"""The fields of a run's state that are single numbers."""
+
+STATE_ARRAYS = ("score", "stepped", "mean_log_level", "score_at_lowest")
+"""The fields with a float32 for each open split."""
+
+Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +70,96 @@ class FoundInPart:
 
 
 @dataclass(frozen=True)
-class PartFiles(RunFiles):
-    """A folder of parts of one path."""
+class PartFiles:
+    """A folder of parts of one path.
+
+    Parameters
+    ----------
+    instance
+        fingerprint of the instance and the options of the path.
+    """
+
+    folder: Path
+    instance: str
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Keep other runs from the folder during the block. It is made if it does not exist.
+
+        Files that a killed process had not finished are deleted. A folder that may only be read needs no lock, see
+        `check_writable`.
+
+        Raises
+        ------
+        BrokenFileError
+            where the folder cannot be made, and where another run has it.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BrokenFileError(f"checkpoint: cannot make the folder {self.folder}: {error.strerror or error}") from error
+        with ExitStack() as held:
+            try:
+                held.enter_context(one_writer(self.folder, self.folder / LOCK_FILE))
+            except BrokenFileError:
+                if self._is_writable():
+                    raise
+            for half_written in self.folder.glob(".*.partial*"):
+                with suppress(OSError):
+                    half_written.unlink()
+            yield
+
+    def check_writable(self) -> None:
+        """Refuse a folder that may only be read, before work whose result it could not hold.
+
+        Raises
+        ------
+        BrokenFileError
+            naming the folder.
+        """
+        if not self._is_writable():
+            raise BrokenFileError(
+                f"checkpoint: the folder {self.folder} may only be read, and it does not hold all of the path; copy it, and name "
+                "the copy"
+            )
+
+    def _is_writable(self) -> bool:
+        return os.access(self.folder, os.W_OK)
+
+    @property
+    def state_file(self) -> Path:
+        """The file with the state of the run at work."""
+        return self.folder / STATE_FILE
+
+    def load_state(self, run_key: str) -> RunState | None:
+        """The state of the run with this key; None where there is none, or where the state is another run's.
+
+        Raises
+        ------
+        BrokenFileError
+            if the file holds no state.
+        InvalidInputError
+            if the state is of another instance.
+        """
+        if not os.path.exists(self.state_file):
+            return None
+        arrays, figures = self._read(self.state_file)
+        with _errors_naming(self.state_file):
+            return _state(arrays, figures) if figures["run_key"] == run_key else None
+
+    def save_state(self, state: RunState, run_key: str) -> None:
+        """Write the state of the run at work; the key tells runs apart.
+
+        Raises
+        ------
+        BrokenFileError
+            where it cannot be written.
+        """
+        figures = {name: getattr(state, name) for name in STATE_FIGURES}
+        figures |= {"run_key": run_key, "stages": [stage.iteration for stage in state.stages]}
+        arrays = {"instance": self.instance, "figures": json.dumps(figures), "best_kept": state.best_kept}
+        arrays |= {name: getattr(state, name) for name in STATE_ARRAYS}
+        write_atomically(self.state_file, arrays | _stage_arrays(state.stages))
 
     def load_part(self, part_key: str, n_nodes: int) -> FoundInPart | None:
         """What was found in the part with this key; None where there is no such file.
@@ -61,11 +175,11 @@ class PartFiles(RunFiles):
         if not os.path.exists(file):
             return None
         arrays, figures = self._read(file)
-        with errors_naming(file):
+        with _errors_naming(file):
             kept = stored_array(arrays["kept"], "kept", "b", n_nodes)
             bound, ratio = (stored_fraction(figures[name], name) for name in ("bound", "ratio"))
             rounds = whole_number(figures["rounds"], "rounds", MOST_ROUNDS)
-            return FoundInPart(kept, bound, ratio, rounds, stored_number(figures, "seconds"))
+            return FoundInPart(kept, bound, ratio, rounds, _stored_number(figures, "seconds"))
 
     def save_part(self, part_key: str, found: FoundInPart) -> None:
         """Write what was found in a part, and delete the state on the way to it.
@@ -82,3 +196,77 @@ class PartFiles(RunFiles):
 
     def _part_file(self, part_key: str) -> Path:
         return self.folder / f"{part_key[:16]}.part"
+
+    def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
+        """The arrays in a file of this instance, and its figures."""
+        with _errors_naming(file):
+            arrays = read_arrays(file, ("instance", "figures"))
+            instance, figures = str(arrays["instance"]), stored_json(str(arrays["figures"]), "figures")
+            if not isinstance(figures, dict):
+                raise BrokenFileError(f"figures is a {type(figures).__name__}")
+        if instance != self.instance:
+            raise InvalidInputError(
+                f"checkpoint: {file} is of another instance, or was made with other options; name another folder"
+            )
+        return arrays, figures
+
+
+@contextmanager
+def _errors_naming(file: Path) -> Iterator[None]:
+    """Have errors name the file that holds no run, and the remedy."""
+    try:
+        yield
+    except KeyError as error:
+        raise BrokenFileError(f"checkpoint: {file} lacks {error}; delete it to start its run anew") from error
+    except (BrokenFileError, InvalidInputError) as error:
+        raise BrokenFileError(f"checkpoint: {file} holds nothing of the kind ({error}); delete it to start it anew") from error
+
+
+def _stage_arrays(stages: Iterable[FixingStage]) -> dict[str, Any]:
+    """The arrays of some stages, named by the number of the stage."""
+    arrays: dict[str, Any] = {}
+    for k, stage in enumerate(stages):
+        arrays |= {f"nodes{k}": stage.nodes, f"score{k}": stage.score, f"in{k}": stage.fixed_in, f"out{k}": stage.fixed_out}
+    return arrays
+
+
+def _stages(arrays: Arrays, iterations: Any, n: int) -> tuple[FixingStage, ...]:
+    """The stages that a file holds, of a forest with n nodes."""
+    if not isinstance(iterations, list):
+        raise BrokenFileError(f"stages is {str(iterations)[:40]}, not a list")
+    stages = []
+    for k, iteration in enumerate(iterations):
+        nodes, fixed_in, fixed_out = (
+            stored_array(arrays[f"{part}{k}"], f"{part}{k}", "i", end=n) for part in ("nodes", "in", "out")
+        )
+        score = stored_array(arrays[f"score{k}"], f"score{k}", "f", len(nodes))
+        stages.append(FixingStage(nodes, score, fixed_in, fixed_out, whole_number(iteration, "stages", MOST_ROUNDS)))
+    return tuple(stages)
+
+
+def _stored_number(figures: Mapping[str, Any], name: str, *, finite: bool = True) -> Any:
+    """A figure that is a number."""
+    value = figures[name]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or (finite and not abs(value) <= sys.float_info.max):
+        raise BrokenFileError(f"{name} is {str(value)[:40]}, not a number")
+    return value
+
+
+def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
+    """The state that a file holds."""
+    n = arrays["best_kept"].size
+    size = arrays["score"].size
+    for name in ("bound", "best_value"):
+        if isinstance(figures[name], bool) or not isinstance(figures[name], int) or abs(figures[name]) >= 1 << 63:
+            raise BrokenFileError(f"{name} is {str(figures[name])[:40]}, not a whole number of 64 bits")
+    of_splits: dict[str, Any] = {name: stored_array(arrays[name], name, "f", size) for name in STATE_ARRAYS}
+    rounds: dict[str, Any] = {name: whole_number(figures[name], name, MOST_ROUNDS) for name in STATE_FIGURES[3:]}
+    return RunState(
+        stages=_stages(arrays, figures["stages"], n),
+        **of_splits,
+        best_kept=stored_array(arrays["best_kept"], "best_kept", "b", n),
+        lowest_bound=_stored_number(figures, "lowest_bound", finite=False),
+        bound=figures["bound"],
+        best_value=figures["best_value"],
+        **rounds,
+    )

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.errors import CapacityOverflowError
 from formulations.instance.merging import starts_by_tail
-from solvers.closures.cut import ClosureProblem
+from solvers.closures.cut import ClosureProblem, check_products
 from solvers.closures.preflow import Flow
-from solvers.closures.preflow.adjacency import grouped
-from solvers.closures.subproblem import MAX_PRODUCT, ParametricSubproblem
+from solvers.closures.preflow.kernels import grouped
+from solvers.closures.subproblem import ParametricSubproblem
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -122,10 +121,7 @@ class PartSequence:
         part = self.subproblem
         gains = self.total(np.abs(part.gain)).astype(np.float64) * q
         largest = max(gains.max(initial=0.0), (self.cost.astype(np.float64) * p).max(initial=0.0))
-        if largest >= MAX_PRODUCT:
-            raise CapacityOverflowError(
-                f"gains and prices multiply to {largest:.3g}, 62 bits hold {MAX_PRODUCT:.3g}; use prices with fewer digits"
-            )
+        check_products(largest)
         profit = part.gain * self.of_splits(q) - part.evaluation * self.of_splits(p)
         return part.closure_problem(profit, part.price * self.of_purchases(p))
 

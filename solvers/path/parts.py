@@ -15,7 +15,7 @@ network, in which each has a lambda of its own, and all of them are merged, cut 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,37 +28,14 @@ from solvers.closures.subproblem import ParametricSubproblem, parametric_subprob
 from solvers.path.part_sequence import PartSequence
 
 
-@dataclass(frozen=True, eq=False)
-class PathPart:
-    """What lies between two nested closures: splits, ascending, and the purchases that the inner closure has not paid."""
-
-    subproblem: ParametricSubproblem
-
-    @property
-    def nodes(self) -> NDArray[np.int32]:
-        """The splits."""
-        return self.subproblem.nodes
-
-    @property
-    def n_arcs(self) -> int:
-        """Usage arcs."""
-        return self.subproblem.tail.size
-
-
 class Parts:
     """Divides parts, and remembers which purchases have been merged.
 
     Parts have no purchase in common, so threads can work on two sequences.
-
-    Parameters
-    ----------
-    merge
-        merge purchases with the same users.
     """
 
-    def __init__(self, problem: PruningProblem, *, merge: bool) -> None:
+    def __init__(self, problem: PruningProblem) -> None:
         self.problem = problem
-        self.merge = merge
         self.merged_into = np.arange(problem.n_purchases, dtype=np.int32)
 
     def reassembled(self, nodes: NDArray[np.int32], paid: NDArray[np.bool_]) -> ParametricSubproblem:
@@ -85,8 +62,6 @@ class Parts:
 
     def merged(self, parts: PartSequence) -> PartSequence:
         """Merge purchases with the same users; the flows of merged arcs are added up."""
-        if not self.merge:
-            return parts
         part, flow = parts.subproblem, parts.flow
         representative = representatives(part.tail, part.head, part.price.size)
         own = np.where(representative == np.arange(representative.size), np.int32(0), np.int32(-1))

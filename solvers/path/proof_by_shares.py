@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PathShares
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
-from solvers.closures.tree_levels import LevelTrees
+from solvers.closures.tree_levels import LevelTrees, advance, step_limit
 from solvers.path.level_repairs import LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
-from solvers.price_sharing.step import advance, step_limit
 
 TRIES = (20, 40, 80, 160, 320)
 """Rounds after which the rest is moved where that is possible."""
@@ -153,7 +152,7 @@ class ProofByShares:
         return tuple(m * self.problem.integers.gain_unit for m in missed)
 
     def _of_gain(self, splits: NDArray[np.bool_]) -> tuple[Fraction, Fraction]:
-        """`LevelBlocks.shortfall` of splits that bear nothing: at lambda = 0, or always kept."""
+        """`LevelBlocks.shortfall` of splits that pay nothing: at lambda = 0, or always kept."""
         nodes, parent = np.flatnonzero(splits).astype(np.int32), self.problem.ensemble.parent
         above = np.where(splits[parent[nodes]], np.searchsorted(nodes, parent[nodes]), -1)
         gain = self.problem.integers.gain[nodes].tolist()
@@ -210,9 +209,9 @@ class ProofByShares:
             state = self._without_proven(state, uneven)
         size = {number: int(self.problem.usage.arcs_per_node[blocks.nodes].sum()) for number, (blocks, _) in uneven.items()}
         while batch := _fitting(size):
-            here = {number: uneven.pop(number) for number in batch}
-            self._move(here, state.shares.arcs(state.weight(), np.isin(self.highest, batch)))
-            uneven |= here
+            tried = {number: uneven.pop(number) for number in batch}
+            self._move(tried, state.shares.arcs(state.weight(), np.isin(self.highest, batch)))
+            uneven |= tried
             if self.rounds < TRIES[-1]:
                 break
         return self._without_proven(state, uneven)

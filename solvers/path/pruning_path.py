@@ -27,8 +27,10 @@ import logging
 import math
 import time
 from bisect import bisect_left
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -38,13 +40,14 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import NEVER, PathCertificate, PathShares, PruningPath
 from formulations.arguments import NotNegative, checked
 from formulations.errors import CapacityOverflowError, SolverFailedError
+from formulations.instance.merging import split_duals, starts_by_tail
 from formulations.instance.problem import PruningProblem
+from formulations.instance.reduction import Groups
 from formulations.interruptions import interruption_as_error
 from formulations.timed_steps import timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
-from solvers.path.evidence import path_certificate, told_of_forest
 from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts
@@ -126,28 +129,19 @@ def divide_and_conquer(
     gap: float = 0.0,
     checkpoint: str | Path | None = None,
     progress: bool = False,
-    merge: bool = True,
-    guess: bool = True,
-    warm: bool = True,
     largest: int = LARGEST_NETWORK,
     reduce: bool = True,
     cuts: bool = False,
     around: Fraction | None = None,
 ) -> PruningPath:
-    """`pruning_path` with each of its accelerations optional, for measurements and tests; all give the same path.
+    """`pruning_path` for those who know more about the instance, or need less of its path.
 
     Parameters
     ----------
-    merge
-        merge purchases that the same splits need, see `formulations.instance.merging`.
-    guess
-        divide large parts by guesses, which are verified; False: by minimum cuts.
-    warm
-        start cuts from the flows of earlier ones, in two threads; False: cut by OR-Tools, from nothing, in one thread.
     largest
         usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones.
     reduce
-        solve the reduced instance, see `formulations.instance.reduction`.
+        solve the reduced instance, see `formulations.instance.reduction`; False: the instance is a reduced one.
     cuts
         never leave it to the proof of the path whether a large part goes at one lambda, where a cut can tell.
     around
@@ -155,89 +149,87 @@ def divide_and_conquer(
         of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     """
     started = time.perf_counter()
-    if reduce:
-        reduced = problem.reduced(ties)
-        of_groups = divide_and_conquer(
-            reduced.problem,
-            ties=ties,
-            certificate=certificate,
-            gap=gap,
-            checkpoint=checkpoint,
-            progress=progress,
-            merge=merge,
-            guess=guess,
-            warm=warm,
-            largest=largest,
-            reduce=False,
-            cuts=cuts,
-            around=around,
-        )
-        return told_of_forest(problem, reduced.groups, of_groups, time.perf_counter() - started)
-    certificate = certificate and around is None
-    parts = Parts(problem, merge=merge)
-    outer, inner = without_prices(problem, ties), free_of_charge(problem, ties)
-    pieces: list[Piece] = []
-    leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
-    files = (
-        None if checkpoint is None else PartFiles(Path(checkpoint), problem_fingerprint(problem, "path", float(gap), ties, cuts))
-    )
-    then = "nothing was changed" if checkpoint is None else f"the same call goes on from {checkpoint}"
-    with (
-        interruption_as_error("while computing the path", then),
-        nullcontext() if files is None else files.opened(),
-        ThreadPoolExecutor(1) as pool,
-        Progress("path", int((outer & ~inner).sum()), shown=progress) as bar,
-    ):
-        work = PathDecomposition(parts, ties, guess=guess, warm=warm, advance=bar.advance)
-        limit = None if around is None else int(around // problem.integers.price_unit)
-        how = Division(problem, ties, gap, files, pool, cuts, limit)
-        for part in small_parts(how, outer, inner, largest):
-            if isinstance(part, Edge):
-                leaving.append((part.ratio, part.nodes))
-                bar.advance(part.nodes.size)
-                continue
-            found = work.solve(part.part, part.paid)
-            leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
-            pieces += found if certificate and not how.stats["large_parts"] else []
-        pieces_before = len(leaving)
-        if how.stats["parts_with_gap"]:
-            leaving = in_order(leaving, problem.integers.gain)
-        ratios = sorted({Fraction(0), *(ratio for ratio, _ in leaving)})
-        level = np.full(problem.ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
-        for ratio, nodes in leaving:
-            level[nodes] = bisect_left(ratios, ratio)
-        level[inner] = len(ratios)
-        below = problem.ensemble.is_split & (problem.ensemble.parent >= 0)
-        if contradictions([ratio for ratio, _ in leaving]) or (level > level[problem.ensemble.parent])[below].any():
-            raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
-        proof: PathCertificate | PathShares | None = None
-        gaps: tuple[Fraction, ...] = ()
-        if how.stats["parts_with_gap"] or (certificate and how.stats["large_parts"]):
-            only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
-            every = certificate or len(leaving) != pieces_before or how.stats["parts_with_gap"] > len(only)
-            if every and around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
-                return divide_and_conquer(problem, ties=ties, certificate=False, largest=largest, reduce=False)
-            arcs = sum(int(problem.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
-            if around is not None and arcs > MOST_ARCS_AROUND:
-                return _near(problem, level, ratios, how, started)
-            with timed_step(LOG, "proof of the path"):
-                by_shares = ProofByShares(
-                    problem, level, ratios, ties, None if every else only, how.scores[-1].score if how.scores else None
-                )
-            proof, gaps = by_shares.certificate() if certificate else None, by_shares.gaps()
-            how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
-        elif certificate:
-            proof = path_certificate(parts, pieces, ratios)
+    asked = _Asked(ties, certificate and around is None, gap, checkpoint, progress, largest, cuts, around)
+    if not reduce:
+        return _solved(problem, asked)
+    reduced = problem.reduced(ties)
+    return _told_of_forest(problem, reduced.groups, _solved(reduced.problem, asked), started)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The arguments of `divide_and_conquer`."""
+
+    ties: Ties
+    certificate: bool
+    gap: float
+    checkpoint: str | Path | None
+    progress: bool
+    largest: int
+    cuts: bool
+    around: Fraction | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """All that is between the largest and the smallest optimum of a path.
+
+    Parameters
+    ----------
+    leaving
+        breakpoints in ascending order, and the splits that go there.
+    joined
+        whether rows had to be left out because they were not optimal.
+    pieces
+        with their flows, where these prove the path.
+    inner
+        bool, shape (n,): the splits that are always kept.
+    stats
+        of the decomposition.
+    """
+
+    parts: Parts
+    leaving: list[tuple[Fraction, NDArray[np.int32]]]
+    joined: bool
+    pieces: list[Piece]
+    inner: NDArray[np.bool_]
+    how: Division
+    stats: dict[str, float]
+
+
+def _solved(problem: PruningProblem, asked: _Asked) -> PruningPath:
+    """The path of a reduced instance."""
+    started = time.perf_counter()
+    found = _found(problem, asked)
+    how, with_gap = found.how, found.how.stats["parts_with_gap"]
+    ratios = sorted({Fraction(0), *(ratio for ratio, _ in found.leaving)})
+    level = _levels(problem, asked.ties, found, ratios)
+    proof: PathCertificate | PathShares | None = None
+    gaps: tuple[Fraction, ...] = ()
     unit = problem.integers.lam_unit
-    stats = {"seconds": time.perf_counter() - started, **work.stats, **how.stats}
-    path = PruningPath(problem, level, tuple(r * unit for r in ratios), ties, proof, stats, gaps)
-    if gaps and not cuts and path.relative_gap > gap:
+    if with_gap or (asked.certificate and how.stats["large_parts"]):
+        only = [bisect_left(ratios, edge.ratio) for edge in how.unsure]
+        every = asked.certificate or found.joined or with_gap > len(only)
+        if every and asked.around is not None:  # gaps elsewhere than at single edges: rows that are missing cannot be proven
+            return _solved(problem, replace(asked, gap=0.0, checkpoint=None, progress=False, cuts=False, around=None))
+        arcs = sum(int(problem.usage.arcs_per_node[edge.nodes].sum()) for edge in how.unsure)
+        if asked.around is not None and arcs > MOST_ARCS_AROUND:
+            edge_gap = max(float(edge.gap * problem.integers.gain_unit) for edge in how.unsure)
+            stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(edge_gap, math.inf)}
+            return PruningPath(problem, level, tuple(r * unit for r in ratios), "smallest", None, stats)
+        with timed_step(LOG, "proof of the path"):
+            scores = how.scores[-1].score if how.scores else None
+            by_shares = ProofByShares(problem, level, ratios, asked.ties, None if every else only, scores)
+        proof, gaps = by_shares.certificate() if asked.certificate else None, by_shares.gaps()
+        how.stats["rounds_of_the_proof"] = float(by_shares.rounds)
+    elif asked.certificate:
+        proof = _path_certificate(found.parts, found.pieces, ratios)
+    stats = {"seconds": time.perf_counter() - started, **found.stats, **how.stats}
+    path = PruningPath(problem, level, tuple(r * unit for r in ratios), asked.ties, proof, stats, gaps)
+    if gaps and not asked.cuts and path.relative_gap > asked.gap:
         LOG.info("%d breakpoints were not proven: the large parts are divided again, by cuts", by_shares.open.size)
-        return divide_and_conquer(
-            problem, ties=ties, certificate=certificate, gap=gap, checkpoint=checkpoint, progress=progress, largest=largest,
-            merge=merge, guess=guess, warm=warm, reduce=False, cuts=True, around=around,
-        )  # fmt: skip
-    if gaps and not gap:
+        return _solved(problem, replace(asked, cuts=True))
+    if gaps and not asked.gap:
         raise CapacityOverflowError(
             f"path: there is no memory for the cuts that would close the last relative gap of {path.relative_gap:.2g}; "
             "give a gap that is small enough, for example gap=1e-6, or fewer cost rows"
@@ -245,11 +237,96 @@ def divide_and_conquer(
     return path
 
 
-def _near(
-    problem: PruningProblem, level: NDArray[np.int32], ratios: list[Fraction], how: Division, started: float
-) -> PruningPath:
-    """The rows around a cost, where the gap of the edge there is not closed: ``stats["gap"]`` is at least that, in (OBJ)."""
-    unit = problem.integers.gain_unit
-    gap = max(float(edge.gap * unit) for edge in how.unsure)
-    stats = {"seconds": time.perf_counter() - started, **how.stats, "gap": math.nextafter(gap, math.inf)}
-    return PruningPath(problem, level, tuple(r * problem.integers.lam_unit for r in ratios), "smallest", None, stats)
+def _found(problem: PruningProblem, asked: _Asked) -> _Found:
+    """Divide what lies between the optimum at lambda = 0 and the best closure that is free of charge."""
+    parts, pieces = Parts(problem), list[Piece]()
+    outer, inner = without_prices(problem, asked.ties), free_of_charge(problem, asked.ties)
+    leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
+    files, then = None, "nothing was changed"
+    if asked.checkpoint is not None:
+        options = "path", float(asked.gap), asked.ties, asked.cuts
+        files = PartFiles(Path(asked.checkpoint), problem_fingerprint(problem, *options))
+        then = f"the same call goes on from {asked.checkpoint}"
+    with (
+        interruption_as_error("while computing the path", then),
+        nullcontext() if files is None else files.opened(),
+        ThreadPoolExecutor(1) as pool,
+        Progress("path", int((outer & ~inner).sum()), shown=asked.progress) as bar,
+    ):
+        work = PathDecomposition(parts, asked.ties, bar.advance)
+        limit = None if asked.around is None else int(asked.around // problem.integers.price_unit)
+        how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit)
+        for part in small_parts(how, outer, inner, asked.largest):
+            if isinstance(part, Edge):
+                leaving.append((part.ratio, part.nodes))
+                bar.advance(part.nodes.size)
+                continue
+            found = work.solve(part.part, part.paid)
+            leaving += [(piece.ratio, piece.nodes) for piece in found if piece.ratio is not None]
+            pieces += found if asked.certificate and not how.stats["large_parts"] else []
+    before = len(leaving)
+    if how.stats["parts_with_gap"]:
+        leaving = in_order(leaving, problem.integers.gain)
+    return _Found(parts, leaving, len(leaving) != before, pieces, inner, how, work.stats)
+
+
+def _levels(problem: PruningProblem, ties: Ties, found: _Found, ratios: Sequence[Fraction]) -> NDArray[np.int32]:
+    """The level of every node, int32 of shape (n,).
+
+    Raises
+    ------
+    SolverFailedError
+        if breakpoints are out of order: a defect.
+    """
+    ensemble = problem.ensemble
+    level = np.full(ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
+    for ratio, nodes in found.leaving:
+        level[nodes] = bisect_left(ratios, ratio)
+    level[found.inner] = len(ratios)
+    below = ensemble.is_split & (ensemble.parent >= 0)
+    if contradictions([ratio for ratio, _ in found.leaving]) or (level > level[ensemble.parent])[below].any():
+        raise SolverFailedError("two parts of the path have breakpoints out of order; please report this with the instance")
+    return level
+
+
+def _path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fraction]) -> PathCertificate:
+    """Duals of all usage arcs, in the canonical order; `ratios` are the path's breakpoints."""
+    representative = parts.merged_into
+    while (representative[representative] != representative).any():
+        representative = representative[representative]
+    tail, head, flow = (
+        np.concatenate([np.zeros(0, dtype=dtype), *arrays])
+        for dtype, arrays in (
+            (np.int32, [p.tail for p in pieces]),
+            (np.int32, [p.head for p in pieces]),
+            (np.int64, [p.dual for p in pieces]),
+        )
+    )
+    order = np.argsort(tail, kind="stable")
+    start = starts_by_tail(tail, parts.problem.ensemble.n_nodes)
+    arcs = parts.problem.usage_arcs()
+    dual = np.zeros(arcs.tail.size, dtype=np.int64)
+    room = _room(parts, pieces, representative)
+    split_duals(arcs.tail, dual, representative, start, head[order], flow[order], room, arcs.head)
+    return PathCertificate(dual, tuple(r.denominator for r in ratios))
+
+
+def _room(parts: Parts, pieces: Sequence[Piece], representative: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The most that the users of each purchase may pay together: its price at the breakpoint where it is first paid."""
+    at = np.zeros(representative.size, dtype=np.int64)
+    for piece in pieces:
+        at[piece.head] = 0 if piece.ratio is None else piece.ratio.numerator
+    return parts.problem.purchase_price() * at[representative]
+
+
+def _told_of_forest(problem: PruningProblem, groups: Groups, path: PruningPath, started: float) -> PruningPath:
+    """The path of a forest and its proof, from that of its reduced instance: (4) to (6) of `formulations.instance.reduction`."""
+    proof = path.certificate
+    if isinstance(proof, PathCertificate):
+        proof = replace(proof, dual=groups.duals(proof.dual, problem.usage))
+    elif isinstance(proof, PathShares):
+        bearers = {name: groups.bearer[getattr(proof, name)] for name in ("giver", "taker")}
+        proof = replace(proof, weight=groups.weights(proof.weight), **bearers)
+    level = groups.levels(path.level, 0 if path.ties == "smallest" else NEVER)
+    stats = {**path.stats, "seconds": time.perf_counter() - started, "groups": float(groups.is_group.sum())}
+    return PruningPath(problem, level, path.breakpoints, path.ties, proof, stats, path.gaps)

@@ -1,20 +1,34 @@
-"""The core, the splits that fixing leaves undecided: one minimum cut solves it exactly, and its flow gives the duals."""
+"""The core, the splits that fixing leaves undecided: one minimum cut solves it exactly, and its flow gives the duals.
+
+The lists of `solvers.price_sharing.merged_usage` have every class with all of its users, so they are the usage arcs of a closure
+problem, however many arcs were merged. The flow on each class is then divided among the purchases of the class: user by user,
+each purchase taking what it can, up to its price. All users of a class need all of its purchases, so that succeeds. Which
+purchases these are is found again, item by item, so that nothing is kept for each purchase.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import Ties, best_closure
-from solvers.closures.merged_cut import merged_cut
+from formulations.compiled import njit
+from formulations.instance.merging import starts_by_tail
+from solvers.closures.cut import ClosureProblem, Ties, best_closure, merged_cut
 from solvers.closures.subproblem import subproblem
-from solvers.price_sharing.merged_core import flow_on_arcs, merged_problem
-from solvers.price_sharing.merged_usage import MergedUsage
-from solvers.price_sharing.remaining import Remaining
+from solvers.price_sharing.merged_usage import (
+    BlockClasses,
+    MergedUsage,
+    each_row_by_itself,
+    find_classes,
+    keys_of,
+    number_classes,
+)
+from solvers.price_sharing.remaining import Remaining, first_arcs, price_for_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,3 +86,106 @@ def _from_arcs(remaining: Remaining, ties: Ties) -> SolvedCore:
         dual = np.zeros(unpaid.size, dtype=np.int64)
         dual[unpaid] = flow
     return SolvedCore(closure.keep, closure.value, lambda: dual, closure.n_arcs)
+
+
+def merged_problem(remaining: Remaining, parts: tuple[MergedUsage, ...]) -> ClosureProblem:
+    """The open splits with a purchase for each class, numbered through all parts; usage arcs sorted by tail, then by head."""
+    tails, heads, n_classes = [], [], 0
+    for part in parts:
+        arcs = np.diff(part.stop)
+        first_class = np.repeat(part.classes[:-1] + n_classes, np.diff(part.entries)).astype(np.int32)
+        tails.append(np.repeat(part.split, arcs))
+        heads.append(np.repeat(first_class, arcs) + part.place)
+        n_classes += part.price.size
+    tail, head = np.concatenate(tails), np.concatenate(heads)
+    del tails, heads
+    order = np.argsort(tail, kind="stable")
+    price = np.concatenate([part.price for part in parts])
+    return ClosureProblem(remaining.profit, remaining.parent, tail[order], head[order], price)
+
+
+class ClassFlow(NamedTuple):
+    """The flow on the arcs of `merged_problem`: `flow` leads to the classes `head`; those of split u are read up to `stop[u]`.
+
+    `unread[u]` is the next one.
+    """
+
+    head: NDArray[np.int32]
+    flow: NDArray[np.int64]
+    unread: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+
+class UsageRows(NamedTuple):
+    """Which rows need an item: `order`, `start` and `stop` of `Routing`, and the first usage arc of each slice."""
+
+    order: NDArray[np.int32]
+    start: NDArray[np.int32]
+    stop: NDArray[np.int32]
+    first: NDArray[np.int64]
+
+
+def flow_on_arcs(
+    remaining: Remaining,
+    parts: tuple[MergedUsage, ...],
+    tail: NDArray[np.int32],
+    head: NDArray[np.int32],
+    flow: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """The flow on every usage arc of the open splits in canonical order, from that on the arcs of `merged_problem`."""
+    usage, prices, everything = remaining.blocked_usage, remaining.prices, remaining.objective.usage
+    keys, found = keys_of(usage.item.size), BlockClasses.of(usage)
+    routing = everything.routing
+    rows = UsageRows(routing.order, routing.start, routing.stop, first_arcs(everything, remaining.nodes))
+    ends = starts_by_tail(tail, remaining.nodes.size)
+    of_classes = ClassFlow(head, flow, ends[:-1].copy(), ends[1:])
+    class_of, unpaid = np.empty(everything.n_rows, dtype=np.int64), np.empty(everything.n_rows, dtype=np.int64)
+    divided, n_classes = np.zeros(remaining.slices.n_arcs, dtype=np.int64), 0
+    for part in parts:
+        left = np.zeros(np.diff(part.classes[:: len(usage.start)]).max(initial=0), dtype=np.int64)
+        _divide(usage, prices, keys, found, part, n_classes, of_classes, rows, left, class_of, unpaid, divided)
+        n_classes += part.price.size
+    return divided
+
+
+@njit(cache=True, nogil=True)
+def _divide(usage, prices, keys, found, lists, n_before, flow, rows, left, class_of, unpaid, divided):  # type: ignore[no-untyped-def]
+    """Divide the flow on the classes of some items, which are numbered from `n_before` on.
+
+    Of the flow of one split, `left` is not divided yet, for each class of an item; `unpaid` is what is not paid yet of each row's
+    price, and `class_of` its class.
+    """
+    n_blocks = usage.start.shape[0]
+    for g in range(lists.begins.shape[0] - 1):
+        begin, end = lists.begins[g], lists.begins[g + 1]
+        m, first_class, last_class = usage.item[begin], lists.classes[g * n_blocks], lists.classes[(g + 1) * n_blocks]
+        if first_class == last_class:
+            continue
+        if not usage.once[m]:
+            for b in range(n_blocks):
+                s = g * n_blocks + b
+                find_classes(usage, b, begin, end, keys, found)
+                if lists.by_row[s]:
+                    each_row_by_itself(found)
+                number_classes(usage, prices, b, begin, found)
+                block_rows = usage.rows[b * usage.size : (b + 1) * usage.size]
+                for i in range(block_rows.shape[0]):
+                    if found.code[i] > 0:
+                        place = found.place[found.first_row[i]]
+                        class_of[block_rows[i]] = lists.classes[s] - first_class + place if place >= 0 else -1
+                        unpaid[block_rows[i]] = price_for_row(prices, m, block_rows[i])
+        for k in range(begin, end):
+            u, q = usage.split[k], rows.first[k]
+            while flow.unread[u] < flow.stop[u] and flow.head[flow.unread[u]] < n_before + last_class:
+                left[flow.head[flow.unread[u]] - n_before - first_class] = flow.flow[flow.unread[u]]
+                flow.unread[u] += 1
+            if usage.once[m]:
+                divided[q] = left[0]
+                continue
+            h = usage.node[u]
+            for i in rows.order[usage.tree_of[h], rows.start[h] : rows.stop[h]]:
+                if class_of[i] >= 0:
+                    divided[q] = min(left[class_of[i]], unpaid[i])
+                    left[class_of[i]] -= divided[q]
+                    unpaid[i] -= divided[q]
+                q += 1

@@ -11,9 +11,9 @@ from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.core import SolvedCore, solve_core
-from solvers.price_sharing.levels import closure_value
+from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import Remaining, all_open
-from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.shares import Sharing, paid_at
 
 CUT_BYTES_PER_ARC = 85
 """Bytes that a cut of the core takes for each of its usage arcs, where purchases are not merged before.
@@ -29,7 +29,7 @@ FLOW_BYTES_PER_ARC = 10
 """Bytes for each usage arc when the flow of a merged core is divided among them after the cut: 8 are the flow itself."""
 
 
-class LocalRows:
+class LocalRows(Sharing):
     """All rows of ``objective.problem``.
 
     Parameters
@@ -39,11 +39,9 @@ class LocalRows:
     """
 
     margin = 0
-    remaining: Remaining
-    sharing: Sharing
 
     def __init__(self, objective: IntegerObjective, pool: ThreadPoolExecutor) -> None:
-        self.objective, self.pool = objective, pool
+        self.objective, self.pool, self.most_bytes = objective, pool, MOST_BYTES
 
     @property
     def base(self) -> int:
@@ -58,13 +56,12 @@ class LocalRows:
     @property
     def cut_arcs(self) -> int:
         """Usage arcs of the open splits, those of each class of purchases once where they are merged."""
-        merged = self.sharing.merged
-        return self.n_arcs if merged is None else sum(part.place.size for part in merged)
+        return self.n_arcs if self.merged is None else sum(part.place.size for part in self.merged)
 
     @property
     def cut_bytes(self) -> int:
         """Bytes that a cut of the core takes, and its flow on all usage arcs."""
-        if self.sharing.merged is None:
+        if self.merged is None:
             return CUT_BYTES_PER_ARC * self.n_arcs
         return max(CUT_BYTES_PER_MERGED_ARC * self.cut_arcs, FLOW_BYTES_PER_ARC * self.n_arcs)
 
@@ -78,26 +75,11 @@ class LocalRows:
 
     def open(self, is_open: NDArray[np.bool_], paid: NDArray[np.bool_] | None = None, base: int = 0) -> None:
         """Begin anew with these open splits, see `Rows.open`; the array `paid` is updated later, not copied."""
-        self._set(all_open(self.objective, is_open, paid, base))
+        self.take(all_open(self.objective, is_open, paid, base))
 
     def fix(self, kept: NDArray[np.bool_], out: NDArray[np.bool_]) -> None:
         """Fix open splits in or out."""
-        self._set(self.remaining.fixed(kept, out))
-
-    def _set(self, remaining: Remaining) -> None:
-        self.remaining, self.sharing = remaining, Sharing(remaining, self.pool)
-
-    def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
-        """What each open split is charged at these scores, up to rounding."""
-        return self.sharing.charges(score)
-
-    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Integers that are at most the charges of some feasible shares."""
-        return self.sharing.integer_charges(score)
-
-    def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
-        """What the purchases cost whose highest user is at each level."""
-        return self.sharing.level_bills(level, top)
+        self.take(self.remaining.fixed(kept, out))
 
     def closure_value(self, keep: NDArray[np.bool_]) -> int:
         """Integer value of a closure of the open splits."""
@@ -105,4 +87,9 @@ class LocalRows:
 
     def solve_core(self, ties: Ties) -> SolvedCore:
         """The best closure of the open splits, by a minimum cut."""
-        return solve_core(self.remaining, self.sharing.merged, ties)
+        return solve_core(self.remaining, self.merged, ties)
+
+
+def closure_value(remaining: Remaining, keep: NDArray[np.bool_]) -> int:
+    """The integer value of a closure of the open splits, bool of shape (k,), without `remaining.base`."""
+    return int(remaining.profit[keep].sum()) - paid_at(remaining, keep.astype(np.int32), 1)[1]

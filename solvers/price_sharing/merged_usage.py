@@ -74,14 +74,6 @@ class MergedUsage(NamedTuple):
         self.place.resize(n_arcs, refcheck=False)
         self.price.resize(n_classes, refcheck=False)
 
-    def add_charges(self, weight: NDArray[np.float64], charge: NDArray[np.float64]) -> None:
-        """Add each split's price / Z over its classes, (1) of `solvers.price_sharing.shares` without exp(s_u), to `charge`."""
-        _share(self, weight, charge)
-
-    def add_bills(self, level: NDArray[np.int32], total: NDArray[np.int64]) -> None:
-        """Add the price of each class at the highest level of its users to `total`, shape (top + 1,)."""
-        _add_up(self, level, total)
-
 
 class BlockClasses(NamedTuple):
     """The classes of one item's rows in one block, and room to find them; all but `table` have a number for each row.
@@ -321,56 +313,3 @@ def _list_once(usage, begin, end, price, lists, done):  # type: ignore[no-untype
         lists.stop[e] = a
     lists.price[done[2]] = price
     done[0], done[1], done[2] = e, a, done[2] + 1
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _share(lists, weight, charge):  # type: ignore[no-untyped-def]
-    """Price / Z of every class, then its sum over each entry; 0 where the users' weights are 0."""
-    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
-    entries, classes = lists.entries, lists.classes
-    rate = np.empty(0)
-    for g in range(entries.shape[0] - 1):
-        n, first = classes[g + 1] - classes[g], classes[g]
-        if rate.shape[0] < n:
-            rate = np.empty(n)
-        rate[:n] = 0.0
-        for e in range(entries[g], entries[g + 1]):
-            w = weight[split[e]]
-            for p in range(stop[e], stop[e + 1]):
-                rate[place[p]] += w
-        for i in range(n):
-            rate[i] = price[first + i] / rate[i] if rate[i] > 0.0 else 0.0
-        for e in range(entries[g], entries[g + 1]):
-            # four sums, so that no addition waits for the one before
-            a = b = c = d = 0.0
-            p, end = stop[e], stop[e + 1]
-            while p + 4 <= end:
-                a += rate[place[p]]
-                b += rate[place[p + 1]]
-                c += rate[place[p + 2]]
-                d += rate[place[p + 3]]
-                p += 4
-            for q in range(p, end):
-                a += rate[place[q]]
-            charge[split[e]] += (a + b) + (c + d)
-
-
-@njit(cache=True, nogil=True)
-def _add_up(lists, level, total):  # type: ignore[no-untyped-def]
-    """Add each class's price at the highest level of its users; nothing at level 0."""
-    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
-    entries, classes = lists.entries, lists.classes
-    highest = np.empty(0, dtype=np.int8)
-    for g in range(entries.shape[0] - 1):
-        n, first = classes[g + 1] - classes[g], classes[g]
-        if highest.shape[0] < n:
-            highest = np.empty(n, dtype=np.int8)
-        highest[:n] = 0
-        for e in range(entries[g], entries[g + 1]):
-            user_level = level[split[e]]
-            if user_level > 0:
-                for p in range(stop[e], stop[e + 1]):
-                    highest[place[p]] = max(highest[place[p]], user_level)
-        for i in range(n):
-            total[highest[i]] += price[first + i]
-    total[0] = 0

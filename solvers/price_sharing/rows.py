@@ -32,7 +32,7 @@ class Rows(Protocol):
 
     @property
     def margin(self) -> int:
-        """By how much, in integers, another rounding of the errors could change a value; 0 where no row is elsewhere."""
+        """Twice what rounding of the errors can change of a value, in integers; 0 where all rows are in this process."""
         ...
 
     @property

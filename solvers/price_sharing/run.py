@@ -19,15 +19,13 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.tree_levels import LevelTrees
-from solvers.closures.tree_pass import without_prices
+from solvers.closures.tree_levels import LevelTrees, advance, step_limit
+from solvers.closures.tree_pass import forced, without_prices
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.core import SolvedCore
 from solvers.price_sharing.levels import THRESHOLDS, best_level
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
-from solvers.price_sharing.step import advance, step_limit
-from solvers.price_sharing.trees import forced
 
 LOG = logging.getLogger(__name__)
 
@@ -222,7 +220,9 @@ class Run:
         self.checks += 1
         for log_level in (self.log_level, self.mean_log_level):
             self._take_if_better(*best_level(self.remaining, log_level, self.rows.level_bills))
-        ends = forced(self.remaining, self.rows.integer_charges(self.score_at_lowest))
+        charge = self.rows.integer_charges(self.score_at_lowest)
+        ends = forced(self.remaining.parent, np.subtract(self.remaining.profit, charge, out=charge))
+        del charge
         bound = self.rows.base + ends.best
         self.bound = min(self.bound, bound)
         LOG.debug(
@@ -341,7 +341,7 @@ def check_size(start: Scores, n_nodes: int) -> None:
 def scores_after(
     stages: Sequence[FixingStage], nodes: NDArray[np.int32], score: NDArray[Any], n_nodes: int
 ) -> NDArray[np.float64]:
-    """Scores of all nodes: of each split the last one that it had. Where another lambda starts from them, (2) does the rest.
+    """Scores of all nodes: the last one that each split had.
 
     Parameters
     ----------

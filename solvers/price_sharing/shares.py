@@ -1,12 +1,13 @@
 """Prices shared among splits by their scores.
 
-The price of a purchase j is shared among the open splits that need it, split u bearing
+The price of a purchase j is shared among the open splits that need it. Split u pays
 
     share of u in j  =  price_j exp(s_u) / Z_j,        Z_j = sum over the users u' of j of exp(s_u')                        (1)
 
 so every state is dual feasible. The trees need to know only the charges  c_u = exp(s_u) sum over j of price_j / Z_j. One number a
 split is the whole state, since exp(s_u) is the same for all purchases of a split. The passes go item by item, so that they hold Z
-as one number a row, or a class of rows.
+as one number a row, or a class of rows. They read usage in one of two forms: merged lists (`solvers.price_sharing.merged_usage`),
+or slices of the routing as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from solvers.price_sharing.levels import paid_at
 from solvers.price_sharing.merged_usage import MOST_BYTES, MOST_LEFT, MOST_TREES, MergedUsage, merged_usage, share_left
 from solvers.price_sharing.remaining import Remaining, price_for_row, price_once
 
@@ -39,7 +39,7 @@ SMALLEST_WEIGHT = 1e-200
 
 
 class Sharing:
-    """The passes over all usage of the open splits of one remaining problem.
+    """The passes over all usage of the open splits of a remaining problem.
 
     Parameters
     ----------
@@ -50,7 +50,13 @@ class Sharing:
     """
 
     def __init__(self, remaining: Remaining, pool: ThreadPoolExecutor, most_bytes: int = MOST_BYTES) -> None:
-        self.remaining, self.pool, self.most_bytes = remaining, pool, most_bytes
+        self.pool, self.most_bytes = pool, most_bytes
+        self.take(remaining)
+
+    def take(self, remaining: Remaining) -> None:
+        """Share the prices of another remaining problem from now on."""
+        self.remaining = remaining
+        self.__dict__.pop("merged", None)
 
     @cached_property
     def merged(self) -> tuple[MergedUsage, ...] | None:
@@ -78,9 +84,10 @@ class Sharing:
         weight = weights_of(score)
         parts: list[Callable[[NDArray[np.float64]], None]]
         if self.merged is None:
-            parts = [partial(self._part, *half, weight) for half in halves(self.remaining)]
+            usage, prices = self.remaining.blocked_usage, self.remaining.prices
+            parts = [partial(_share_slices, usage, prices, weight, *half) for half in halves(self.remaining)]
         else:
-            parts = [partial(merged.add_charges, weight) for merged in self.merged]
+            parts = [partial(_share_classes, lists, weight) for lists in self.merged]
         charge = self._sum(parts, weight.size, np.float64)
         charge *= weight
         return charge
@@ -89,7 +96,7 @@ class Sharing:
         """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
         if self.merged is None:
             return paid_at(self.remaining, level, top)
-        parts = [partial(merged.add_bills, level) for merged in self.merged]
+        parts = [partial(_bill_classes, lists, level) for lists in self.merged]
         return [int(bill) for bill in self._sum(parts, top + 1, np.int64)]
 
     def _sum(self, parts: Sequence[Callable[[NDArray[Any]], None]], size: int, dtype: type) -> NDArray[Any]:
@@ -113,13 +120,6 @@ class Sharing:
         charge = self.charges(score)
         charge *= 1.0 - margin
         return np.floor(charge, out=charge).astype(np.int64)
-
-    def _part(
-        self, block: int, last_block: int, first: int, last: int, weight: NDArray[np.float64], charge: NDArray[np.float64]
-    ) -> None:
-        """Add the charges of some slices for some blocks of rows to `charge`, without the factor exp(s_u)."""
-        remaining = self.remaining
-        _share(remaining.blocked_usage, remaining.prices, weight, charge, block, last_block, first, last)
 
 
 def in_threads(pool: ThreadPoolExecutor, works: Sequence[Callable[[], T]]) -> list[T]:
@@ -155,9 +155,48 @@ def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
     return weight
 
 
+def paid_at(remaining: Remaining, level: NDArray[np.int32], top: int) -> list[int]:
+    """What the purchases cost whose highest user is at each level, 0 to `top`; nothing at level 0."""
+    total = np.zeros(top + 1, dtype=np.int64)
+    _bill_slices(remaining.blocked_usage, remaining.prices, level, total)
+    return [int(t) for t in total]
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share(usage, prices, weight, charge, block, last_block, first, last):  # type: ignore[no-untyped-def]
-    """Price / Z of every purchase of an item, then its sum over each slice; 0 if it is paid or its users' weights are 0."""
+def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
+    """Add the sums of price / Z over the classes of merged lists; 0 where the users' weights are 0."""
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
+    rate = np.empty(0)
+    for g in range(entries.shape[0] - 1):
+        n, first = classes[g + 1] - classes[g], classes[g]
+        if rate.shape[0] < n:
+            rate = np.empty(n)
+        rate[:n] = 0.0
+        for e in range(entries[g], entries[g + 1]):
+            w = weight[split[e]]
+            for p in range(stop[e], stop[e + 1]):
+                rate[place[p]] += w
+        for i in range(n):
+            rate[i] = price[first + i] / rate[i] if rate[i] > 0.0 else 0.0
+        for e in range(entries[g], entries[g + 1]):
+            # four sums, so that no addition waits for the one before
+            a = b = c = d = 0.0
+            p, end = stop[e], stop[e + 1]
+            while p + 4 <= end:
+                a += rate[place[p]]
+                b += rate[place[p + 1]]
+                c += rate[place[p + 2]]
+                d += rate[place[p + 3]]
+                p += 4
+            for q in range(p, end):
+                a += rate[place[q]]
+            charge[split[e]] += (a + b) + (c + d)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _share_slices(usage, prices, weight, block, last_block, first, last, charge):  # type: ignore[no-untyped-def]
+    """Add the sums of price / Z over some slices in some blocks of rows; 0 where it is paid, or its users' weights are 0."""
     item, split, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     places = order.reshape(order.size)
@@ -176,12 +215,12 @@ def _share(usage, prices, weight, charge, block, last_block, first, last):  # ty
             count = arcs = 0
             while end < last and item[end] == m:
                 h = node[split[end]]
-                here = stop[b, h] - start[b, h]
-                if here > 0:
+                n_users = stop[b, h] - start[b, h]
+                if n_users > 0:
                     user[count] = split[end]
                     begins[count] = tree_of[h] * n_rows + b * size + start[b, h]
-                    ends[count] = begins[count] + here
-                    arcs += here
+                    ends[count] = begins[count] + n_users
+                    arcs += n_users
                     count += 1
                 end += 1
             users = user[:count]
@@ -258,3 +297,63 @@ def _share_few(m, places, users, begins, ends, rate, block_rows, prices, weight,
             if rate[i] > 0.0:
                 total += price_for_row(prices, m, block_rows[i]) / rate[i]
         charge[users[k]] += total
+
+
+@njit(cache=True, nogil=True)
+def _bill_classes(lists, level, total):  # type: ignore[no-untyped-def]
+    """Add each class's price at the highest level of its users; nothing at level 0."""
+    split, stop, place, price = lists.split, lists.stop, lists.place, lists.price
+    entries, classes = lists.entries, lists.classes
+    highest = np.empty(0, dtype=np.int8)
+    for g in range(entries.shape[0] - 1):
+        n, first = classes[g + 1] - classes[g], classes[g]
+        if highest.shape[0] < n:
+            highest = np.empty(n, dtype=np.int8)
+        highest[:n] = 0
+        for e in range(entries[g], entries[g + 1]):
+            user_level = level[split[e]]
+            if user_level > 0:
+                for p in range(stop[e], stop[e + 1]):
+                    highest[place[p]] = max(highest[place[p]], user_level)
+        for i in range(n):
+            total[highest[i]] += price[first + i]
+    total[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def _bill_slices(usage, prices, level, total):  # type: ignore[no-untyped-def]
+    """Add each purchase's price at the highest level of its users, item by item; purchases without users count nothing."""
+    item, split, node, tree_of, start, stop, order, rows, size, once = usage
+    n_rows = order.shape[1]
+    highest = np.zeros(min(size, n_rows), dtype=np.int8)
+    for b in range(start.shape[0]):
+        first = b * size
+        block_rows = rows[first : min(first + size, n_rows)]
+        begin = 0
+        while begin < item.shape[0]:
+            m = item[begin]
+            end = begin + 1
+            while end < item.shape[0] and item[end] == m:
+                end += 1
+            if once[m]:
+                if b == 0:
+                    top = np.int32(0)
+                    for k in range(begin, end):
+                        top = max(top, level[split[k]])
+                    total[top] += price_once(prices, m)
+                begin = end
+                continue
+            needed = False
+            for k in range(begin, end):
+                h, user_level = node[split[k]], level[split[k]]
+                if user_level > 0 and start[b, h] < stop[b, h]:
+                    needed = True
+                    for i in order[tree_of[h], first + start[b, h] : first + stop[b, h]]:
+                        highest[i] = max(highest[i], user_level)
+            if needed:
+                for i in range(block_rows.shape[0]):
+                    if highest[i] > 0:
+                        total[highest[i]] += price_for_row(prices, m, block_rows[i])
+                highest[:] = 0
+            begin = end
+    total[0] = 0

@@ -10,14 +10,14 @@ cut costs,
 for a usage arcs and k splits. Where bound and value already agree, only ties are open, and it cuts after the first check without
 progress. Rounds are without progress except where the core shrank: each 10 % by which it shrank takes back 40 rounds,
 
-    rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - MOST_IN_VAIN (a_before - a_after) / a_before)          (2)
+    rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - IDLE_ROUNDS (a_before - a_after) / a_before)          (2)
 
 No core is cut that does not fit into memory. A run that has to do without the cut ends after
 
-    rounds without progress  >=  MOST_IN_VAIN                                                                             (3)
+    rounds without progress  >=  IDLE_ROUNDS                                                                             (3)
 
 or, where only ties are open, after the first check without progress: StopReason.MEMORY_LIMIT, with the gap that is proven. More
-rounds are in vain. A run to a gap that has not been reached by (3) cuts the core as well, or ends if that does not fit.
+rounds would not help. A run to a gap that has not been reached by (3) cuts the core as well, or ends if that does not fit.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SMALL_CORE = 50_000
 SMALL_PROOF = 500_000
 """Usage arcs, merged ones counted one by one, of a core that is cut without a look at memory: its proof has 8 bytes for each."""
 
-MOST_IN_VAIN = 400
+IDLE_ROUNDS = 400
 """Rounds without progress after which a run that can't cut its core ends; a core that all but vanishes takes back as many."""
 
 CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
@@ -88,7 +88,7 @@ class Goal:
     def cuts_now(self, run: Run) -> bool:
         """Whether to cut the core now. A run to a gap cuts only a core that more rounds do not make smaller."""
         if self.gap > 0.0:
-            patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else MOST_IN_VAIN
+            patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else IDLE_ROUNDS
         elif run.rows.cut_arcs <= min(self.small_core, SMALL_CORE) and run.n_arcs <= SMALL_PROOF:
             return True
         elif run.rows.cut_arcs <= self.small_core:
@@ -99,7 +99,7 @@ class Goal:
 
     def gives_up(self, run: Run) -> bool:
         """Whether (3) holds, and the core does not fit into memory."""
-        patience = ROUNDS_PER_CHECK if run.is_closed else MOST_IN_VAIN
+        patience = ROUNDS_PER_CHECK if run.is_closed else IDLE_ROUNDS
         return run.rounds_without_progress >= patience and not cut_fits_memory(run.rows)
 
 
@@ -110,7 +110,7 @@ def negligible_gain(objective: IntegerObjective) -> float:
 
 def without_progress(rounds: int, before: int, after: int) -> int:
     """(2), after `ROUNDS_PER_CHECK` more rounds, which made a core of `before` usage arcs one of `after`."""
-    return max(0, rounds + ROUNDS_PER_CHECK - round(MOST_IN_VAIN * (before - after) / max(before, 1)))
+    return max(0, rounds + ROUNDS_PER_CHECK - round(IDLE_ROUNDS * (before - after) / max(before, 1)))
 
 
 def cut_in_rounds(rows: Rows) -> float:

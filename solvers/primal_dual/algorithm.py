@@ -9,9 +9,18 @@ Every iterate gives a pruning y, whose value is at least the optimum, and a boun
 sets of averaged iterates are prunings too. The best value and the best bound are kept.
 
 The paper has steps 1 to 4 from beta = 0: ``primal_dual(..., start="zeros", averaging=1, step="constant", merge=False)``. It does
-not say how to choose gamma, nor w where mu = 0. Ours are Polyak's step (`steps`), averaged directions (`duals`), level sets, and
+not say how to choose gamma, nor w where mu = 0. Ours are Polyak's step (7), averaged directions (`duals`), level sets, and
 a start from equal shares of the prices, because at zeros, far from optimal, no tree is charged. Also ours: purchases with the
-same users are merged, and prices are cut to the sum of all gains, above which nothing is ever bought.
+same users are merged, and prices are cut to the sum of all gains, above which nothing is ever bought. The step sizes are
+
+    constant    gamma_k = c q                                                                       (5)
+    sqrt        gamma_k = c q / sqrt(k)                                                             (6)
+    polyak      gamma_k = theta (best value - L(beta_k)) / |d_k|^2,   0 < theta <= 2                (7)
+
+q is the mean price lam p_j of a purchase, so that c has no unit; d_k is the direction, k = 1, 2, ... BP16 only speaks of a "step
+size gamma". (7) is B. T. Polyak's (*Minimization of unsmooth functionals*, USSR Computational Mathematics and Mathematical
+Physics 9, 1969), with the best known value in place of the unknown optimum. That value is too large. So theta is halved (this
+rule is ours) whenever the best bound has risen by less than a ten-thousandth of the gap in each of `MOST_STALLED` iterations.
 """
 
 from __future__ import annotations
@@ -19,8 +28,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +37,7 @@ from tqdm import tqdm
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, Solution, StopReason
 from formulations.arguments import Natural, NotNegative, Range, Seconds, checked
-from formulations.errors import InterruptedSolveError
+from formulations.errors import InterruptedSolveError, InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import usage_columns
@@ -38,22 +46,21 @@ from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.level_sets import best_level_set
 from solvers.closures.tree_pass import best_tree_closures, free_of_charge
 from solvers.primal_dual.duals import Duals, StartRule
-from solvers.primal_dual.steps import Rule, Step
 
 LEVEL_SETS_EVERY = 10
 """Iterations after which the level sets of the averaged iterates are valued again."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """Options of `primal_dual`."""
+Rule = Literal["polyak", "constant", "sqrt"]
 
-    gap: float
-    iterations: int
-    step: Rule
-    step_size: float | None
-    start: StartRule
-    averaging: float
+DEFAULT_SIZE: dict[Rule, float] = {"polyak": 0.6, "constant": 0.05, "sqrt": 1.0}
+"""Default theta or c, chosen on the MiniBooNE instance. One theta was good for all lambdas there; no c was."""
+
+MOST_STALLED = 20
+"""Iterations without a better bound before theta is halved."""
+
+LEAST_SIZE_SHARE = 1 / 64
+"""theta never falls below this share of its first value, so that steps do not become too short to make progress."""
 
 
 @checked
@@ -84,9 +91,9 @@ def primal_dual(
     iterations
         largest number of iterations.
     step
-        ``polyak``, ``constant`` or ``sqrt``: the rules of `solvers.primal_dual.steps`.
+        ``polyak``, ``constant`` or ``sqrt``: (7), (5) or (6) of `solvers.primal_dual.algorithm`.
     step_size
-        theta or c of the rule; default `solvers.primal_dual.steps.DEFAULT_SIZE`.
+        theta or c of the rule; default `solvers.primal_dual.algorithm.DEFAULT_SIZE`.
     start
         ``shares``: every price in equal shares to its users; ``zeros``: as in the paper.
     averaging
@@ -121,17 +128,76 @@ def primal_dual(
     >>> solution.relative_gap <= 0.01
     True
     """
-    options = Options(gap, iterations, step, step_size, start, averaging)
-    return _run(problem, lam, options, time_limit, merge=merge, progress=progress)
+    started = time.perf_counter()
+    exact_rate = exact(lam, "lam")
+    rate = float(useful_rate(problem, exact_rate))
+    columns = usage_columns(problem, merge=merge)
+    # a purchase that costs more than all gains together is never made
+    price = np.minimum(rate * columns.price, float(np.maximum(problem.gain, 0.0).sum()))
+    rule = Step(step, step_size, float(price.mean()) if price.size else 0.0)
+    duals = Duals(columns, price, problem.ensemble.n_nodes, start)
+    ascent = _Ascent(problem, rate, duals, rule, gap, averaging, started)
+    try:
+        stopped = _iterate(ascent, started + time_limit, iterations, progress=progress)
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError(f"interrupted in iteration {len(ascent.rows) + 1}; nothing was changed") from stop
+    finally:
+        duals.close()
+    # compare at the requested lambda: at a very large one, only splits that are free of charge can be kept
+    free = Pruning(problem, free_of_charge(problem, "smallest"))
+    pruning = min(Pruning(problem, ascent.best), free, key=lambda p: p.value(float(lam)))
+    objective = integer_objective(problem, exact_rate).refined()
+    certificate = integer_duals(problem, objective, columns, duals.best_within_prices())
+    bound = proven_bound(problem, objective, certificate, pruning, exact_rate)
+    stats = {
+        "seconds": time.perf_counter() - started,
+        "iterations": float(len(ascent.rows)),
+        "arcs": float(duals.node.size),
+        "usage_arcs": float(problem.n_usage_arcs),
+        "purchases": float(price.size),
+    }
+    value = pruning.value(float(lam))
+    history = ascent.history()
+    return Solution(problem, lam, pruning, value, bound, stopped, gap, certificate, stats, "primal_dual", history)
+
+
+class Step:
+    """One of the rules (5) to (7), with its state."""
+
+    def __init__(self, rule: Rule, size: float | None, mean_price: float) -> None:
+        size = DEFAULT_SIZE[rule] if size is None else size
+        if not 0 < size < math.inf or (rule == "polyak" and size > 2):
+            raise InvalidInputError(f"step_size is {size}; give a number > 0, for polyak at most 2")
+        self.rule = rule
+        self.size = size
+        self.first_size = size
+        self.mean_price = mean_price
+        self._stalled = 0
+
+    def record(self, rise: float, gap: float) -> None:
+        """Record an iteration: by how much it raised the best bound, and the gap after it."""
+        self._stalled = 0 if rise > 1e-4 * gap else self._stalled + 1
+        if self.rule == "polyak" and self._stalled >= MOST_STALLED:
+            self.size = max(self.size / 2, LEAST_SIZE_SHARE * self.first_size)
+            self._stalled = 0
+
+    def length(self, k: int, missing: float, norm: float) -> float:
+        """gamma_k, where `missing` is the best value - L(beta_k) and `norm` is |d_k|^2; 0 if the direction is zero."""
+        if norm == 0.0:
+            return 0.0
+        if self.rule == "polyak":
+            return self.size * max(missing, 0.0) / norm
+        return self.size * self.mean_price / (math.sqrt(k) if self.rule == "sqrt" else 1.0)
 
 
 class _Ascent:
     """The state of one run: the dual values, the averages, the best value and the best bound."""
 
-    def __init__(self, problem: PruningProblem, rate: float, duals: Duals, options: Options, started: float) -> None:
-        self.problem, self.rate, self.duals, self.options = problem, rate, duals, options
-        self.started = started
-        self.step = Step(options.step, options.step_size, float(duals.price.mean()) if duals.price.size else 0.0)
+    def __init__(
+        self, problem: PruningProblem, rate: float, duals: Duals, step: Step, gap: float, averaging: float, started: float
+    ) -> None:
+        self.problem, self.rate, self.duals, self.step = problem, rate, duals, step
+        self.gap, self.averaging, self.started = gap, averaging, started
         self.profit = problem.gain - rate * problem.evaluation_price
         self.roots = Pruning.all_roots(problem).error
         n = problem.ensemble.n_nodes
@@ -153,14 +219,14 @@ class _Ascent:
     @property
     def converged(self) -> bool:
         """Whether the requested gap is reached, with a small margin because the bound proven in integers is slightly lower."""
-        return self.relative_gap <= self.options.gap * (1 - 1e-6)
+        return self.relative_gap <= self.gap * (1 - 1e-6)
 
     def iterate(self, k: int) -> None:
         """Make the steps 2 and 3."""
         ensemble, duals = self.problem.ensemble, self.duals
         # the paper's shortest paths, all trees in one pass
         self.keep, best = best_tree_closures(ensemble, self.profit - duals.charge, ensemble.is_split, "smallest")
-        weight = 1.0 if k == 1 else self.options.averaging
+        weight = 1.0 if k == 1 else self.averaging
         self.y_mean += weight * (self.keep - self.y_mean)
         self.y_sum += k * self.keep
         sums = duals.choose_purchases(self.keep, self.y_mean, weight)
@@ -197,42 +263,8 @@ class _Ascent:
         return dict(zip(names, table.T, strict=True))
 
 
-def _run(problem: PruningProblem, lam: float, options: Options, time_limit: float, *, merge: bool, progress: bool) -> Solution:
-    started = time.perf_counter()
-    exact_rate = exact(lam, "lam")
-    rate = float(useful_rate(problem, exact_rate))
-    columns = usage_columns(problem, merge=merge)
-    # a purchase that costs more than all gains together is never made
-    price = np.minimum(rate * columns.price, float(np.maximum(problem.gain, 0.0).sum()))
-    duals = Duals(columns, price, problem.ensemble.n_nodes, options.start)
-    ascent = _Ascent(problem, rate, duals, options, started)
-    try:
-        stopped = _iterate(ascent, started + time_limit, progress=progress)
-    except KeyboardInterrupt as stop:
-        raise InterruptedSolveError(f"interrupted in iteration {len(ascent.rows) + 1}; nothing was changed") from stop
-    finally:
-        duals.close()
-    # compare at the requested lambda: at a very large one, only splits that are free of charge can be kept
-    free = Pruning(problem, free_of_charge(problem, "smallest"))
-    pruning = min(Pruning(problem, ascent.best), free, key=lambda p: p.value(float(lam)))
-    objective = integer_objective(problem, exact_rate).refined()
-    certificate = integer_duals(problem, objective, columns, duals.best_within_prices())
-    bound = proven_bound(problem, objective, certificate, pruning, exact_rate)
-    stats = {
-        "seconds": time.perf_counter() - started,
-        "iterations": float(len(ascent.rows)),
-        "arcs": float(duals.node.size),
-        "usage_arcs": float(problem.n_usage_arcs),
-        "purchases": float(price.size),
-    }
-    value = pruning.value(float(lam))
-    history = ascent.history()
-    return Solution(problem, lam, pruning, value, bound, stopped, options.gap, certificate, stats, "primal_dual", history)
-
-
-def _iterate(ascent: _Ascent, deadline: float, *, progress: bool) -> StopReason:
+def _iterate(ascent: _Ascent, deadline: float, total: int, *, progress: bool) -> StopReason:
     """Iterate until the gap, the time limit or the number of iterations is reached."""
-    total = ascent.options.iterations
     form = "{desc}: iteration {n:,} of {total:,}, {elapsed}{postfix}"
     hidden = not progress
     with tqdm(desc="primal-dual", total=total, bar_format=form, file=sys.stderr, leave=False, disable=hidden, delay=1) as bar:

@@ -68,7 +68,7 @@ def _no_point(given: Given) -> SolverFailedError:
     return SolverFailedError(f"{given['engine']} gave no point within {given['time_limit']:g} s; allow more time")
 
 
-def _unsolved(given: Given, seconds: float) -> Relaxation:
+def _unsolved(given: Given, _: float) -> Relaxation:
     raise _no_point(given)
 
 

@@ -30,7 +30,10 @@ from solvers.closures.tree_pass import free_of_charge
 from solvers.programs.engines.answer import LinearAnswer
 
 BINDING_ROWS = {"IP1": "naive_usage", "IP3": "coupling", "closure": "usage"}
-"""The rows whose dual values say how much of a purchase each node bears. In IP2 a purchase has one user, who bears it all."""
+"""The rows whose dual values say how much of a purchase each node pays. In IP2 a purchase has one user, who pays it all."""
+
+HIDDEN = 1e-6
+"""Relative gap up to which branch and bound counts as optimal: what HiGHS' feasibility tolerance can hide."""
 
 INTEGRAL = 1e-6
 """A value counts as an integer if it is this close to one; engines run with the same tolerance."""
@@ -76,7 +79,6 @@ def integer_solution(
     program: LinearProgram,
     answer: LinearAnswer,
     *,
-    tolerance: float,
     started: float,
 ) -> Solution:
     """The solution that follows from branch and bound, without a certificate. Parameters as in `relaxation_solution`."""
@@ -86,7 +88,7 @@ def integer_solution(
     trees_alone = proven_bound(problem, objective, zero_duals(problem, objective), pruning, rate)
     bound = min(value, max(answer.bound, trees_alone))
     stats = program_stats(program, answer, started)
-    return Solution(problem, lam, pruning, value, bound, answer.stopped, tolerance, None, stats, "integer_program")
+    return Solution(problem, lam, pruning, value, bound, answer.stopped, HIDDEN, None, stats, "integer_program")
 
 
 def unsolved(given: dict[str, Any], seconds: float) -> Solution:

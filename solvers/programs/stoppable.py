@@ -3,17 +3,20 @@
 The size of a program is counted before anything is built. A small program is built and solved in this process: neither takes
 much longer than a second beyond the limit. A larger one is built and solved in a process of its own, see `solvers.child_process`.
 It ends at most a second and a tenth of the limit late. If it has found nothing by then, the answer is what is known without it.
+Python handles signals between its own instructions only, so a native solve in this process runs in a thread: `interruptible`.
 """
 
 from __future__ import annotations
 
 import inspect
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
 from formulations.programs.matrix import MATRICES
@@ -34,6 +37,10 @@ MOST_PYOMO_NONZEROS = 30_000
 
 RESERVE_SECONDS = 5.0
 """Seconds for each million nonzeros that a process keeps for an engine's overrun and for rounding what it found."""
+
+
+GRACE_SECONDS = 3.0
+"""Seconds to wait for a cancelled solve to end."""
 
 
 def stoppable(
@@ -105,3 +112,40 @@ def _without_rows(subject: Any) -> Any:
     if not isinstance(subject, PruningProblem):
         return subject
     return replace(subject, usage=replace(subject.usage, X=None))
+
+
+def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engine: str) -> None:
+    """Run `solve` in a thread and wait for it; on Ctrl-C call `cancel`.
+
+    `solve` must release the interpreter's lock while it works. If it takes more than `GRACE_SECONDS` to end after Ctrl-C, it goes
+    on in its thread, which does not keep the process alive.
+
+    Raises
+    ------
+    InterruptedSolveError
+        if Ctrl-C arrived meanwhile.
+    BaseException
+        whatever `solve` raises.
+    """
+    failure: list[BaseException] = []
+    # not Thread.join: in Python 3.11 and 3.12 an interrupted join treats the thread as ended
+    ended = threading.Event()
+
+    def work() -> None:
+        try:
+            solve()
+        except BaseException as error:
+            failure.append(error)
+        finally:
+            ended.set()
+
+    try:
+        threading.Thread(target=work, name=engine, daemon=True).start()
+        while not ended.wait(0.1):
+            pass
+    except KeyboardInterrupt as stop:
+        cancel()
+        ended.wait(GRACE_SECONDS)
+        raise InterruptedSolveError(f"interrupted while {engine} was solving; nothing was changed") from stop
+    if failure:
+        raise failure[0]

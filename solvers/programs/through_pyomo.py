@@ -1,7 +1,7 @@
 """The Pyomo models, solved by HiGHS through Pyomo.
 
 This is for small instances, whose models a person can read. For more than some hundred thousand rows use
-`solvers.programs.linear_program` and `solvers.programs.integer_program`, which hand the same program to HiGHS as arrays.
+`solvers.programs.linear_program`, which hands the same program to HiGHS as arrays.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def pyomo_highs(
     model = FORMULATIONS[formulation](problem, lam=rate, relax=relax, merge=merge)
     program, answer = solve_model(model, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
     if not relax:
-        solution = integer_solution(problem, lam, program, answer, tolerance=1e-6, started=started)
+        solution = integer_solution(problem, lam, program, answer, started=started)
     else:
         solution = relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=1e-9, started=started)
     return replace(solution, method="pyomo_highs")

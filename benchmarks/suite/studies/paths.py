@@ -9,11 +9,11 @@ import numpy as np
 
 import prunemodels as pm
 from benchmarks.path import warm_up
+from benchmarks.plain_path import plain_path
 from benchmarks.suite.alternating import Measured, alternate
 from benchmarks.suite.forests import instance
 from benchmarks.suite.raw_cut import raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Row, Setting
-from solvers.path.pruning_path import divide_and_conquer
 
 PATH, PLAIN, RAW = "path", "plain divide and conquer", "raw cut"
 
@@ -32,7 +32,7 @@ def measure_path(data: str, setting: Setting) -> Found:
     lam: Lam = first.breakpoints[len(first) // 2]
     works: dict[str, Any] = {
         PATH: partial(pm.pruning_path, problem),
-        PLAIN: partial(divide_and_conquer, problem, merge=False, guess=False, warm=False, certificate=False),
+        PLAIN: partial(plain_path, problem),
         "min_cut": partial(pm.engines.min_cut, problem, lam),
         RAW: raw_cut(problem, lam),
     }

@@ -24,15 +24,56 @@ Gallo, Grigoriadis and Tarjan (1989) for going on from the flow of another lambd
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import SolverFailedError
 from solvers.closures.cut import Closure, ClosureProblem, Ties
-from solvers.closures.preflow.adjacency import grouped
-from solvers.closures.preflow.flow import Flow
-from solvers.closures.preflow.kernels import discharge, fit, prepare
-from solvers.closures.preflow.residual import label_all, reached_by_excess
+from solvers.closures.preflow.kernels import (
+    Adjacency,
+    Flows,
+    Labels,
+    discharge,
+    fit,
+    grouped,
+    label_all,
+    prepare,
+    reached_by_excess,
+)
+
+UNLIMITED = np.int64(2**62)
+"""More than any split has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """Where profits go.
+
+    Parameters
+    ----------
+    usage_flow
+        int64, shape of the usage arcs: what a split pays for a purchase.
+    parent_flow
+        int64, shape of the splits: what a split hands to its parent.
+    """
+
+    usage_flow: NDArray[np.int64]
+    parent_flow: NDArray[np.int64]
+
+    @staticmethod
+    def nothing(problem: ClosureProblem) -> Flow:
+        """Nothing is paid yet."""
+        return Flow(np.zeros(problem.tail.size, dtype=np.int64), np.zeros(problem.profit.size, dtype=np.int64))
+
+    def scaled(self, of_arcs: NDArray[np.float64], of_splits: NDArray[np.float64]) -> Flow:
+        """Times factors, rounded down, at most `UNLIMITED`; a split may then spend a little more than it has."""
+        return Flow(_times(self.usage_flow, of_arcs), _times(self.parent_flow, of_splits))
+
+
+def _times(flow: NDArray[np.int64], factor: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.asarray(np.minimum(flow * factor, float(UNLIMITED)), dtype=np.int64)
 
 
 def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: Flow | None = None) -> tuple[Closure, Flow]:
@@ -85,60 +126,34 @@ class _Network:
 
     def __init__(self, problem: ClosureProblem, start: Flow | None) -> None:
         k, parent = problem.profit.size, problem.parent
-        self.problem = problem
         first_arc, _ = grouped(problem.tail, k)
         first_child, child = grouped(parent, k)
-        first_user, self.arc = grouped(problem.head, problem.price.size)
+        first_user, arc = grouped(problem.head, problem.price.size)
         if start is None:
-            self.flow = Flow.nothing(problem)
+            flow = Flow.nothing(problem)
         else:
-            self.flow = Flow(start.usage_flow.copy(), start.parent_flow.copy())
-            fit(parent, first_arc, problem.profit.copy(), self.flow.usage_flow, self.flow.parent_flow)
-        self.place, user = np.empty_like(self.arc), np.empty_like(self.arc)
-        self.usage_flow_by_user = np.empty_like(self.flow.usage_flow)
-        self.balance = np.concatenate([problem.profit, -problem.price])
-        prepare(
-            parent,
-            problem.tail,
-            problem.head,
-            self.arc,
-            self.flow.usage_flow,
-            self.flow.parent_flow,
-            self.balance,
-            self.place,
-            user,
-            self.usage_flow_by_user,
-        )
-        # the first arguments of the kernels that follow arcs
-        self.adjacency = (parent, first_child, child, first_arc, problem.head, first_user, user)
+            flow = Flow(start.usage_flow.copy(), start.parent_flow.copy())
+            fit(parent, first_arc, problem.profit.copy(), flow.usage_flow, flow.parent_flow)
+        user, place = np.empty_like(arc), np.empty_like(arc)
+        balance = np.concatenate([problem.profit, -problem.price])
+        self.k, self.flow, self.balance = k, flow, balance
+        self.net = Adjacency(parent, first_child, child, first_arc, problem.head, first_user, user, arc, place)
+        self.flows = Flows(flow.usage_flow, np.empty_like(flow.usage_flow), flow.parent_flow, balance)
+        prepare(self.net, problem.tail, self.flows)
 
     def ship(self) -> NDArray[np.int32]:
         """Push excess to deficits until none reaches one; the exact labels of the vertices, above their number for never."""
-        problem, flow, n = self.problem, self.flow, self.balance.size
+        n = self.balance.size
         label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
-        active, current_arc = np.empty(n, dtype=np.bool_), np.empty(problem.profit.size, dtype=np.int32)
+        work = Labels(label, queue, np.empty(n, dtype=np.bool_), np.empty(self.k, dtype=np.int32))
         while True:
-            reached = label_all(*self.adjacency, flow.usage_flow, flow.parent_flow, self.balance, label, queue)
-            pushed = discharge(
-                *self.adjacency,
-                self.place,
-                self.arc,
-                flow.usage_flow,
-                self.usage_flow_by_user,
-                flow.parent_flow,
-                self.balance,
-                label,
-                queue,
-                active,
-                current_arc,
-                reached,
-            )
-            if not pushed:
+            reached = label_all(self.net, self.flows, work)
+            if not discharge(self.net, self.flows, work, reached):
                 return label
 
     def reached_by_excess(self) -> NDArray[np.bool_]:
         """The splits that excess reaches along residual arcs."""
         n = self.balance.size
         seen, queue = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int32)
-        reached_by_excess(*self.adjacency, self.usage_flow_by_user, self.flow.parent_flow, self.balance, seen, queue)
-        return seen[: self.problem.profit.size]
+        reached_by_excess(self.net, self.flows, seen, queue)
+        return seen[: self.k]

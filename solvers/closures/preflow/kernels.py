@@ -1,25 +1,118 @@
 """The compiled part of `preflow_closure`.
 
-Vertices are the splits 0, ..., k - 1 and then the purchases. Loads are kept twice, in the order of the splits and in that of the
-purchases, for both sides scan theirs in order. Labels are lower bounds on the number of residual arcs to a deficit.
+Vertices are the splits 0, ..., k - 1 and then the purchases. The arcs h -> parent(h) and u -> j are always residual. The arc
+parent(h) -> h is residual where h hands something up, and j -> u where u pays for j. Labels are lower bounds on the number of
+residual arcs to a deficit. Flows on usage arcs are kept twice, in the order of the splits and in that of the purchases, because
+both sides scan theirs in order.
 
 Kernels here make no arrays and call no other kernels: numba compiles each call and each kind of array once more, for seconds.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.compiled import njit
+
+
+class Adjacency(NamedTuple):
+    """Who is next to whom; all int32.
+
+    Parameters
+    ----------
+    parent
+        shape (k,): -1 at tops.
+    first_child, child
+        the children of split h are ``child[first_child[h] : first_child[h + 1]]``.
+    first_arc, head
+        the usage arcs of split h begin at ``first_arc[h]``; ``head`` is the purchase of each arc.
+    first_user, user
+        the users of purchase j are ``user[first_user[j] : first_user[j + 1]]``.
+    arc, place
+        the usage arc of each place in `user`, and the place of each usage arc.
+    """
+
+    parent: NDArray[np.int32]
+    first_child: NDArray[np.int32]
+    child: NDArray[np.int32]
+    first_arc: NDArray[np.int32]
+    head: NDArray[np.int32]
+    first_user: NDArray[np.int32]
+    user: NDArray[np.int32]
+    arc: NDArray[np.int32]
+    place: NDArray[np.int32]
+
+
+class Flows(NamedTuple):
+    """What flows, in both orders of the usage arcs, and the balances (1) of `closure`; all int64."""
+
+    usage: NDArray[np.int64]
+    usage_by_user: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    balance: NDArray[np.int64]
+
+
+class Labels(NamedTuple):
+    """Room to work in: int32 labels and queue, one longer; which vertices are in the queue; the next arc that a split tries."""
+
+    label: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    active: NDArray[np.bool_]
+    current_arc: NDArray[np.int32]
+
+
+def grouped(group: NDArray[np.int32], n_groups: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The members of each group, one group after the other, ascending within a group.
+
+    ``grouped(parent, k)`` are the children of each split, ``grouped(head, j)`` the usage arcs to each purchase.
+
+    Parameters
+    ----------
+    group
+        int32: the group of each member, -1 if it is in none.
+
+    Returns
+    -------
+    NDArray, NDArray
+        int32: where each group starts, and the end of the last, shape (n_groups + 1,); and the members, as many as are in a
+        group; what follows them has no meaning.
+    """
+    first = np.zeros(n_groups + 1, dtype=np.int32)
+    member = np.empty(group.size, dtype=np.int32)
+    _group(group, first, member)
+    return first, member
+
+
+@njit(cache=True, nogil=True)
+def _group(group, first, member):  # type: ignore[no-untyped-def]
+    """A counting sort. While it places members, ``first[g]`` is where the next member of group g goes."""
+    n_groups = first.shape[0] - 1
+    for a in range(group.shape[0]):
+        if group[a] >= 0:
+            first[group[a] + 1] += 1
+    for g in range(n_groups):
+        first[g + 1] += first[g]
+    for a in range(group.shape[0]):
+        g = group[a]
+        if g >= 0:
+            member[first[g]] = a
+            first[g] += 1
+    for g in range(n_groups, 0, -1):
+        first[g] = first[g - 1]
+    first[0] = 0
 
 
 @njit(cache=True, nogil=True)
 def fit(parent, first_arc, has, usage_flow, parent_flow):  # type: ignore[no-untyped-def]
     """Reduce a flow until no split spends more than it has, children before parents; roots hand nothing up.
 
-    `has` are the profits at first, and in the end with what children hand up.
+    On entry ``has[h]`` is the profit of h. The pass adds what the children hand up.
     """
     for h in range(has.shape[0] - 1, -1, -1):
+        # usage arcs first: if they take more than h has, all of them are reduced in proportion
         spent = 0
         for a in range(first_arc[h], first_arc[h + 1]):
             spent += usage_flow[a]
@@ -31,6 +124,7 @@ def fit(parent, first_arc, has, usage_flow, parent_flow):  # type: ignore[no-unt
                 part = np.int64(usage_flow[a] * share)
                 usage_flow[a] = part if part < room - spent else room - spent
                 spent += usage_flow[a]
+        # the rest may go to the parent
         if parent[h] < 0:
             parent_flow[h] = 0
         else:
@@ -40,52 +134,88 @@ def fit(parent, first_arc, has, usage_flow, parent_flow):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def prepare(parent, tail, head, arc, usage_flow, parent_flow, balance, place, user, usage_flow_by_user):  # type: ignore[no-untyped-def]
-    """The same by purchase: users, flows and the place of each arc; and (1) of `closure`, from the balances of no flow."""
-    k = parent.shape[0]
+def prepare(net, tail, flows):  # type: ignore[no-untyped-def]
+    """Fill in `place`, `user` and the flows by user, and turn the balances of no flow into those of this flow."""
+    parent, balance, k = net.parent, flows.balance, net.parent.shape[0]
     for h in range(k):
-        balance[h] -= parent_flow[h]
+        balance[h] -= flows.parent[h]
         if parent[h] >= 0:
-            balance[parent[h]] += parent_flow[h]
-    for q in range(arc.shape[0]):
-        a = arc[q]
-        place[a], user[q], usage_flow_by_user[q] = q, tail[a], usage_flow[a]
+            balance[parent[h]] += flows.parent[h]
+    for q in range(net.arc.shape[0]):
+        a = net.arc[q]
+        net.place[a], net.user[q], flows.usage_by_user[q] = q, tail[a], flows.usage[a]
     for a in range(tail.shape[0]):
-        balance[tail[a]] -= usage_flow[a]
-        balance[k + head[a]] += usage_flow[a]
+        balance[tail[a]] -= flows.usage[a]
+        balance[k + net.head[a]] += flows.usage[a]
 
 
 @njit(cache=True, nogil=True)
-def discharge(  # type: ignore[no-untyped-def]
-    parent,
-    first_child,
-    child,
-    first_arc,
-    head,
-    first_user,
-    user,
-    place,
-    arc,
-    usage_flow,
-    usage_flow_by_user,
-    parent_flow,
-    balance,
-    label,
-    queue,
-    active,
-    current_arc,
-    reached,
-):
+def label_all(net, flows, work):  # type: ignore[no-untyped-def]
+    """Exact labels, breadth first from the deficits; the vertices that reach one, nearest first, and how many they are."""
+    parent, first_child, child, first_arc, head, first_user, user, _, _ = net
+    usage_flow, parent_flow, balance = flows.usage, flows.parent, flows.balance
+    label, queue = work.label, work.queue
+    k, n = parent.shape[0], balance.shape[0]
+    never = n + 1
+    # deficits have the label 0
+    reached = 0
+    for v in range(n):
+        label[v] = never
+        if balance[v] < 0:
+            label[v] = 0
+            queue[reached] = v
+            reached += 1
+    # from v go back along each arc that is residual towards v
+    done = 0
+    while done < reached:
+        v = queue[done]
+        done += 1
+        further = label[v] + 1
+        if v >= k:
+            for q in range(first_user[v - k], first_user[v - k + 1]):
+                u = user[q]
+                if label[u] == never:
+                    label[u] = further
+                    queue[reached] = u
+                    reached += 1
+            continue
+        for c in range(first_child[v], first_child[v + 1]):
+            u = child[c]
+            if label[u] == never:
+                label[u] = further
+                queue[reached] = u
+                reached += 1
+        u = parent[v]
+        if u >= 0 and parent_flow[v] > 0 and label[u] == never:
+            label[u] = further
+            queue[reached] = u
+            reached += 1
+        for a in range(first_arc[v], first_arc[v + 1]):
+            if usage_flow[a] > 0:
+                u = k + head[a]
+                if label[u] == never:
+                    label[u] = further
+                    queue[reached] = u
+                    reached += 1
+    return reached
+
+
+@njit(cache=True, nogil=True)
+def discharge(net, flows, work, reached):  # type: ignore[no-untyped-def]
     """Push excess towards deficits until the work budget is spent, or no vertex is active any more; whether any was at first.
 
-    Active vertices, those with excess that can still reach a deficit, are discharged first in, first out. At first they are among
-    the `reached` first of the queue, nearest to a deficit first, and the farthest begins. After a while the labels are far too
-    low, so when the work budget is spent they are to be computed again.
+    Active vertices are those with excess that can still reach a deficit. They are discharged first in, first out. `label_all`
+    left the vertices that reach a deficit at the front of the queue, the nearest first; the farthest active one begins. Later
+    labels are far too low, so when the work budget is spent they are to be computed again.
     All of it is one function: a call for each vertex would cost a third more, because compiled code counts references to every
     array that it passes.
     """
+    parent, first_child, child, first_arc, head, first_user, user, arc, place = net
+    usage_flow, usage_flow_by_user, parent_flow, balance = flows
+    label, queue, active, current_arc = work
     k, n = parent.shape[0], balance.shape[0]
     never = n + 1
+    # the queue: a ring of n + 1 places, from `begin` to `end`
     end = 0
     for v in range(n):
         active[v] = False
@@ -109,6 +239,7 @@ def discharge(  # type: ignore[no-untyped-def]
         active[v] = False
         excess, lower_label, least_label = balance[v], label[v] - 1, never
         if v >= k:
+            # a purchase gives back to users that pay for it
             q, last = first_user[v - k], first_user[v - k + 1]
             while q < last and excess > 0:
                 flow = usage_flow_by_user[q]
@@ -132,6 +263,7 @@ def discharge(  # type: ignore[no-untyped-def]
                 q += 1
             work_budget -= q - first_user[v - k]
         else:
+            # a split hands all to its parent, if that is nearer to a deficit
             u = parent[v]
             if u >= 0:
                 least_label = label[u]
@@ -144,6 +276,7 @@ def discharge(  # type: ignore[no-untyped-def]
                         active[u] = True
                         queue[end] = u
                         end = end + 1 if end < n else 0
+            # else it pays for purchases, from the arc on where it stopped last time
             a, last = first_arc[v] + current_arc[v], first_arc[v + 1]
             work_budget += a
             while a < last and excess > 0:
@@ -167,6 +300,7 @@ def discharge(  # type: ignore[no-untyped-def]
                 a += 1
             work_budget -= a
             current_arc[v] = a - first_arc[v]
+            # else it gives back to children that handed something up
             if excess > 0:
                 for c in range(first_child[v], first_child[v + 1]):
                     u = child[c]
@@ -186,12 +320,14 @@ def discharge(  # type: ignore[no-untyped-def]
                                 end = end + 1 if end < n else 0
                         if flow > 0 and its_label < least_label:
                             least_label = its_label
+            # all arcs were tried: the new label needs the labels of all purchases
             if excess > 0:
                 current_arc[v] = 0
                 for a in range(first_arc[v], last):
                     if label[k + head[a]] < least_label:
                         least_label = label[k + head[a]]
                 work_budget -= last - first_arc[v]
+        # relabel a vertex that could not get rid of its excess
         balance[v] = excess
         if excess > 0:
             label[v] = least_label + 1 if least_label < n else never
@@ -200,3 +336,43 @@ def discharge(  # type: ignore[no-untyped-def]
                 queue[end] = v
                 end = end + 1 if end < n else 0
     return True
+
+
+@njit(cache=True, nogil=True)
+def reached_by_excess(net, flows, seen, queue):  # type: ignore[no-untyped-def]
+    """Mark what excess reaches along residual arcs."""
+    parent, first_child, child, first_arc, head, first_user, user, _, _ = net
+    _, usage_flow_by_user, parent_flow, balance = flows
+    k, count, done = parent.shape[0], 0, 0
+    for v in range(balance.shape[0]):
+        seen[v] = balance[v] > 0
+        if seen[v]:
+            queue[count] = v
+            count += 1
+    while done < count:
+        v = queue[done]
+        done += 1
+        if v >= k:
+            for q in range(first_user[v - k], first_user[v - k + 1]):
+                if usage_flow_by_user[q] > 0 and not seen[user[q]]:
+                    seen[user[q]] = True
+                    queue[count] = user[q]
+                    count += 1
+            continue
+        u = parent[v]
+        if u >= 0 and not seen[u]:
+            seen[u] = True
+            queue[count] = u
+            count += 1
+        for c in range(first_child[v], first_child[v + 1]):
+            u = child[c]
+            if parent_flow[u] > 0 and not seen[u]:
+                seen[u] = True
+                queue[count] = u
+                count += 1
+        for a in range(first_arc[v], first_arc[v + 1]):
+            u = k + head[a]
+            if not seen[u]:
+                seen[u] = True
+                queue[count] = u
+                count += 1

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.problem import PruningProblem
+from solvers.closures.duals import worth_of_trees
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.tree_pass import best_tree_closures
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.loop import MasterAnswer, PricingAnswer
@@ -74,13 +74,10 @@ class BudgetCoupling:
     def proven_bound(self, charge: NDArray[np.float64], lam: Fraction) -> float:
         """(4) in exact integers for any charges q and any lambda >= 0, less the largest rounding error of the instance."""
         objective = integer_objective(self.problem, lam).refined()
-        duals = self.at(float(lam)).duals(charge, objective)
-        charged = objective.profits()
-        np.subtract.at(charged, self.problem.usage_arcs().tail, duals.dual)
-        _, best = best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")
+        best = worth_of_trees(self.problem, objective, self.at(float(lam)).duals(charge, objective))
         roots = self.problem.errors.of_all_roots(self.problem.ensemble)
         # objective.lam may be slightly below lambda, but any lambda >= 0 gives a valid bound
-        return float(roots - int(best) * objective.unit - objective.lam * self.budget) - objective.slack
+        return float(roots - best * objective.unit - objective.lam * self.budget) - objective.slack
 
 
 class BudgetPricing:

@@ -26,7 +26,7 @@ from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
-from solvers.column_generation.budgets.master import BudgetMaster
+from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Generated, Round
 from solvers.column_generation.loop import generate_columns, relative_gap
 from solvers.column_generation.pricing import PricingMethod, TreePruning
@@ -141,7 +141,7 @@ class _BudgetDantzigWolfe:
         self.incumbent = BudgetIncumbent(self.cheap, budget)
         self.incumbent.offer_levels(self.dear.kept.astype(np.float64), 0.0)
         self.pricing = BudgetPricing(self.coupling, self.incumbent, pricing)
-        self.master: BudgetBundleMaster | BudgetMaster | None = None
+        self.master: BudgetBundleMaster | FullMaster | None = None
 
     @property
     def seconds(self) -> float:
@@ -159,7 +159,7 @@ class _BudgetDantzigWolfe:
         if self.scheme.master == "bundle":
             self.master = bundle = BudgetBundleMaster(coupling, self.incumbent, self.cheap, self.dear)
         else:
-            self.master = BudgetMaster(coupling, self.incumbent)
+            self.master = self._linear_program()
         ends = (np.zeros_like(self.cheap.kept), self.cheap.kept, self.dear.kept)
         columns = list({c.key: c for kept in ends for c in coupling.columns_of(kept)}.values())
         self.master.add(columns)
@@ -184,10 +184,14 @@ class _BudgetDantzigWolfe:
             return replace(answer, stopped=StopReason.STALLED)
         return answer
 
-    def _textbook_master(self) -> BudgetMaster:
+    def _linear_program(self) -> FullMaster:
+        """The exact master, without columns."""
+        return FullMaster(self.coupling.unit, self.incumbent.offer_levels, self.coupling.limit)
+
+    def _textbook_master(self) -> FullMaster:
         """The linear program with the bundle's columns."""
         assert isinstance(self.master, BudgetBundleMaster), "it follows a bundle"
-        columns, self.master = self.master.bundle.columns, BudgetMaster(self.coupling, self.incumbent)
+        columns, self.master = self.master.bundle.columns, self._linear_program()
         self.master.add(columns)
         return self.master
 
@@ -226,7 +230,7 @@ class _BudgetDantzigWolfe:
         """The columns with a positive weight, tree by tree; the weights sum to 1 up to rounding."""
         mixture, master = self.incumbent.mixture, self.master
         pairs: list[tuple[TreePruning, float]] = []
-        if isinstance(master, BudgetMaster):
+        if isinstance(master, FullMaster):
             pairs = list(zip(master.columns, master.alpha.tolist(), strict=False))
         if not pairs:
             for pruning, share in ((mixture.dearer, mixture.weight), (mixture.cheaper, 1 - mixture.weight)):

@@ -2,9 +2,8 @@
 
 from solvers.price_sharing.cluster.ray_workers import ray_workers
 from solvers.price_sharing.cluster.row_sources import ArrayRows, ParquetRows, array_parts, parquet_parts
-from solvers.price_sharing.cluster.sharded_price_sharing import sharded_price_sharing
+from solvers.price_sharing.cluster.sharded_price_sharing import ShardedSolution, sharded_price_sharing
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem, shard_recipes
-from solvers.price_sharing.cluster.sharded_solution import ShardedSolution
 from solvers.price_sharing.cluster.workers import LocalWorkers, Workers
 
 __all__ = [

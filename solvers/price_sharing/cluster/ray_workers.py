@@ -228,32 +228,11 @@ class RayWorkers(Workers):
             self.ray.shutdown()
 
 
-def ray_workers(
-    recipes: Sequence[Recipe],
-    *,
-    address: str | None = None,
-    cpus: float = 1.0,
-    restarts: int = 3,
-    start_limit: float = 300.0,
-) -> RayWorkers:
-    """Start actors that build their objects; use this in a ``with`` statement.
+ray_workers = RayWorkers
+"""Start actors that build their objects, in a ``with`` statement.
 
-    Parameters
-    ----------
-    address, cpus, restarts, start_limit
-        as of `RayWorkers`. Leaving the ``with`` block ends the actors, and Ray if it was started or connected here; a cluster
-        that was running before keeps running.
-
-    Raises
-    ------
-    ImportError
-        where Ray is not installed.
-    InvalidInputError
-        where no cluster answers at the address, and where it has too few cores.
-    SolverFailedError
-        where no cores become free in time, and where a worker is lost again and again.
-    """
-    return RayWorkers(recipes, address=address, cpus=cpus, restarts=restarts, start_limit=start_limit)
+Leaving the block ends the actors, and Ray if it was started or connected here; a cluster that was running before keeps running.
+"""
 
 
 class _Host:

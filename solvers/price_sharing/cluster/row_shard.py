@@ -4,7 +4,8 @@ Given the scores, rows are independent, see (1) of `solvers.price_sharing.shares
 open split, what they would pay for a level set, and what they have paid for splits that are fixed in. It knows nothing of errors
 and gains, nor of items that are paid once for all rows: both are the driver's.
 
-Splits are numbered by their places among the open ones, k in number, at the driver and at all shards alike.
+Splits are numbered by their places among the open ones, k in number, at the driver and at all shards alike. Each shard rounds its
+integer charges down, so that the sums over all shards are at most those of feasible shares too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,21 +27,97 @@ from formulations.instance.cost_sample import MOST_PURCHASES, check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, route
 from formulations.instance.usage import Usage
+from formulations.instance.usage_arcs import Charges, charges_of
 from formulations.memory import memory_free
 from solvers.closures.integer_objective import IntegerPrices
-from solvers.price_sharing.cluster.item_payers import charges_by_row
 from solvers.price_sharing.cluster.row_sources import RowSource
-from solvers.price_sharing.cluster.shard_answers import MOST_WEIGHTS, ShardArcs, ShardFacts, ShardMemory, ShardOpened
-from solvers.price_sharing.levels import paid_at
+from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import Remaining, all_open
-from solvers.price_sharing.shares import Sharing
+from solvers.price_sharing.shares import Sharing, paid_at
 
 LISTING_BYTES_PER_ARC = 64
 """Bytes of a worker for each usage arc that it lists, with the copy that is sent; measured on Ray: 59 to 61, 2.6 million arcs."""
 
 
-class RowShard:
-    """A part of the rows, at the place where it was built; `solvers.price_sharing.cluster.shards` calls it.
+MOST_WEIGHTS = 10_000
+"""Most different weights that are made integers, as in `formulations.instance.integers`."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShardFacts:
+    """What the driver must know about a shard's rows.
+
+    Parameters
+    ----------
+    n_rows
+        rows of positive weight.
+    weights, counts
+        float64 and int64: the different weights, at most `MOST_WEIGHTS` + 1 of them, and how many rows have each.
+    start, reach
+        int64, shape (n,): `Routing.start`, and the number of rows that reach each node.
+    """
+
+    n_rows: int
+    weights: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    start: NDArray[np.int64]
+    reach: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ShardOpened:
+    """What is open at a shard after splits were opened or fixed.
+
+    Parameters
+    ----------
+    n_arcs
+        usage arcs of the open splits.
+    paid
+        what the shard's rows have paid for splits that are fixed in, in integers.
+    """
+
+    n_arcs: int
+    paid: int
+
+
+@dataclass(frozen=True)
+class ShardMemory:
+    """What a shard needs to list the usage arcs of its open splits.
+
+    Parameters
+    ----------
+    machine
+        the host's name: shards with the same one share its memory.
+    needed, free
+        bytes; None: the system does not say.
+    """
+
+    machine: str
+    needed: int
+    free: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class ShardArcs:
+    """Usage arcs of some splits within a shard.
+
+    Parameters
+    ----------
+    tail, item, leaf, row
+        int32: the split, the item, the leaf of the split's tree that the row ends in, and the row's number within the shard.
+    price
+        int64: the purchase's price; 0 where it is paid already.
+    """
+
+    tail: NDArray[np.int32]
+    item: NDArray[np.int32]
+    leaf: NDArray[np.int32]
+    row: NDArray[np.int32]
+    price: NDArray[np.int64]
+
+
+class RowShard(Sharing):
+    """A part of the rows, at the place where it was built; `solvers.price_sharing.cluster.sharded_problem.Shards` calls it.
 
     Parameters
     ----------
@@ -53,7 +130,7 @@ class RowShard:
     """
 
     def __init__(self, source: RowSource, ensemble: Ensemble, costs: CostItems, name: str = "the part", threads: int = 1) -> None:
-        self.ensemble, self.costs = ensemble, costs
+        self.ensemble, self.costs, self.most_bytes = ensemble, costs, MOST_BYTES
         self.pool = ThreadPoolExecutor(1) if threads > 1 else _CallingThread()
         X, weights = _read(source(), name)
         rows = features_of(ensemble, X, name)
@@ -67,7 +144,6 @@ class RowShard:
         self.weights = omega[weighted]
         self.routing = route(ensemble, rows if weighted.size == len(rows) else rows[weighted])
         self._unpriced: IntegerPrices | None = None
-        self._sharing: Sharing | None = None
 
     def facts(self) -> ShardFacts:
         """Rows, weights and routing in numbers; asked for before anything else."""
@@ -113,21 +189,13 @@ class RowShard:
         return self._set(self.remaining.fixed(np.array(kept), np.array(out)))
 
     def _set(self, remaining: Remaining) -> ShardOpened:
-        self._sharing = Sharing(remaining, self.pool)
+        self.take(remaining)
         # There are no gains here, so the base is what was paid.
         return ShardOpened(remaining.slices.n_arcs, -remaining.base)
 
-    def charges(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
-        """What the shard's rows charge each open split, up to rounding; shape (k,)."""
-        return self.sharing.charges(score)
-
-    def integer_charges(self, score: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Integers that are at most that. Each shard rounds down, so the sums over all shards are at most feasible shares too."""
-        return self.sharing.integer_charges(score)
-
     def level_bills(self, level: NDArray[np.int32], top: int) -> list[int]:
         """What the purchases cost whose highest user is at each level, 0 to `top`; all levels in one pass."""
-        return self.sharing.level_bills(np.array(level), top)
+        return super().level_bills(np.array(level), top)  # a copy, because Ray's arrays are read-only
 
     def bill(self, kept: NDArray[np.bool_], item_price: NDArray[np.int64]) -> int:
         """What the shard's rows pay for a pruning, bool of shape (n,), at any integer prices."""
@@ -144,19 +212,8 @@ class RowShard:
         arcs = remaining.objective.usage.arcs(remaining.nodes)
         item, row = np.divmod(arcs.head, np.int32(routing.n_rows))
         leaf = np.empty(arcs.tail.size, dtype=np.int32)
-        _leaves(arcs.tail, item, ensemble.left, ensemble.right, routing.start, routing.stop, leaf)
+        _leaves(arcs.tail, ensemble.left, ensemble.right, routing.start, routing.stop, leaf)
         return ShardArcs(arcs.tail, item, leaf, row, remaining.unpaid_prices(arcs.head))
-
-    @property
-    def sharing(self) -> Sharing:
-        """The passes over the usage of the open splits."""
-        assert self._sharing is not None, "open comes first"
-        return self._sharing
-
-    @property
-    def remaining(self) -> Remaining:
-        """The open splits, with the purchases of the shard's rows."""
-        return self.sharing.remaining
 
     def _prices(self, item_price: NDArray[np.int64]) -> IntegerPrices:
         """The shard's part of (OBJ) in integers: prices, and no gains."""
@@ -201,8 +258,24 @@ def _mixed(code: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return code ^ (code >> np.uint64(31))
 
 
+def charges_by_row(ensemble: Ensemble, costs: CostItems) -> Charges:
+    """The items that each split charges its rows, without those that are paid once for all rows."""
+    return charges_of(ensemble, _with_free_items(costs, costs.paid_once))
+
+
+def charges_once(ensemble: Ensemble, costs: CostItems) -> Charges:
+    """The items that each split charges once for all rows."""
+    return charges_of(ensemble, _with_free_items(costs, ~costs.paid_once))
+
+
+def _with_free_items(costs: CostItems, is_free: NDArray[np.bool_]) -> CostItems:
+    """The costs with some items free, which nodes therefore do not charge; bool, shape (M,)."""
+    prices = tuple(Fraction(0) if free else price for price, free in zip(costs.prices, is_free, strict=True))
+    return replace(costs, prices=prices)
+
+
 @njit(cache=True)
-def _leaves(tail, item, left, right, start, stop, leaf):  # type: ignore[no-untyped-def]
+def _leaves(tail, left, right, start, stop, leaf):  # type: ignore[no-untyped-def]
     """The leaf below the split of each arc. The arcs of one split and item follow the split's range of rows, leaf by leaf."""
     k = 0
     while k < tail.shape[0]:

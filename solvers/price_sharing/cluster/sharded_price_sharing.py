@@ -2,25 +2,35 @@
 
 The algorithm is that of `solvers.price_sharing.solve`, and so is the code: only the `Rows` are other ones. Where the instance is
 exact in integers, the optimum, its value and its bound are those of `solvers.price_sharing` on the whole, bit for bit, however
-the rows are divided and whichever workers are lost: sums of floats only steer the run, and decisions are made in integers.
+the rows are divided and whichever workers are lost: sums of floats only steer the run, and decisions are made in integers. The
+answer becomes an ordinary `Solution` where the whole instance is at hand.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
-from formulations.answers.solution import StopReason
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import SharedPrices, Solution, Status, StopReason
 from formulations.arguments import Natural, NotNegative, Seconds, checked
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
+from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
+from solvers.closures.duals import bound_of_closure
+from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
-from solvers.price_sharing.cluster.sharded_solution import ShardedSolution
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_undecided
 from solvers.price_sharing.run import Run
@@ -29,6 +39,96 @@ from solvers.price_sharing.stopping import SMALL_CORE, Goal
 
 BYTES_PER_SPLIT = 12.0
 """Bytes that a round exchanges with a worker for each open split: a score of 4, and a charge of 8."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedSolution:
+    """A pruning, its value, and its proof; error, cost and bound are exact in the integers of the instance.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits kept.
+    error, cost
+        of that pruning; the cost is what all rows pay.
+    bound
+        proven lower bound of the optimum.
+    roots
+        error of the all-roots forest.
+    objective
+        (OBJ) in the integers of the run.
+    best
+        no closure is worth more in these integers.
+    tolerance, certificate, stopped, stats
+        as of `formulations.Solution`.
+    """
+
+    problem: ShardedProblem
+    lam: float | Fraction
+    kept: NDArray[np.bool_]
+    error: Fraction
+    cost: Fraction
+    bound: Fraction
+    roots: Fraction
+    objective: IntegerObjective
+    best: int
+    stopped: StopReason
+    tolerance: float
+    certificate: SharedPrices
+    stats: Mapping[str, float]
+
+    @property
+    def value(self) -> Fraction:
+        """(OBJ): error + lambda * cost."""
+        return self.error + exact(self.lam, "lam") * self.cost
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap / (value of the all-roots forest - bound): the share of the attainable gain that is not yet proven; 0 for gap 0."""
+        return 0.0 if self.value <= self.bound else float((self.value - self.bound) / (self.roots - self.bound))
+
+    @property
+    def status(self) -> Status:
+        """OPTIMAL where the relative gap is at most `tolerance`."""
+        return Status.OPTIMAL if self.relative_gap <= self.tolerance else Status.FEASIBLE
+
+    def on(self, problem: PruningProblem) -> Solution:
+        """The answer as one to the whole instance, which `proofs_checks.check_solution` can check.
+
+        Parameters
+        ----------
+        problem
+            the same forest, errors, costs and rows, these in the order of the parts.
+
+        Raises
+        ------
+        InvalidInputError
+            for an instance of another size or other integers.
+        """
+        ours, theirs = self.problem.driver, problem
+        rows = int(self.problem.n_rows.sum())
+        same = ours.ensemble.n_nodes == theirs.ensemble.n_nodes and rows == theirs.n_rows
+        if not (
+            same
+            and np.array_equal(ours.integers.gain, theirs.integers.gain)
+            and np.array_equal(ours.integers.price, theirs.integers.price)
+            and np.array_equal(self.problem.start, theirs.routing.start)
+            and ours.integers.price_unit == theirs.integers.price_unit
+        ):
+            raise InvalidInputError(
+                f"problem has {theirs.ensemble.n_nodes:,} nodes and {theirs.n_rows:,} cost rows, the solution is about "
+                f"{ours.ensemble.n_nodes:,} and {rows:,}; give the instance of all parts, in their order"
+            )
+        pruning = Pruning(problem, self.kept)
+        bound = bound_of_closure(problem, self.objective, self.best, pruning, exact(self.lam, "lam"))
+        value = pruning.value(float(self.lam))
+        stats = dict(self.stats)
+        return Solution(
+            problem, self.lam, pruning, value, bound, self.stopped, self.tolerance, self.certificate, stats, "price_sharing"
+        )
+
+    def __repr__(self) -> str:
+        return f"ShardedSolution({self.status}, value={float(self.value):.9g}, bound={float(self.bound):.9g})"
 
 
 @checked

@@ -13,21 +13,18 @@ from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer
-from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
-from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
+from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
-def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool = False) -> LinearAnswer:
+def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     """Solve a linear program with GLOP.
 
     Parameters
     ----------
     time_limit
         seconds; if GLOP reaches them, it mostly returns no point.
-    dual_simplex
-        the dual instead of the primal simplex method.
 
     Raises
     ------
@@ -49,7 +46,6 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf, dual_simplex: bool 
         raise SolverFailedError("this build of OR-Tools is without GLOP; install ortools from PyPI")
     if math.isfinite(limit):
         solver.set_time_limit_in_seconds(limit)
-    solver.set_solver_specific_parameters(f"use_dual_simplex: {str(dual_simplex).lower()}")
     started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
     seconds = time.perf_counter() - started

@@ -24,10 +24,9 @@ from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import package
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer, objective_of
-from solvers.programs.engines.native_call import interruptible
-from solvers.programs.engines.pdlp import ITERATION_LIMIT
+from solvers.programs.engines.pdlp import ITERATION_LIMIT, OPTIMALITY
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
-from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
+from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
 Method = Literal["simplex", "ipm", "pdlp"]
 
@@ -36,14 +35,7 @@ TOLERANCE = 1e-9
 
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
-def highs(
-    lp: LinearProgram,
-    *,
-    time_limit: float = math.inf,
-    method: Method = "simplex",
-    crossover: bool = False,
-    tolerance: float = 1e-8,
-) -> LinearAnswer:
+def highs(lp: LinearProgram, *, time_limit: float = math.inf, method: Method = "simplex") -> LinearAnswer:
     """Solve a linear or integer program with HiGHS.
 
     Parameters
@@ -52,12 +44,9 @@ def highs(
         seconds. At the limit the answer holds the incumbent of an integer program, the last iterate of a linear program, which
         need not be feasible, or no point.
     method
-        for linear programs: the dual simplex, the interior point method, or the first-order method PDLP.
-    crossover
-        after the interior point method, go to a vertex.
-    tolerance
-        relative optimality tolerance of the interior point method and of PDLP; the simplex has none. If HiGHS stops before
-        reaching it, without a vertex, the answer says ITERATION_LIMIT; so it does after 100,000 iterations of PDLP.
+        for linear programs: the dual simplex; the interior point method without crossover to a vertex; or the first-order method
+        PDLP. If the last two stop before a relative tolerance of 1e-8 is reached, the answer says ITERATION_LIMIT; so it does
+        after 100,000 iterations of PDLP.
 
     Raises
     ------
@@ -75,7 +64,7 @@ def highs(
     limit = check_call(lp, time_limit)
     k = exponent_of(lp.cost)
     solver = _loaded(lp, k)
-    vertex = method == "simplex" or (method == "ipm" and crossover)
+    vertex = method == "simplex"
     _set(
         solver,
         solver="choose" if lp.integer.any() else method,
@@ -84,14 +73,14 @@ def highs(
         time_limit=limit,
         primal_feasibility_tolerance=TOLERANCE,
         dual_feasibility_tolerance=TOLERANCE,
-        ipm_optimality_tolerance=tolerance,
-        pdlp_optimality_tolerance=tolerance,
+        ipm_optimality_tolerance=OPTIMALITY,
+        pdlp_optimality_tolerance=OPTIMALITY,
         pdlp_iteration_limit=ITERATION_LIMIT,
         mip_rel_gap=0.0,
         mip_abs_gap=0.0,
         mip_feasibility_tolerance=TOLERANCE,
     )
-    seconds = _run(solver)
+    seconds = run_highs(solver)
     stopped = _stop_reason(solver, vertex=vertex)
     return (_integer_answer if lp.integer.any() else _linear_answer)(lp, solver, k, stopped, seconds)
 
@@ -143,8 +132,8 @@ def _set(solver: Any, /, **options: str | float) -> None:
             raise InvalidInputError(f"HiGHS refuses {name} = {value!r}")
 
 
-def _run(solver: Any) -> float:
-    """Solve; the seconds it took."""
+def run_highs(solver: Any) -> float:
+    """Solve what is loaded, such that Ctrl-C stops it; the seconds it took."""
     highspy = package("highspy")
 
     solver.HandleUserInterrupt = True

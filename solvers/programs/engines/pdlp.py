@@ -2,7 +2,7 @@
 
 It uses matrix-vector products only, so it can solve programs that are too large to factorise.
 
-It ends when, in the scaled objective and the Euclidean norm, with e the tolerance,
+It ends when, in the scaled objective and the Euclidean norm, with e = `OPTIMALITY`,
 
     |primal - dual objective| <= e (1 + |primal| + |dual|)
     |row violation| <= e (1 + |sides of rows|),   |violation of the duals' signs| <= e (1 + |cost|)
@@ -22,31 +22,28 @@ from typing import Any
 import numpy as np
 
 from formulations.answers.solution import StopReason
-from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.errors import SolverFailedError
 from formulations.programs.linear_program import LinearProgram
 from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer
 from solvers.programs.engines.glop import loaded_model
-from solvers.programs.engines.native_call import interruptible
 from solvers.programs.engines.scaling import exponent_of, unscaled
-from solvers.programs.stoppable import MOST_NONZEROS, linear_nonzeros, stoppable
+from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
 ITERATION_LIMIT = 100_000
 """Where costs lie many orders of magnitude apart, the tolerance may never be reached; PDLP would then go on for ever."""
+
+OPTIMALITY = 1e-8
+"""Relative optimality tolerance of methods that do not end in a vertex."""
+
+MOST_THREADS = 2
+"""Two threads use the memory bandwidth of most machines fully."""
 
 ONE_THREAD = 50_000
 """Nonzeros up to which a program gets one thread: two would wait for each other longer than they work."""
 
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
-def pdlp(
-    lp: LinearProgram,
-    *,
-    time_limit: float = math.inf,
-    tolerance: float = 1e-8,
-    iteration_limit: int = ITERATION_LIMIT,
-    threads: int = 2,
-    presolve: bool = False,
-) -> LinearAnswer:
+def pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     """Solve a linear program with PDLP; at a limit the answer holds the last iterate and its duals.
 
     Where PDLP gives up because its numbers become too large or too small, the answer says ITERATION_LIMIT too.
@@ -55,20 +52,11 @@ def pdlp(
     ----------
     time_limit
         seconds.
-    tolerance
-        e above, > 0.
-    iteration_limit
-        largest number of iterations.
-    threads
-        largest number of threads; 2 use the memory bandwidth of most machines fully. A program of at most `ONE_THREAD` nonzeros
-        gets one.
-    presolve
-        let GLOP presolve; it made no difference on our programs.
 
     Raises
     ------
     InvalidInputError
-        for an integer program, or a tolerance that is not positive.
+        for an integer program.
     SolverFailedError
         if PDLP says infeasible or unbounded, or fails.
     InterruptedSolveError
@@ -78,17 +66,15 @@ def pdlp(
 
     check_linear(lp, "PDLP")
     limit = check_call(lp, time_limit)
-    if not 0 < tolerance < math.inf:
-        raise InvalidInputError(f"tolerance is {tolerance!r}; it must be positive and finite")
     if lp.shape[1] == 0:  # PDLP rejects a program without columns as invalid
         return _without_columns(lp)
     k = exponent_of(lp.cost)
     # with more threads than rows and columns PDLP prints a warning
-    useful = max(1, min(threads, max(lp.shape))) if lp.matrix.nnz > ONE_THREAD else 1
+    threads = max(1, min(MOST_THREADS, max(lp.shape))) if lp.matrix.nnz > ONE_THREAD else 1
     model, solver = loaded_model(lp, k), ortools.ModelSolverHelper("pdlp")
     if not solver.solver_is_supported():
         raise SolverFailedError("this build of OR-Tools is without PDLP; install ortools from PyPI")
-    solver.set_solver_specific_parameters(_parameters(limit, tolerance, iteration_limit, useful, presolve))
+    solver.set_solver_specific_parameters(_parameters(limit, threads))
     started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "PDLP")
     seconds = time.perf_counter() - started
@@ -107,20 +93,20 @@ def _without_columns(lp: LinearProgram) -> LinearAnswer:
     return linear_answer(lp, StopReason.CONVERGED, np.zeros(0), np.zeros(lp.shape[0]), iterations=0.0, seconds=0.0)
 
 
-def _parameters(limit: float, tolerance: float, iteration_limit: int, threads: int, presolve: bool) -> str:
+def _parameters(limit: float, threads: int) -> str:
     from ortools.pdlp import solvers_pb2
 
     parameters = solvers_pb2.PrimalDualHybridGradientParams()
     parameters.num_threads = threads
     parameters.verbosity_level = 0
     parameters.use_feasibility_polishing = False
-    parameters.presolve_options.use_glop = presolve
+    parameters.presolve_options.use_glop = False  # it made no difference on our programs
     criteria = parameters.termination_criteria
-    criteria.simple_optimality_criteria.eps_optimal_relative = tolerance
-    criteria.simple_optimality_criteria.eps_optimal_absolute = tolerance
+    criteria.simple_optimality_criteria.eps_optimal_relative = OPTIMALITY
+    criteria.simple_optimality_criteria.eps_optimal_absolute = OPTIMALITY
     if math.isfinite(limit):
         criteria.time_sec_limit = limit
-    criteria.iteration_limit = iteration_limit
+    criteria.iteration_limit = ITERATION_LIMIT
     return str(parameters)
 
 

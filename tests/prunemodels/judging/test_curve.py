@@ -88,26 +88,21 @@ def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[
     assert all(any(c <= cost[k] and e <= error[k] for c, e in places) for k in range(len(points)))
     for c, e in places:
         assert not any((p <= c and q < e) or (p < c and q <= e) for p, q in points)
-    for c, e in points:
+    for c, _ in points:
         assert HAND.n == 100
         best = curve(cost, error).best_within(c)
         assert points[best] == min((p for p in points if p[0] <= c), key=lambda p: (p[1], p[0]))
-        cheapest = curve(cost, error).cheapest_at(e)
-        assert points[cheapest] == min((p for p in points if p[1] <= e), key=lambda p: (p[0], p[1]))
 
 
-def test_choosing_by_cost_or_error_by_hand() -> None:
-    """The best at most so dear, the cheapest at most so wrong."""
+def test_choosing_by_cost_by_hand() -> None:
+    """The best at most so dear."""
     assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
-    assert [HAND.cheapest_at(e) for e in (0.1, 0.15, 0.2, 0.49, 0.5, 1)] == [0, 0, 2, 2, 1, 1]
 
 
 def test_what_no_point_offers_is_refused() -> None:
     """The refusal says what the method offers."""
     with pytest.raises(pm.errors.InvalidInputError, match=r"cost is 0\.5, the cheapest point of m costs 1"):
         HAND.best_within(0.5)
-    with pytest.raises(pm.errors.InvalidInputError, match=r"error is 0\.05, the least error of m is 0.1"):
-        HAND.cheapest_at(0.05)
 
 
 def test_points_may_be_taken_and_tabled() -> None:

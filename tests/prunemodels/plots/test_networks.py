@@ -20,7 +20,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.networks import draw_network, draw_tree, network_graph
 from prunemodels.plots.picture import BLUE, VERMILION, Picture
-from solvers.column_generation.shortest_paths import cheapest_path
+from solvers.column_generation.shortest_paths import price_by_tree_pass
 from tests.path_costs import arc_costs, stop_costs
 from tests.prunemodels.plots.reading import overlaps
 
@@ -56,7 +56,9 @@ def test_the_graph_for_networkx() -> None:
         (3, 4): "w_t[2,1,0]",
     }
     steps = itertools.pairwise(nx.bellman_ford_path(graph, 0, 5))
-    assert [graph.edges[step]["arc"] for step in steps] == cheapest_path(ours, cost).arcs.tolist()
+    cheapest = price_by_tree_pass(two_trees(), stop_costs(two_trees(), 0.1), np.where(two_trees().ensemble.is_split, 0.1, 0.0))
+    arcs = ours.path_of(cheapest.kept[ours.nodes])
+    assert [graph.edges[step]["arc"] for step in steps] == arcs.tolist()
     assert "weight" not in network_graph(ours).edges[0, 5]
 
 

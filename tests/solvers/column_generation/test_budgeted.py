@@ -16,8 +16,8 @@ from solvers.budgets import brute_force_budget, relaxed_optimum
 from solvers.budgets.by_columns import dantzig_wolfe_within
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
-from solvers.column_generation.budgets.master import BudgetMaster
 from solvers.column_generation.budgets.solve import BudgetDecomposition, dantzig_wolfe_budget
+from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.scheme import BUNDLE, Scheme
 from tests.instances import random_problem
 from tests.loops import looped
@@ -97,7 +97,7 @@ def test_signs_by_hand() -> None:
     problem = stump((4, 1, 1), [1], [[0], [1]])
     coupling = BudgetCoupling.build(problem, Fraction(3, 10))
     incumbent = BudgetIncumbent(Pruning.all_roots(problem), coupling.budget)
-    master = BudgetMaster(coupling, incumbent)
+    master = FullMaster(coupling.unit, incumbent.offer_levels, coupling.limit)
     both = [*coupling.columns_of(np.zeros(3, dtype=bool)), *coupling.columns_of(problem.ensemble.is_split)]
     assert [c.cost for c in both] == pytest.approx([0.4, 0.2])
     master.add(both)

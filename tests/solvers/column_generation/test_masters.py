@@ -11,9 +11,8 @@ from formulations import Pruning
 from solvers.column_generation.bundle import BundleMaster
 from solvers.column_generation.coupling import Coupling
 from solvers.column_generation.full_master import FullMaster
-from solvers.column_generation.incumbent import Incumbent
 from solvers.column_generation.loop import MasterAnswer
-from solvers.column_generation.pricing import TreePricing, TreePruning, columns_of
+from solvers.column_generation.pricing import Incumbent, TreePricing, TreePruning, columns_of
 from solvers.column_generation.soft_prices import SoftPrices
 from tests.instances import random_problem
 from tests.loops import looped

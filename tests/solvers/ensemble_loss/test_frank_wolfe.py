@@ -15,9 +15,8 @@ from formulations.errors import InterruptedSolveError, InvalidInputError
 from solvers.brute_force import all_prunings
 from solvers.closures.tree_pass import free_of_charge
 from solvers.ensemble_loss import frank_wolfe, level_sets_of
-from solvers.ensemble_loss.frank_wolfe import _FrankWolfe
+from solvers.ensemble_loss.frank_wolfe import Oracle, _FrankWolfe
 from solvers.ensemble_loss.mixing import best_combination
-from solvers.ensemble_loss.oracle import Oracle
 from solvers.path.pruning_path import pruning_path
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance
 

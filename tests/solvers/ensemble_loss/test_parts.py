@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 from formulations.answers.pruning import Pruning
 from formulations.errors import SolverFailedError
 from solvers.brute_force import all_prunings
-from solvers.ensemble_loss import evaluate_levels, level_sets_of, linearise, oracle
+from solvers.ensemble_loss import evaluate_levels, level_sets_of, linearise
+from solvers.ensemble_loss.frank_wolfe import Oracle
 from solvers.ensemble_loss.mixing import RIDGE, best_combination, minimise_on_simplex
-from solvers.ensemble_loss.oracle import Oracle
 from solvers.path.pruning_path import pruning_path
 from tests.instances import random_problem, with_usage
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance, random_point
@@ -49,7 +50,8 @@ def test_the_oracle_is_exact(seed: int, lam: float, rounded: bool) -> None:
 
 def test_a_flow_above_a_price_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bound is only taken from duals within the prices."""
-    honest = oracle.best_closure
+    module = sys.modules[Oracle.__module__]
+    honest = module.best_closure
 
     def cheating(instance):  # type: ignore[no-untyped-def]
         closure = honest(instance)
@@ -60,10 +62,10 @@ def test_a_flow_above_a_price_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> No
         problem = random_instance(seed).problem
         slopes = problem.slopes(problem.of_pruning(Pruning.all_roots(problem.problem)))
         solver = Oracle(problem, Fraction(1, 1000))
-        monkeypatch.setattr(oracle, "best_closure", honest)
+        monkeypatch.setattr(module, "best_closure", honest)
         kept = solver.best(slopes).kept
         if Pruning(problem.problem, kept).feature_cost > 0:
-            monkeypatch.setattr(oracle, "best_closure", cheating)
+            monkeypatch.setattr(module, "best_closure", cheating)
             with pytest.raises(SolverFailedError, match="more than its price"):
                 solver.best(slopes)
             refused += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 from dataclasses import replace
 from fractions import Fraction
@@ -20,6 +19,7 @@ from formulations import (
     PruningProblem,
 )
 from solvers import closure_path, pruning_path
+from solvers.closures.cut import FlowNetwork
 from tests.closures import closure_of, random_grid, random_known
 from tests.instances import ensemble_of, plain_errors, random_tree
 
@@ -144,8 +144,7 @@ def test_ctrl_c_during_a_cut_or_between_two(monkeypatch: pytest.MonkeyPatch) -> 
     def stop(*args: Any) -> int:
         raise KeyboardInterrupt
 
-    # the package has a function of that name too
-    monkeypatch.setattr(importlib.import_module("solvers.path.closure_path"), "maximum_flow", stop)
+    monkeypatch.setattr(FlowNetwork, "maximum_flow", stop)
     with pytest.raises(InterruptedSolveError, match="interrupted while computing the path"):
         closure_path(random_grid(3, 3))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,7 +26,6 @@ from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path.guess import guessed_parts
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts
-from solvers.path.pruning_path import divide_and_conquer
 from tests.instances import random_problem
 
 TIES = ("smallest", "largest")
@@ -47,8 +47,10 @@ def assert_same(a: PruningPath, b: PruningPath) -> None:
 
 
 def exactly(problem: PruningProblem, ties: Ties = "smallest") -> PruningPath:
-    """The path by OR-Tools' cuts of whole networks alone."""
-    return divide_and_conquer(problem, ties=ties, guess=False, merge=False, warm=False)
+    """The path by cuts alone, which `test_pruning_path` compares with all prunings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decomposition, "GUESS_ARCS", math.inf)
+        return pruning_path(problem, ties=ties)
 
 
 def by_chance(rng: np.random.Generator) -> Callable[[Parts, PartSequence, Ties], PartSequence]:
@@ -79,17 +81,6 @@ def test_guesses_change_nothing(ties: Ties) -> None:
         assert check_path(path)
         guessed += path.stats["guesses"]
     assert guessed > 20
-
-
-@pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("warm", [True, False])
-def test_cuts_alone_change_nothing(ties: Ties, warm: bool) -> None:
-    """From the flows of earlier cuts or from nothing, merged: the same path with a certificate that holds."""
-    for seed in range(200, 300):
-        problem = random_problem(seed)
-        path = divide_and_conquer(problem, ties=ties, guess=False, warm=warm)
-        assert_same(path, exactly(problem, ties))
-        assert check_path(path)
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -147,12 +138,12 @@ def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, m
     """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
     monkeypatch.setattr(decomposition, "GUESS_ARCS", 500)
     monkeypatch.setattr(guess, "GUESS_ARCS", 500)
-    exact = divide_and_conquer(breast_cancer, ties=ties, guess=False)
+    exact = exactly(breast_cancer, ties)
     path = pruning_path(breast_cancer, ties=ties)
     assert_same(path, exact)
     assert check_path(path)
     assert path.stats["guesses"] > 0
-    assert path.stats["arcs_cut"] < divide_and_conquer(breast_cancer, ties=ties, guess=False).stats["arcs_cut"]
+    assert path.stats["arcs_cut"] < exact.stats["arcs_cut"]
     monkeypatch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(0)))
     mended = pruning_path(breast_cancer, ties=ties)
     assert mended.stats["repairs"] > 0
@@ -188,7 +179,7 @@ def stumps(gain: list[int], tail: list[int], head: list[int], price: list[int]) 
 @pytest.mark.parametrize("ties", TIES)
 def test_a_guess_by_hand(ties: Ties) -> None:
     """Two stumps share a purchase of price 3 and gain 2 each, which is 4 / 3; a third gains 4 for 5, less, so it goes first."""
-    parts = guessed_parts(Parts(two_trees(), merge=True), stumps([2, 2, 4], [0, 1, 2], [0, 0, 1], [3, 5]), ties)
+    parts = guessed_parts(Parts(two_trees()), stumps([2, 2, 4], [0, 1, 2], [0, 0, 1], [3, 5]), ties)
     assert parts.first.tolist() == [0, 1, 3]
     assert parts.subproblem.nodes.tolist() == [2, 0, 1]
     assert parts.outside.tolist() == [0, 1]
@@ -198,7 +189,7 @@ def test_a_guess_by_hand(ties: Ties) -> None:
 
 def test_nothing_is_guessed_where_all_are_alike() -> None:
     """Splits of one level lie on one side of every threshold."""
-    parts = guessed_parts(Parts(two_trees(), merge=True), stumps([2, 2], [0, 1], [0, 0], [4]), "smallest")
+    parts = guessed_parts(Parts(two_trees()), stumps([2, 2], [0, 1], [0, 0], [4]), "smallest")
     assert parts.n_parts == 1
 
 

@@ -67,8 +67,8 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
     nodes = []
     for found in parts:
         if isinstance(found, SmallPart):
-            assert found.part.n_arcs <= 300
-            assert not found.paid[found.part.subproblem.purchases].any()
+            assert found.part.tail.size <= 300
+            assert not found.paid[found.part.purchases].any()
         else:
             assert np.unique(whole.rows_kept[found.nodes]).size == 1
         nodes.append(found.part.nodes if isinstance(found, SmallPart) else found.nodes)
@@ -81,7 +81,7 @@ def give_up(monkeypatch: pytest.MonkeyPatch, rounds: int, rounds_per_check: int 
     monkeypatch.setattr(stopping, "memory_free", lambda: 0)
     monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
     monkeypatch.setattr(large_parts, "MOST_ROUNDS", rounds)
-    monkeypatch.setattr(large_parts, "IN_VAIN", 2 * rounds_per_check)
+    monkeypatch.setattr(large_parts, "IDLE_ROUNDS_OF_PART", 2 * rounds_per_check)
     monkeypatch.setattr(loop, "ROUNDS_PER_CHECK", rounds_per_check)
 
 

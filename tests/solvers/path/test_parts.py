@@ -10,10 +10,10 @@ import pytest
 
 from formulations.instance.papers import two_trees
 from solvers.closures.cut import ClosureProblem
-from solvers.closures.preflow import Flow, preflow_closure
-from solvers.closures.preflow.flow import UNLIMITED
+from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
-from solvers.path.networks import Networks, shared_flow
+from solvers.path.decomposition import Networks
+from solvers.path.guess import shared_flow
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, _summed
 from solvers.path.pruning_path import pruning_path
@@ -51,7 +51,7 @@ def test_new_parts_take_their_flows_along() -> None:
     flow = Flow(np.array([1, 2, 3, 4]), np.array([7, 8, 9]))
     whole = replace(three_splits(), flow=flow, unit=np.array([5]))
     assert Networks.of(whole).ratios == [Fraction(2, 5)]
-    both = Parts(two_trees(), merge=True).divided(whole, ids(1, 0, 0))
+    both = Parts(two_trees()).divided(whole, ids(1, 0, 0))
     outer, inner = both.batches(0)
     assert (inner.subproblem.nodes.tolist(), inner.subproblem.purchases.tolist(), inner.subproblem.head.tolist()) == (
         [10],
@@ -71,7 +71,7 @@ def test_new_parts_take_their_flows_along() -> None:
 
 def test_some_parts_are_divided_further_and_others_are_done() -> None:
     """What is outside of a part is counted through all divisions; a part without a label is gone, with its arcs."""
-    parts = Parts(two_trees(), merge=True)
+    parts = Parts(two_trees())
     both = parts.divided(three_splits(), ids(1, 0, 0))
     rest = parts.divided(both, ids(1, 0, -1))
     assert (rest.subproblem.nodes.tolist(), rest.outside.tolist(), rest.n_arcs) == ([12, 11], [0, 1], 1)
@@ -84,7 +84,7 @@ def test_each_part_has_its_own_lambda() -> None:
     """Split 10 gains 3 for 2, the others 1 for 3: in integers 2 3 - 3 2 and 3 1 - 1 3, worth 0 in each part of one network."""
     whole = three_splits()
     whole = replace(whole, subproblem=replace(whole.subproblem, gain=np.array([3, 1, 0])))
-    networks = Networks.of(Parts(two_trees(), merge=True).divided(whole, ids(1, 0, 0)))
+    networks = Networks.of(Parts(two_trees()).divided(whole, ids(1, 0, 0)))
     assert networks.ratios == [Fraction(1, 3), Fraction(3, 2)]
     assert networks.instance.profit.tolist() == [3, 0, 6]
     assert networks.instance.price.tolist() == [3, 6]

@@ -16,10 +16,8 @@ import solvers.path.pruning_path
 from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
-from proofs_checks import check_path
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
-from solvers.path.pruning_path import divide_and_conquer
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 from tests.loops import looped
 
@@ -131,17 +129,6 @@ def test_golden_instance() -> None:
     assert path.level[path.problem.splits].tolist() == [2, 2, 2, 2, 1]
 
 
-@looped("seed", range(0, 100, 5))
-def test_merging_changes_nothing_but_the_work(seed: int) -> None:
-    """Without merging purchases the path is the same, level by level, and its certificate holds as well."""
-    problem = random_problem(seed)
-    merged, plain = pruning_path(problem), divide_and_conquer(problem, merge=False)
-    assert merged.breakpoints == plain.breakpoints
-    assert np.array_equal(merged.level, plain.level)
-    assert merged.stats["arcs_cut"] <= plain.stats["arcs_cut"]
-    assert check_path(plain)
-
-
 def test_free_splits_stay_for_ever() -> None:
     """A split on a free item with positive gain has level infinity; one with negative gain is never kept."""
     good = Node(5, 0, 0.5, Node(1), Node(1))
@@ -226,18 +213,17 @@ def test_rounded_instances_stay_within_their_rounding() -> None:
             assert path.at_lam(float(lam)).value(lam) <= best + 2 * (slack + lam * problem.integers.cost_rounding) + 1e-12
 
 
-@pytest.mark.parametrize(("cut", "warm"), [("preflow_closure", True), ("best_closure", False)])
 @pytest.mark.parametrize("small", [-1, 20_000])
-def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, cut: str, warm: bool, small: int) -> None:
+def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
     """Ctrl-C in the middle, in threads or not, raises one clear exception that is still a KeyboardInterrupt."""
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(decomposition, cut, stop)
+    monkeypatch.setattr(decomposition, "preflow_closure", stop)
     monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", small)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        divide_and_conquer(two_trees(), warm=warm)
+        pruning_path(two_trees())
 
 
 def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:

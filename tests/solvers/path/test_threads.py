@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from solvers.path.threads import divide
+from solvers.path.decomposition import divide
 
 
 def halve(span: tuple[int, int]) -> tuple[list[int], list[tuple[int, int]]]:

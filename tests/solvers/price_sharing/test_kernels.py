@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,14 +18,16 @@ from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
 from proofs_checks import check_solution
 from solvers.closures.integer_objective import integer_objective
-from solvers.price_sharing import merged_core, merged_usage, shares, stopping
+from solvers.closures.tree_pass import forced
+from solvers.price_sharing import core as core_module
+from solvers.price_sharing import merged_usage, shares, stopping
 from solvers.price_sharing.core import solve_core
-from solvers.price_sharing.levels import best_level, closure_value, paid_at
-from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.levels import best_level
+from solvers.price_sharing.local_rows import LocalRows, closure_value
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing
+from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
 from solvers.price_sharing.stopping import (
     CUT_ARC,
     CUT_SPLIT,
@@ -34,7 +37,6 @@ from solvers.price_sharing.stopping import (
     cut_in_rounds,
     without_progress,
 )
-from solvers.price_sharing.trees import forced
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
@@ -215,7 +217,7 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
                 log_level[h] = min(log_level[h], log_level[left.parent[h]])
         for keep in (log_level >= 0.02, log_level >= 0.0, log_level >= -1.0, log_level > 2.0):
             assert left.base + closure_value(left, keep) == value_of(left, fixed_in, keep)
-        best, worth = best_level(left, log_level)
+        best, worth = best_level(left, log_level, partial(paid_at, left))
         assert left.base + worth == value_of(left, fixed_in, best)
 
 
@@ -299,7 +301,7 @@ def test_the_cut_of_a_merged_core_is_that_of_its_arcs(
         monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
     if kind == "codes that collide":
         monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
-        monkeypatch.setattr(merged_core, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+        monkeypatch.setattr(core_module, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
     if kind == "two threads":
         monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
         monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
@@ -319,7 +321,7 @@ def test_the_cut_of_a_merged_core_is_that_of_its_arcs(
                 np.add.at(charge, place, dual)
                 np.add.at(shared, arcs.head, dual)
                 assert (shared <= price).all()
-                assert forced(left, charge).best == core.value
+                assert forced(left.parent, left.profit - charge).best == core.value
 
 
 def test_few_splits_are_cut_at_once_however_many_arcs_they_have() -> None:

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.integer_objective import integer_objective
+from solvers.closures.tree_pass import forced
 from solvers.price_sharing import Scores, final_scores, loop, price_sharing, stopping
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import ScoreFile, problem_fingerprint
@@ -41,8 +43,7 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.shares import SMALLEST_WEIGHT, Sharing
-from solvers.price_sharing.trees import forced
+from solvers.price_sharing.shares import SMALLEST_WEIGHT, Sharing, paid_at
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas, leaves_only
@@ -194,7 +195,7 @@ def test_forcing_is_what_it_says(seed: int) -> None:
     gain = rng.integers(-9, 10, problem.ensemble.n_nodes)
     any_profits = replace(integer_objective(problem, Fraction(1, 7)).refined(), gain=gain, q=1, p=0, bits=0)
     left = all_open(any_profits, problem.ensemble.is_split)
-    ends = forced(left, np.zeros(left.nodes.size, dtype=np.int64))
+    ends = forced(left.parent, left.profit.copy())
     k = left.nodes.size
     closures = [np.zeros(k, dtype=bool)]
     for h in range(k):  # every closure, by adding splits parents first
@@ -233,11 +234,14 @@ def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeyp
     objective = integer_objective(problem, Fraction(1, 50)).refined()
     with ThreadPoolExecutor(1) as pool:
         left = all_open(objective, problem.ensemble.is_split)
-        alone, level = Sharing(left, pool, most_bytes=0).charges(score), best_level(left, log_level)
+        alone, level = Sharing(left, pool, most_bytes=0).charges(score), best_level(left, log_level, partial(paid_at, left))
         blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
         monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocks)
         assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
-        blocked, same_level = Sharing(left, pool, most_bytes=0).charges(score), best_level(left, log_level)
+        blocked, same_level = (
+            Sharing(left, pool, most_bytes=0).charges(score),
+            best_level(left, log_level, partial(paid_at, left)),
+        )
         monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
         together = Sharing(left, pool, most_bytes=0).charges(score)
     np.testing.assert_allclose(blocked, alone, rtol=1e-12)
@@ -254,7 +258,7 @@ def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
     objective = integer_objective(problem, Fraction(1, 90)).refined()
     left = all_open(objective, problem.ensemble.is_split)
     log_level = rng.choice([-0.5, -0.02, -1e-4, -2e-6, 0.0, 2e-5, 0.002, 0.1], left.nodes.size).astype(np.float32)
-    keep, value = best_level(left, log_level)
+    keep, value = best_level(left, log_level, partial(paid_at, left))
     falling = log_level.copy()
     for h in range(falling.size):
         if left.parent[h] >= 0:
@@ -302,7 +306,7 @@ def test_a_bound_in_single_precision_would_cheat() -> None:
             for v in value[(left.parent < 0) & (value > 0)]:
                 single += v
             cheats += Fraction(float(single)) < worth
-            ends = forced(left, run.rows.integer_charges(run.score_at_lowest))
+            ends = forced(left.parent, left.profit - run.rows.integer_charges(run.score_at_lowest))
             assert ends.best >= worth
     assert cheats > 0
 

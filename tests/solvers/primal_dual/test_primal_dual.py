@@ -16,8 +16,8 @@ from formulations.programs.columns import usage_columns
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.primal_dual import primal_dual
+from solvers.primal_dual.algorithm import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from solvers.primal_dual.duals import Duals, StartRule
-from solvers.primal_dual.steps import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import CASES, PRESENT, instance, lambdas, twin_stumps

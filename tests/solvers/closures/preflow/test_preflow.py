@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import solvers.closures.preflow.closure as closure_module
 from formulations.errors import SolverFailedError
 from solvers.closures.cut import ClosureProblem, Ties, best_closure
-from solvers.closures.preflow import Flow, preflow_closure
-from solvers.closures.preflow.flow import UNLIMITED
+from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
 
 TIES: tuple[Ties, ...] = ("smallest", "largest")
 

@@ -26,8 +26,7 @@ from solvers.price_sharing.cluster import (
     shard_recipes,
     sharded_price_sharing,
 )
-from solvers.price_sharing.cluster.gathered_core import gather
-from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
+from solvers.price_sharing.cluster.sharded_rows import ShardedRows, gather, sharded_objective
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Known, Run
