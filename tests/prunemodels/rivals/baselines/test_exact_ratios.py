@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prunemodels.rivals.baselines.exact_ratios import less, ranks
+from prunemodels.rivals.baselines.cost_complexity import less, ranks
 
 INTEGERS, POSITIVE = st.integers(-(2**52), 2**52), st.integers(1, 2**52)
 LARGE = 2**52

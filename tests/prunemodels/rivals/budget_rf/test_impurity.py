@@ -9,7 +9,7 @@ import pytest
 
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.budget_rf import impurity
-from prunemodels.rivals.budget_rf.impurity import MEASURES, _impurity
+from prunemodels.rivals.budget_rf.stumps import MEASURES, _impurity
 
 SMALL = list(itertools.product(range(5), repeat=3))
 ADMISSIBLE = [("pairs", {"alpha": a}) for a in (0.0, 0.5, 1.0, 2.0)] + [("powers", {"power": p}) for p in (2, 2.5, 4)]

@@ -21,7 +21,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"alpha": np.nan}, "alpha is nan"),
     ({"power": 1.5}, "power is 1.5; give a number >= 2"),
     ({"min_impurity": -0.1}, "min_impurity is -0.1"),
-    ({"n_estimators": 0}, "n_estimators is 0; give an integer >= 1"),
+    ({"n_estimators": 0}, "n_estimators is 0; give a whole number >= 1"),
     ({"n_estimators": 2.0}, "n_estimators is 2.0"),
     ({"max_depth": True}, "max_depth is True"),
     ({"min_samples_leaf": 0}, "min_samples_leaf is 0"),

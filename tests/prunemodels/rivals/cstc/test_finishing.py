@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
-from prunemodels.rivals.cstc.finishing import Examples, cheapest_of_best, fine_tuned, pruned, with_zeros
-from prunemodels.rivals.cstc.purchases import Purchases
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, Examples, cheapest_of_best, fine_tuned, pruned, with_zeros
+from prunemodels.rivals.cstc.weak_learners import Purchases
 
 
 def stump(kept: tuple[bool, ...] = (True, True, True)) -> ClassifierTree:

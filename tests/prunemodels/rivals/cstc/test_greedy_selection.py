@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prunemodels.rivals.cstc.finishing import Examples
-from prunemodels.rivals.cstc.greedy_selection import Selection, select
-from prunemodels.rivals.cstc.purchases import Purchases
+from prunemodels.rivals.cstc.astc import Selection, select
+from prunemodels.rivals.cstc.classifier_tree import Examples
+from prunemodels.rivals.cstc.weak_learners import Purchases
 
 
 def choose(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from prunemodels.rivals.greedy_miser.binning import ABOVE_ALL, Binning
+from prunemodels.rivals.histograms import ABOVE_ALL, Binning
 
 VALUES = st.floats(width=32, allow_nan=False, allow_infinity=False) | st.just(float("nan"))
 
