@@ -88,7 +88,7 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     share = stops.by_policy()
     colour = colours_of(share)
     own = float(stops.cost.mean() + stops.evaluation.table.once[int(stops.stage.max())])
-    draw_policies(policies, stops, share, colour, own)
+    draw_policies(policies, stops, share, colour, own, "shown on the right")
     policies.set_xlabel(cost_label(unit, "mean cost of a policy"))
     draw_bars(bars, stops, colour)
     cells = draw_items(items, stops)
@@ -103,8 +103,8 @@ def colours_of(share: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(mpl.colormaps["cividis_r"](np.clip(rank / max(int(rank[-1]), 1), 0.05, 1.0)))
 
 
-def draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: NDArray[np.float64], own: float) -> None:
-    """Stacked shares of the rows by stage, against the mean cost of each policy; that of the one shown is `own`."""
+def draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: NDArray[np.float64], own: float, name: str) -> None:
+    """Stacked shares of the rows by stage, against the mean cost of each policy; a line with this name is at the cost `own`."""
     cost = stops.evaluation.cost
     order = np.argsort(cost, kind="stable")
     if len(order) > 1:
@@ -114,7 +114,7 @@ def draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: ND
         _name_areas(ax, cost[order], share[order], colour, own)
     in_left_half = own < 0.5 * (cost.min() + cost.max())
     ax.annotate(
-        f"shown on the right:\nmean cost {own:.3g}",
+        f"{name}:\nmean cost {own:.3g}",
         (own, 1.0),
         xycoords=ax.get_xaxis_transform(),
         xytext=(0, 3),

@@ -18,11 +18,13 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.evaluation.mean_bounds import MeanInterval
 from prunemodels.evaluation.wording import amount, count, error, share
+from prunemodels.exits.stops import Stops
 from prunemodels.plots.budget import SEEN_WHOLE, draw_budget
 from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (
@@ -42,7 +44,9 @@ from prunemodels.plots.picture import (
     styled,
 )
 from prunemodels.plots.tradeoff import MOST_MARKERS, draw_held_out, label_axes, trees_error
-from prunemodels.report_page.facts import spread
+from prunemodels.report_page.boosted_page import BoostedFacts
+from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
+from prunemodels.report_page.facts import Facts, spread
 from prunemodels.report_page.rendering import measure, printable
 
 WIDTH, HEIGHT = 4.4, 3.1
@@ -92,7 +96,8 @@ def inline(ax: Axes, key: str, title: str, description: str, *, themed: bool = T
         whether colours become those of the page's theme.
     """
     file = io.StringIO()
-    with warnings.catch_warnings(), mpl.rc_context({**STYLE, "svg.fonttype": "none", "svg.hashsalt": key}):
+    style: Any = {**STYLE, "svg.fonttype": "none", "svg.hashsalt": key}
+    with warnings.catch_warnings(), mpl.rc_context(style):
         warnings.filterwarnings("ignore", "Glyph", UserWarning)  # a name may have letters that only the browser's fonts know
         figure_of(ax).savefig(file, format="svg", transparent=True)
     drawn = file.getvalue()
@@ -173,7 +178,7 @@ def _above(most: float, top: float, task: str) -> str:
 
 
 @styled
-def held_out(facts: Any, half: NDArray[np.float64]) -> Drawn:
+def held_out(facts: Facts, half: NDArray[np.float64]) -> Drawn:
     """The forest's own error on held-out examples along the path, with intervals."""
     along, h, task = facts.along_path, facts.held_out, facts.measure
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
@@ -183,7 +188,6 @@ def held_out(facts: Any, half: NDArray[np.float64]) -> Drawn:
         f"{_hint(f'lambda {facts.path.lam[k]:.4g}', along.cost[k], along.error[k], task)} ± {error(half[k], task)}" for k in shown
     ]
     _hinted(ax, along.cost[shown], along.error[shown], hints)
-    ax.plot(h.cost_before.mean, h.error_before.mean, color=BLACK)
     both = ("unpruned", h.cost_before, h.error_before), ("the chosen pruning", h.cost_after, h.error_after)
     for name, cost, err in both:
         hint = _hint(name, cost.mean, err.mean, task)
@@ -202,7 +206,7 @@ def held_out(facts: Any, half: NDArray[np.float64]) -> Drawn:
 
 
 @styled
-def samples(facts: Any) -> Drawn:
+def samples(facts: Facts) -> Drawn:
     """The trade-off on the samples: the hull of all prunings, the budget, the optimum of the relaxation, the chosen pruning."""
     path, task, solution, chosen, whole = facts.path, facts.measure, facts.solution, facts.pruning, facts.unpruned
     ax = axes_for(None, (WIDTH, HEIGHT + (1.2 if solution is not None else 0.4)))
@@ -232,7 +236,7 @@ def samples(facts: Any) -> Drawn:
 
 
 @styled
-def usage(facts: Any) -> Drawn:
+def usage(facts: Facts) -> Drawn:
     """Table 1 of BP16 as a picture: pairs of example and feature by the number of trees that use them."""
     before, after = (counts.bins for counts in facts.usage)
     ax, place = axes_for(None, (WIDTH, 2.3)), np.arange(len(NUMBERS_OF_TREES))
@@ -252,7 +256,7 @@ def usage(facts: Any) -> Drawn:
 
 
 @styled
-def depth(facts: Any) -> Drawn:
+def depth(facts: Facts) -> Drawn:
     """Splits of all trees at each depth: outlined before, filled after."""
     before, after = (shape.by_depth for shape in facts.shapes)
     ax = axes_for(None, (WIDTH, HEIGHT))
@@ -263,7 +267,7 @@ def depth(facts: Any) -> Drawn:
     frame(ax)
     ax.grid(visible=False, axis="x")
     ax.set_xlabel("depth, the root at 0")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     plain_numbers(ax.yaxis)
     _finish(ax, "splits in all trees")
     deepest = [shape.deepest for shape in facts.shapes]
@@ -277,7 +281,7 @@ def typical_tree(splits: NDArray[np.int64]) -> int:
 
 
 @styled
-def icicle(facts: Any) -> Drawn:
+def icicle(facts: Facts) -> Drawn:
     """One tree from the root down: a split is as wide as the share of the cost sample's rows that reach it."""
     problem, t = facts.path.problem, typical_tree(facts.shapes[0].splits)
     ensemble, routing = problem.ensemble, problem.routing
@@ -309,7 +313,7 @@ def icicle_boxes(left: NDArray[np.float64], right: NDArray[np.float64], depth: N
 
 
 @styled
-def boosted(facts: Any) -> Drawn:
+def boosted(facts: BoostedFacts) -> Drawn:
     """Held-out error of a boosted model against its cost: all prunings of the path, the model before, the chosen one."""
     along, h, task = facts.along, facts.held_out, facts.held_out.measure
     ax = axes_for(None, (WIDTH, HEIGHT))
@@ -341,9 +345,10 @@ def _cost_axes(ax: Axes, unit: str, task: str) -> None:
 
 
 @styled
-def policies(facts: Any) -> Drawn:
+def policies(facts: CascadeFacts) -> Drawn:
     """Error against mean cost: all policies of the path, the chosen one, and single stages that answer every row."""
     t, task, seen = facts.tradeoff, facts.task, facts.on_rows
+    cost, err = t.chosen
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
     half = np.zeros(len(t.error)) if t.half is None else t.half
     if seen is not None:
@@ -357,7 +362,7 @@ def policies(facts: Any) -> Drawn:
         name = "the last stage for everybody" if s == len(singles) - 1 else "_another" if s else "another stage for everybody"
         _mark(ax, name, _hint(f"stage {s} for everybody", c, e, task), c, e)
     ends = None if seen is None else seen.change.error_after
-    _mark(ax, "the chosen policy", _hint("chosen", *t.chosen, task), *t.chosen, ends)
+    _mark(ax, "the chosen policy", _hint("chosen", cost, err, task), cost, err, ends)
     _cost_axes(ax, facts.labels.unit, task)
     costs = [*t.cost.tolist(), *t.single_cost.tolist(), t.chosen[0]]
     ax.set_xlim(left_end(costs), 1.03 * max(costs) or 1)
@@ -365,14 +370,14 @@ def policies(facts: Any) -> Drawn:
     _finish(ax, f"{measure(task)}, {'cross-fitted' if seen is None else 'held out'}")
     first, last = (f"cost {amount(t.cost[k])} and {measure(task)} {error(t.error[k], task)}" for k in (0, -1))
     told = (
-        f"{count(len(t.cost), 'policy', 'policies')}, from {first} to {last}. {_hint('Chosen', *t.chosen, task)}. "
+        f"{count(len(t.cost), 'policy', 'policies')}, from {first} to {last}. {_hint('Chosen', cost, err, task)}. "
         f"{_hint('The last stage for everybody', *facts.before, task)}."
     )
     return Drawn("", inline(ax, "policy-chart", "Error against mean cost of all policies", told))
 
 
 @styled
-def stops(facts: Any, seen: Any) -> list[Drawn]:
+def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     """Which examples stop where: by every policy and by the chosen one, and what they have bought by then, as in `plot_exits`."""
     found, own = seen.stops, facts.tradeoff.chosen[0]
     by_policy = found.by_policy()
@@ -381,7 +386,7 @@ def stops(facts: Any, seen: Any) -> list[Drawn]:
     cost = found.evaluation.cost
     if cost.max() > cost.min():
         ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
-        draw_policies(ax, found, by_policy, colour, own)
+        draw_policies(ax, found, by_policy, colour, own, "the chosen policy")
         ax.set_xlabel(cost_label(facts.labels.unit, "mean cost of a policy"))
         ax.set_ylabel("share that stops at each stage")
         ends = (int(cost.argmin()), "the cheapest"), (int(cost.argmax()), "the dearest")
@@ -395,7 +400,7 @@ def stops(facts: Any, seen: Any) -> list[Drawn]:
         drawn.append(Drawn("By every policy", svg))
     ax = axes_for(None, (WIDTH, 0.9 + 0.27 * max(found.used.size, 5)))
     draw_bars(ax, found, colour)
-    ax.set_title("")
+    ax.set_title("", loc="left")
     title = "Share of the examples that stop at each stage, and what they have bought by then"
     svg = inline(ax, "bars-chart", title, f"{'; '.join(_steps(found))}.", themed=False)
     n_bought = int(found.bought.any(axis=1).sum())
@@ -405,7 +410,7 @@ def stops(facts: Any, seen: Any) -> list[Drawn]:
     drawn.append(Drawn("By the chosen policy", svg))
     ax = axes_for(None, (WIDTH, 1.6 + 0.27 * max(found.used.size, 5)))
     draw_items(ax, found)
-    ax.set_title("")
+    ax.set_title("", loc="left")
     ax.set_yticks(np.arange(found.used.size) + 0.5, [f"stage {s}" for s in found.used])
     shown = min(n_bought, MOST_ITEMS)
     some = f" {shown} of {n_bought:,} items are shown, those that most examples bought." if shown < n_bought else ""
@@ -417,7 +422,7 @@ def stops(facts: Any, seen: Any) -> list[Drawn]:
     ]
 
 
-def _steps(found: Any) -> list[str]:
+def _steps(found: Stops) -> list[str]:
     """For every stage where examples stop: their share, and the new items that more than half of them have bought."""
     named: set[str] = set()
     texts = []

@@ -92,7 +92,7 @@ def _template() -> jinja2.Template:
     numbers = ("amount", "change", "count", "error", "exactly", "seconds", "share", "size")
     environment.filters |= {name: getattr(wording, name) for name in numbers}
     environment.filters |= {
-        "percent": lambda x: f"{100 * x:g}\u00a0%",
+        "percent": percent,
         "whole": lambda n: f"{n:,}",
         "digits": "{:.6g}".format,
         "bdi": bdi,
@@ -132,6 +132,11 @@ def first_names(names: Sequence[str]) -> Markup:
     few = names if len(names) <= NAMED + 1 else names[:NAMED]
     more = f" and {len(names) - len(few):,} more" if len(few) < len(names) else ""
     return Markup(", ").join(map(bdi, few)) + more
+
+
+def percent(x: float) -> str:
+    """0.95 as 95 %."""
+    return f"{100 * x:g}\u00a0%"
 
 
 def printable(value: Any) -> Any:

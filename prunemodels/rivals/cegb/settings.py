@@ -57,8 +57,9 @@ class Settings:
         """
         for name, wanted in SETTINGS.items():
             check_argument(name, getattr(estimator, name), wanted)
-        given = {name: getattr(estimator, name) for name in SETTINGS}
-        return cls(**{name: float(value) if SETTINGS[name] in NUMBERS else value for name, value in given.items()})
+        given: dict[str, Any] = {name: getattr(estimator, name) for name in SETTINGS}
+        numbers = {name: float(value) for name, value in given.items() if SETTINGS[name] in NUMBERS}
+        return cls(**given | numbers)
 
     @property
     def order_matters(self) -> bool:

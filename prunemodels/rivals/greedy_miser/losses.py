@@ -131,4 +131,4 @@ def classification_loss(name: LossName, n_classes: int) -> Loss:
 
 def class_targets(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
     """The targets of rows of class 0, 1 ...: one column for each class, or one for the second of two."""
-    return (codes[:, None] == (np.arange(n_classes) if n_classes > 2 else np.ones(1))).astype(np.float64)
+    return np.asarray(codes[:, None] == (np.arange(n_classes) if n_classes > 2 else np.ones(1)), dtype=np.float64)
