@@ -26,7 +26,7 @@ from benchmarks.papers.tables import mean_of, plus_minus, spread_of
 from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
-from prunemodels.report_page.usage_counts import usage_counts
+from prunemodels.report_page.counts import usage_counts
 
 USAGE, VOTES = "usage", "votes"
 

@@ -39,7 +39,7 @@ def run(unit: Unit) -> list[Row]:
     from prunemodels.forests.reading import read_forest
     from prunemodels.forests.staged_costs import staged_costs
     from prunemodels.rivals.budget_rf import BudgetRFClassifier
-    from prunemodels.rivals.budget_rf.votes import staged_shares
+    from prunemodels.rivals.budget_rf.classifier import staged_shares
 
     p = parts(unit.data, unit.seed, unit.rows)  # of absent data this fails, and says where the files belong
     kind, most = METHODS[unit.method], BRF15_TREES[-1]

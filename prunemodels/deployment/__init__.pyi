@@ -1,6 +1,5 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.deployment.single_precision import float32_thresholds as float32_thresholds
 from prunemodels.deployment.measurement import (
     Deployment as Deployment,
     ForestSize as ForestSize,
@@ -8,5 +7,9 @@ from prunemodels.deployment.measurement import (
     forest_size as forest_size,
     measure_deployment as measure_deployment,
 )
-from prunemodels.deployment.onnx_agreement import OnnxAgreement as OnnxAgreement, compare_onnx as compare_onnx
-from prunemodels.deployment.onnx_models import to_onnx as to_onnx
+from prunemodels.deployment.onnx_models import (
+    OnnxAgreement as OnnxAgreement,
+    compare_onnx as compare_onnx,
+    float32_thresholds as float32_thresholds,
+    to_onnx as to_onnx,
+)

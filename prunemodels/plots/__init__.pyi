@@ -6,10 +6,9 @@ from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
 from prunemodels.plots.decomposition import plot_decomposition as plot_decomposition
 from prunemodels.plots.exits import plot_exits as plot_exits
-from prunemodels.plots.gap import plot_gaps as plot_gaps
 from prunemodels.plots.growth import plot_growth as plot_growth
 from prunemodels.plots.held_out import plot_held_out as plot_held_out
-from prunemodels.plots.history import plot_history as plot_history
+from prunemodels.plots.history import plot_gaps as plot_gaps, plot_history as plot_history
 from prunemodels.plots.levels import plot_levels as plot_levels
 from prunemodels.plots.matrices import plot_certificate as plot_certificate, plot_matrix as plot_matrix
 from prunemodels.plots.networks import draw_network as draw_network, draw_tree as draw_tree, network_graph as network_graph

@@ -88,7 +88,7 @@ def plot_budget(
         check_same_problem(f"held_out[{k}]", point.pruning.problem, solution.problem, "solution")
     if ax is not None:
         ax = axes_for(ax, (0, 0))
-        _draw(ax, solution, path, taken, least=SEEN_WHOLE)
+        draw_budget(ax, solution, path, taken, least=SEEN_WHOLE)
         _draw_held_out(ax, points, with_error=True)
         label_axes(ax, path, unit)
         legend_above(ax, own=False)
@@ -96,7 +96,7 @@ def plot_budget(
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
     overview, near = figure.subplots(1, 2)
     for axes, with_error in ((overview, True), (near, False)):
-        _draw(axes, solution, path, taken, least=SEEN_NEAR)
+        draw_budget(axes, solution, path, taken, least=SEEN_NEAR)
         _draw_held_out(axes, points, with_error=with_error)
         label_axes(axes, path, unit)
     _zoom(near, solution, taken, points)
@@ -107,7 +107,7 @@ def plot_budget(
     return figure
 
 
-def _draw(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
+def draw_budget(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
     """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two.
 
     An edge or a gap below `least` lies under the marks; it is left out, and with it its entry in the legend.

@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
@@ -85,33 +86,35 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     figure = Picture(figsize=(8.8 + width, height), layout="constrained")
     policies, bars, items = figure.subplots(1, 3, width_ratios=[4.2, 2.4, width])
     share = stops.by_policy()
-    colour = _colours(share)
-    _draw_policies(policies, stops, share, colour)
+    colour = colours_of(share)
+    own = float(stops.cost.mean() + stops.evaluation.table.once[int(stops.stage.max())])
+    draw_policies(policies, stops, share, colour, own, "shown on the right")
     policies.set_xlabel(cost_label(unit, "mean cost of a policy"))
-    _draw_bars(bars, stops, colour)
-    _draw_items(items, stops)
+    draw_bars(bars, stops, colour)
+    cells = draw_items(items, stops)
+    if cells is not None:
+        _draw_scale(figure, cells, items)
     return figure
 
 
-def _colours(share: NDArray[np.float64]) -> NDArray[np.float64]:
+def colours_of(share: NDArray[np.float64]) -> NDArray[np.float64]:
     """Colours from light (cheap) to dark (dear) over the stages where rows stop; they differ in grey and to the colour-blind."""
     rank = np.cumsum(share.any(axis=0))
     return np.asarray(mpl.colormaps["cividis_r"](np.clip(rank / max(int(rank[-1]), 1), 0.05, 1.0)))
 
 
-def _draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: NDArray[np.float64]) -> None:
-    """Stacked shares of the rows by stage, against the mean cost of each policy."""
-    cost, once = stops.evaluation.cost, stops.evaluation.table.once
+def draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: NDArray[np.float64], own: float, name: str) -> None:
+    """Stacked shares of the rows by stage, against the mean cost of each policy; a line with this name is at the cost `own`."""
+    cost = stops.evaluation.cost
     order = np.argsort(cost, kind="stable")
     if len(order) > 1:
         ax.stackplot(cost[order], share[order].T, colors=colour, lw=0.4, edgecolor="white")
-    own = float(stops.cost.mean() + once[int(stops.stage.max())])
     ax.axvline(own, color=BLACK, lw=1.2, ls="--")
     if len(order) > 1:
         _name_areas(ax, cost[order], share[order], colour, own)
     in_left_half = own < 0.5 * (cost.min() + cost.max())
     ax.annotate(
-        f"shown on the right:\nmean cost {own:.3g}",
+        f"{name}:\nmean cost {own:.3g}",
         (own, 1.0),
         xycoords=ax.get_xaxis_transform(),
         xytext=(0, 3),
@@ -154,7 +157,7 @@ def _name_areas(ax: Axes, cost: NDArray[np.float64], share: NDArray[np.float64],
             ax.text(*best, name, ha="center", va="center", fontsize=SMALL, color="white" if dark else BLACK)
 
 
-def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
+def draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
     """A bar for each stage where rows stop: their share; stage and mean cost beside the axis, the error at the bar's end."""
     place, share, error = np.arange(stops.used.size), stops.share(), stops.error()
     ax.barh(place, share, height=0.8, color=colour[stops.used], edgecolor="0.3", lw=0.6)
@@ -174,8 +177,8 @@ def _draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 
 
-def _draw_items(ax: Axes, stops: Stops) -> None:
-    """A cell for every stage where rows stop and every item: the share of these rows that have bought it."""
+def draw_items(ax: Axes, stops: Stops) -> QuadMesh | None:
+    """A cell for every stage where rows stop and every item: the share of these rows that have bought it; None without items."""
     by_then, order = stops.bought_by_then(), stops.staircase(MOST_ITEMS)
     columns = int(by_then.any(axis=0).sum())
     some = f" ({order.size} of {columns} items)" if order.size < columns else ""
@@ -185,22 +188,26 @@ def _draw_items(ax: Axes, stops: Stops) -> None:
     if not order.size:
         ax.text(0.5, 0.5, "nothing", ha="center", va="center", transform=ax.transAxes, color="0.4")
         ax.set_xticks([])
-        return
-    cells = ax.imshow(by_then[:, order], cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    ax.set_ylim(max(stops.used.size, FEWEST_ROWS) - 0.5, -0.5)
-    ax.vlines(np.arange(order.size + 1) - 0.5, -0.5, stops.used.size - 0.5, color="white", lw=1)
-    ax.hlines(np.arange(stops.used.size + 1) - 0.5, -0.5, order.size - 0.5, color="white", lw=2)
+        return None
+    cells = ax.pcolormesh(by_then[:, order], cmap="Blues", vmin=0, vmax=1, edgecolors="white", lw=1.5)
+    ax.set_ylim(max(stops.used.size, FEWEST_ROWS), 0)
     names = [literal(n if len(n) <= LONGEST_NAME else n[: LONGEST_NAME - 1] + "…") for n in (stops.items.names[m] for m in order)]
-    ax.set_xticks(np.arange(order.size), names, rotation=90, fontsize=SMALL)
+    ax.set_xticks(np.arange(order.size) + 0.5, names, rotation=90, fontsize=SMALL)
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
-    bar = ax.figure.colorbar(
+    return cells
+
+
+def _draw_scale(figure: Figure, cells: QuadMesh, ax: Axes) -> None:
+    """What the colours of the cells mean."""
+    n_items = len(ax.get_xticks())
+    bar = figure.colorbar(
         cells,
         ax=ax,
         aspect=10,
         shrink=0.6,
         pad=0.02,
-        fraction=min(0.15, 0.6 / order.size),
+        fraction=min(0.15, 0.6 / n_items),
         format=lambda share, _: f"{100 * share:g} %",
         ticks=[0, 0.5, 1],
     )

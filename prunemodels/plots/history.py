@@ -1,20 +1,37 @@
-"""The convergence of an engine: value, bound and gap by round."""
+"""The convergence of engines: value, bound and gap of one by round, and the gaps of several in one picture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, cast
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from formulations.answers.solution import History
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from prunemodels.plots.picture import BLACK, BLUE, LAMBDA, VERMILION, Picture, frame, legend_above, plain_numbers, styled
+from prunemodels.plots.picture import (
+    BLACK,
+    BLUE,
+    COLOURS,
+    DASHES,
+    LAMBDA,
+    VERMILION,
+    Picture,
+    axes_for,
+    figure_of,
+    frame,
+    legend_above,
+    literal,
+    look,
+    plain_numbers,
+    styled,
+)
 
 SMALLEST = 1e-12
 """A gap of 0 is drawn here: the axis is logarithmic."""
@@ -76,10 +93,10 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=[3, 2])))
     rounds = np.arange(1, n_rounds + 1)
     marker = "." if n_rounds <= MOST_MARKERS else ""
-    for name, (label, look) in LINES.items():
+    for name, (label, style) in LINES.items():
         if name in history:
-            own = "" if "drawstyle" in look else marker
-            above.plot(rounds, history[name], label=label, marker=own, **look)
+            own = "" if "drawstyle" in style else marker
+            above.plot(rounds, history[name], label=label, marker=own, **style)
     above.set_ylabel(rf"error + {LAMBDA}$\,\cdot\,$cost")
     legend_above(above, own=isinstance(fig, Picture))
     above.set_ylim(_limits(history))
@@ -130,3 +147,64 @@ def _limits(history: History) -> tuple[float, float]:
 
 def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[np.isfinite(values)]
+
+
+LOOKS = list(zip(COLOURS, DASHES, strict=True))
+"""Colour and dashes of the first lines, which differ in grey as well."""
+
+FEWER_MARKERS = 25
+"""With more rounds than this, lines of several runs have no marks."""
+
+
+@checked
+@styled
+def plot_gaps(
+    histories: Mapping[str, History], *, against: Literal["round", "seconds"] = "round", ax: Axes | None = None
+) -> Figure:
+    """Draw the relative gap of every run, best value against best bound so far, on logarithmic axes.
+
+    Parameters
+    ----------
+    histories
+        a name, and the ``history`` of a `Solution` whose engine proceeds in rounds.
+    against
+        rounds, counted from 1, or seconds since the call.
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Returns
+    -------
+    Figure
+        A gap of 0 is drawn at the bottom, 1e-12. Save it with `prunemodels.plots.save_picture`.
+
+    Raises
+    ------
+    InvalidInputError
+        if there is nothing to draw, or a history has no gaps.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> kinds = ("shortest paths", "tree pass")
+    >>> histories = {kind: pm.engines.dantzig_wolfe(problem, 0.01, pricing=kind).history for kind in kinds}
+    >>> figure = pm.plots.plot_gaps(histories)
+    """
+    if not histories:
+        raise InvalidInputError("histories is empty; give at least one run")
+    for name, history in histories.items():
+        check_history(history, ("gap", "seconds"), f"histories[{name!r}]")
+    ax = axes_for(ax, (7.2, 4.2))
+    for k, (name, history) in enumerate(histories.items()):
+        n_rounds, gap = len(history["gap"]), history["gap"]
+        x = np.arange(1, n_rounds + 1) if against == "round" else history["seconds"]
+        # without a bound the gap is infinite: nothing to draw yet
+        y = np.where(np.isfinite(gap), np.maximum(gap, SMALLEST), math.nan)
+        style = look(k) | {"marker": "." if n_rounds <= FEWER_MARKERS else ""}
+        ax.plot(x, y, lw=1.6, label=literal(name), **style)
+    ax.set(xscale="log", yscale="log", xlabel=against if against == "seconds" else "rounds", ylabel="relative gap")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(ax.xaxis)
+    frame(ax)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+    return figure_of(ax)

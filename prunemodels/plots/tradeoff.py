@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
@@ -43,6 +45,8 @@ MOST_MARKERS = 60
 
 DOTTED = (0, (1, 1.5))
 """Dots of the line that is not about new examples."""
+
+HELD_OUT = "error of the forest, held-out examples"
 
 SAMPLES = {"in-bag": "training error of single trees", "out-of-bag": "out-of-bag error of single trees"}
 """What the trees' mean error is, by the source of the nodes' errors."""
@@ -103,7 +107,14 @@ def plot_tradeoff(
         ax.plot(path.cost, path.error, color=GREY, lw=1.4, marker=marker, ms=6, label=name)
     else:
         ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees)
-        _draw_held_out(ax, path, held_out)
+        if isinstance(held_out, PathEvaluation):
+            check_same_problem("held_out", held_out.path.problem, path.problem)
+            draw_held_out(ax, held_out, held_out.error_se, "± 1 standard error")
+        elif not len(held_out):
+            raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
+        else:
+            points = sorted(held_out, key=lambda e: e.cost)
+            ax.plot([e.cost for e in points], [e.error for e in points], color=BLUE, lw=2.4, marker="o", ms=5, label=HELD_OUT)
     if chosen is not None:
         _mark(ax, path, held_out, chosen)
     label_axes(ax, path, unit)
@@ -111,21 +122,12 @@ def plot_tradeoff(
     return figure_of(ax)
 
 
-def _draw_held_out(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation]) -> None:
-    """The forest's own error: bold, with a band where standard errors are known, and the unpruned forest."""
-    name = "error of the forest, held-out examples"
-    if isinstance(held_out, PathEvaluation):
-        check_same_problem("held_out", held_out.path.problem, path.problem)
-        cost, error, se = held_out.cost, held_out.error, held_out.error_se
-        ax.fill_between(cost, error - se, error + se, color=BLUE, alpha=0.15, lw=0, label="± 1 standard error")
-        ax.plot(cost, error, color=BLUE, lw=2.4, label=name)
-        whole = held_out.unpruned_cost, held_out.unpruned_error
-        ax.plot(*whole, ls="", marker="D", ms=7, color=BLACK, clip_on=False, zorder=3, label="unpruned forest, held-out examples")
-        return
-    if not len(held_out):
-        raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
-    points = sorted(held_out, key=lambda e: e.cost)
-    ax.plot([e.cost for e in points], [e.error for e in points], color=BLUE, lw=2.4, marker="o", ms=5, label=name)
+def draw_held_out(ax: Axes, seen: PathEvaluation, half: NDArray[np.float64], band: str) -> None:
+    """The forest's own error along a path, bold, with a band of this half width and name, and the unpruned forest."""
+    ax.fill_between(seen.cost, np.maximum(seen.error - half, 0), seen.error + half, color=BLUE, alpha=0.15, lw=0, label=band)
+    ax.plot(seen.cost, seen.error, color=BLUE, lw=2.4, label=HELD_OUT)
+    whole = seen.unpruned_cost, seen.unpruned_error
+    ax.plot(*whole, ls="", marker="D", ms=7, color=BLACK, clip_on=False, zorder=3, label="unpruned forest, held-out examples")
 
 
 def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
@@ -23,9 +25,11 @@ from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.overrun import is_overrun
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.forests.surgery import apply_pruning
+from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
-from prunemodels.report_page.tree_shapes import TreeShapes, tree_shapes
-from prunemodels.report_page.usage_counts import UsageCounts, usage_counts
+
+POINTS = 16
+"""Rows of a path that a table shows."""
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
 """The libraries whose versions a report shows."""
@@ -127,6 +131,7 @@ def gather(
     labels: Labels,
 ) -> Facts:
     """Compute all facts; for the arguments see `report_page`."""
+    package("matplotlib")  # where it is missing, say so before the work
     if not isinstance(path, PruningPath):
         raise InvalidInputError(
             f"the source is a {type(path).__name__}; give a PruningPath with its forest, a fitted cascade, or an exit path"
@@ -175,3 +180,24 @@ def versions() -> dict[str, str]:
     """Versions of the libraries, of Python and the kind of system; nothing that identifies the machine."""
     found = {library: version(library) for library in LIBRARIES}
     return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+
+
+def spread(cost: NDArray[np.float64], points: int = POINTS) -> list[int]:
+    """Rows of a path at evenly spaced costs, the first and the last included."""
+    targets = np.linspace(float(cost.max()), float(cost.min()), points)
+    return sorted({int(np.abs(cost - target).argmin()) for target in targets} | {0, len(cost) - 1})
+
+
+def half_width(standard_error: NDArray[np.float64], n: int, confidence: float) -> NDArray[np.float64]:
+    """Half the width of the interval of each mean over n examples."""
+    quantile = float(stats.t.ppf((1 + confidence) / 2, max(1, n - 1)))
+    half: NDArray[np.float64] = quantile * np.nan_to_num(standard_error)
+    return half
+
+
+def asked_for(items: Sequence[ItemCost]) -> tuple[int, int, int]:
+    """How many items the model before asks for, how many of them never after, and how many for less than a tenth of the rows."""
+    priced = [item for item in items if item.price is not None]
+    gone = sum(item.before > 0 and item.after == 0 for item in priced)
+    rare = sum(0 < (item.bought_after or 0) < 0.1 for item in priced)
+    return sum(item.before > 0 for item in priced), gone, rare

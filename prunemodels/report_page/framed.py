@@ -6,12 +6,13 @@ import html
 import re
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from formulations.errors import InvalidInputError
-from prunemodels.report_page.markup import Html, tag
 
 HEAD = "<head>"
 
-BASE = tag("base", href="about:srcdoc").removesuffix("</base>")
+BASE = '<base href="about:srcdoc">'
 """A page in a frame inherits the address of the surrounding page. Without this element, links to sections would lead there."""
 
 
@@ -41,13 +42,13 @@ class FramedPage:
         if self.height <= 0:
             raise InvalidInputError(f"height is {self.height}; give pixels above 0")
 
-    def _repr_html_(self) -> Html:
+    def _repr_html_(self) -> str:
         """The HTML that Jupyter displays."""
         framed = str(self.page).replace(HEAD, HEAD + BASE, 1)
         style = f"width:100%;height:{self.height}px;border:1px solid #999"
         own = re.search("<title>(.*?)</title>", self.page, re.DOTALL)
         title = html.unescape(own.group(1)) if own else "Report"
-        return tag("iframe", srcdoc=framed, title=title, style=style)
+        return Markup('<iframe srcdoc="{}" title="{}" style="{}"></iframe>').format(framed, title, style)
 
     def __repr__(self) -> str:
         return f"FramedPage({len(self.page):,} characters)"

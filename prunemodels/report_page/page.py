@@ -12,6 +12,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from formulations.instance.cost_items import Price
 from formulations.timed_steps import timed_step
 from prunemodels.exits.cascade import Cascade
@@ -21,11 +22,8 @@ from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.report_page.boosted_page import boosted_page
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
-from prunemodels.report_page.document import Section, data_section, document
-from prunemodels.report_page.facts import Facts, PageOptions, gather, shown_as
-from prunemodels.report_page.opening import opening
-from prunemodels.report_page.proof_section import proof
-from prunemodels.report_page.sections import deployment, items, tradeoff, trees, usage
+from prunemodels.report_page.facts import Facts, PageOptions, gather, half_width, shown_as, spread
+from prunemodels.report_page.rendering import render_page
 from prunemodels.tree_models.tree_model import HoldsModel
 
 LOG = logging.getLogger(__name__)
@@ -188,21 +186,35 @@ def write_report(file: str | Path, source: Source, *examples: Any, force: bool =
     return place
 
 
+CONTENTS = {
+    "tradeoff": "The trade-off",
+    "items": "What predictions pay for",
+    "usage": "How often features are used",
+    "trees": "Trees before and after",
+    "proof": "What is proven",
+    "deployment": "Size and latency",
+    "data": "Data and versions",
+}
+
+
 def render(facts: Facts) -> str:
     """The page that shows the facts on a pruning."""
-    sections = [part(facts) for part in (tradeoff, items, usage, trees, proof, deployment, provenance)]
-    return document(facts.labels, opening(facts), sections, facts.versions)
-
-
-def provenance(facts: Facts) -> Section:
-    """The section on the data, the versions, and the command."""
-    problem = facts.path.problem
+    pictures = package("prunemodels.report_page.pictures")
+    problem, along = facts.path.problem, facts.along_path
     ensemble = problem.ensemble
-    rows: list[tuple[str, object]] = [
+    half = half_width(along.error_se, along.n, facts.held_out.confidence)
+    data = [
         ("forest", f"{facts.model}, {ensemble.n_trees:,} trees, {ensemble.n_features:,} features, {ensemble.task}"),
         ("cost sample", f"{problem.n_rows:,} examples"),
         ("errors", problem.errors.source),
         ("held out", f"{facts.held_out.n:,} examples"),
         ("path", f"{len(facts.path):,} optimal prunings, {problem.n_usage_arcs:,} usage arcs"),
     ]
-    return data_section(rows, facts.labels, facts.versions)
+    drawn = {
+        "held_out": pictures.held_out(facts, half),
+        "samples": pictures.samples(facts),
+        "usage": pictures.usage(facts),
+        "depth": pictures.depth(facts),
+        "icicle": pictures.icicle(facts),
+    }
+    return render_page("pruning", CONTENTS, facts, data=data, pictures=drawn, shown=spread(along.cost), half=half)

@@ -1,4 +1,12 @@
-"""All facts that a cascade's report shows, computed before the page is written."""
+"""All facts that a cascade's report shows, computed before the page is written.
+
+Let stage(i) be the stage at which row i stops, w_i its weight (with sum 1), and last the last stage that any row may reach. Then
+
+    reach_s        =  sum of w_i over rows with stage(i) >= s                                                              (1)
+    cost up to s   =  sum over i of w_i cost_{min(stage(i), s), i}  +  once_{min(last, s)}                                 (2)
+
+For the last stage, (2) is the mean cost of a prediction.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import _safe_indexing
 
 from formulations.errors import InvalidInputError, NotFittedForestError
+from formulations.extras import package
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
@@ -19,15 +28,41 @@ from formulations.instance.tree_loss import usual_loss
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.evaluation import ExitPathEvaluation
 from prunemodels.exits.exit_path import ExitPath
+from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stops import Stops, shown_cascade, stops_of
 from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_of_cascade
 from prunemodels.report_page.cascades.purchases import Purchase, purchases
-from prunemodels.report_page.cascades.stage_figures import StageFigures, stage_figures
-from prunemodels.report_page.facts import Labels, table_or_array, versions
-from prunemodels.report_page.tradeoff_charts import half_width
+from prunemodels.report_page.facts import Labels, half_width, table_or_array, versions
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StageFigures:
+    """The figures of one stage on some rows.
+
+    Parameters
+    ----------
+    reach, stop
+        shares of the rows, by weight, that reach the stage (1), and that stop there.
+    rows
+        number of rows that stop there.
+    paid
+        mean of what a row that reaches the stage pays more than before; None where no row does.
+    error
+        share of wrong predictions among the rows that stop there, or their mean squared error; None where no row stops.
+    cost_so_far
+        the cost (2) up to this stage.
+    """
+
+    reach: float
+    stop: float
+    rows: int
+    paid: float | None
+    error: float | None
+    cost_so_far: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +82,12 @@ class OnRows:
     stops: Stops
     change: HeldOutChange
     stages: tuple[StageFigures, ...]
+
+    @property
+    def items_bought(self) -> float:
+        """Mean number of the items with a price that a row has bought, without those paid once for all rows."""
+        each = self.stops.bought[~self.stops.items.paid_once]
+        return float((each @ self.stops.evaluation.share).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +163,7 @@ def gather_cascade(
     labels: Labels,
 ) -> CascadeFacts:
     """Compute all facts; for the arguments see `report_page`."""
+    package("matplotlib")  # where it is missing, say so before the work
     if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
         raise NotFittedForestError(f"the {type(source).__name__} is not fitted: call fit(X, y) first")
     given = _given(X, y, sample_weight)
@@ -194,3 +236,28 @@ def _cross_fitted(cascade: Cascade) -> Tradeoff:
     path = cascade.exit_path_
     chosen = (cascade.held_out_cost_, cascade.held_out_error_)
     return Tradeoff(path.held_out_cost, path.held_out_error, None, path.single_cost, path.single_error, chosen)
+
+
+def stage_figures(seen: ExitPathEvaluation, policy: ExitPolicy) -> tuple[StageFigures, ...]:
+    """The figures of every stage under a policy, on labelled rows."""
+    table, weights, stage = seen.table, seen.weights, seen.stages(policy)
+    increase = np.diff(table.cost, axis=0, prepend=0.0)
+    total, found = weights.sum(), []
+    for s in range(table.n_stages):
+        reach, stop = stage >= s, stage == s
+        by_then = table.cost[np.minimum(stage, s), np.arange(seen.n)]
+        found.append(
+            StageFigures(
+                reach=float(weights[reach].sum() / total),
+                stop=float(weights[stop].sum() / total),
+                rows=int(stop.sum()),
+                paid=_mean(increase[s], reach, weights),
+                error=_mean(seen.loss[s], stop, weights),
+                cost_so_far=float(by_then @ seen.share + table.once[min(policy.last_stage, s)]),
+            )
+        )
+    return tuple(found)
+
+
+def _mean(amounts: NDArray[np.float64], which: NDArray[np.bool_], weights: NDArray[np.float64]) -> float | None:
+    return float(np.average(amounts[which], weights=weights[which])) if which.any() else None

@@ -9,15 +9,121 @@ of all thresholds; that is ours. (For trees that draw random numbers while they 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.arguments import checked
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array
+from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.rivals.baselines.node_impurities import Criterion, node_impurities
+from prunemodels.forests.reading import read_forest, tree_views
+
+Criterion = Literal["stored", "entropy", "gini", "pairs"]
+
+Floats = NDArray[np.float64]
+
+
+def node_impurities(
+    ensemble: Ensemble, criterion: Criterion | ArrayLike, forest: Any = None, *, pairs_alpha: float = 0
+) -> Floats:
+    """The impurity of every node, shape (n,).
+
+    With the class fractions p_k of a node, and the weights n_k of its training examples by class:
+
+        entropy  - sum_k p_k log2 p_k                                                                              (1)
+        gini     1 - sum_k p_k^2                                                                                   (2)
+        pairs    sum over k < l of [ [n_k - alpha]_+ [n_l - alpha]_+ - alpha^2 ]_+               (BRF15 eq. 11)    (3)
+        stored   the impurity in scikit-learn's trees, by the criterion and weights that they were grown with      (4)
+
+    Each pair of classes counts once in (3), as in `prunemodels.rivals.budget_rf`; BRF15 may mean twice.
+
+    Parameters
+    ----------
+    criterion
+        one of them, or an array of numbers >= 0, one for each node.
+    forest
+        the fitted forest; not needed for (1) and (2).
+    pairs_alpha
+        alpha >= 0 of (3).
+
+    Raises
+    ------
+    InvalidInputError
+        for another criterion, invalid numbers, a missing or another forest, or values that are no class fractions.
+    """
+    if not isinstance(criterion, str):
+        return _given(ensemble, criterion)
+    if criterion == "stored":
+        return stored(ensemble, forest, "impurity")
+    fractions = _class_fractions(ensemble, criterion)
+    if criterion == "entropy":
+        logarithm = np.log2(fractions, out=np.zeros_like(fractions), where=fractions > 0)
+        return np.asarray(np.maximum(-(fractions * logarithm).sum(axis=1), 0.0))
+    if criterion == "gini":
+        return np.asarray(np.maximum(1.0 - (fractions**2).sum(axis=1), 0.0))
+    if not (np.isfinite(pairs_alpha) and pairs_alpha >= 0):
+        raise InvalidInputError(f"pairs_alpha is {pairs_alpha}; give a number >= 0")
+    counts = fractions * stored(ensemble, forest, "weighted_n_node_samples")[:, None]
+    return _pairs(counts.round(9), pairs_alpha)  # counts are mostly integers: rounding gives equal sets equal numbers
+
+
+def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_n_node_samples"]) -> Floats:
+    """(4), or the weight of each node's training examples, shape (n,).
+
+    Raises
+    ------
+    InvalidInputError
+        if there is no forest, or it has other trees than the ensemble.
+    """
+    if forest is None:
+        raise InvalidInputError("forest is missing: give the fitted forest that the problem was built from")
+    theirs = read_forest(forest)
+    arrays = ("tree_start", "left", "right", "feature", "threshold")
+    if not all(np.array_equal(getattr(ensemble, a), getattr(theirs, a)) for a in arrays):
+        raise InvalidInputError(
+            f"the forest has other trees ({theirs!r}) than the problem ({ensemble!r}); "
+            "give the forest that the problem was built from"
+        )
+    return np.concatenate([getattr(view.estimator.tree_, what) for view in tree_views(forest)]).astype(np.float64)
+
+
+def _given(ensemble: Ensemble, numbers: ArrayLike) -> Floats:
+    """Check an array of impurities."""
+    try:
+        impurity = real_array(numbers, "criterion").astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"criterion is not numeric ({error}); give one number for each node") from error
+    if impurity.shape != (ensemble.n_nodes,):
+        raise InvalidInputError(f"criterion has shape {impurity.shape}; give one number for each of {ensemble.n_nodes} nodes")
+    bad = np.flatnonzero(~(np.isfinite(impurity) & (impurity >= 0)))
+    if bad.size:
+        raise InvalidInputError(f"criterion[{bad[0]}] is {impurity[bad[0]]}; an impurity is finite and >= 0")
+    return impurity
+
+
+def _class_fractions(ensemble: Ensemble, criterion: str) -> Floats:
+    """The nodes' values, where they are class fractions."""
+    value = ensemble.value
+    if ensemble.task != "classification":
+        raise InvalidInputError(f"criterion is {criterion!r}, which is of classes; give 'stored' and the forest for a regressor")
+    if (value < 0).any() or not np.allclose(value.sum(axis=1), 1.0):
+        h = int(np.argmax((value < 0).any(axis=1) | ~np.isclose(value.sum(axis=1), 1.0)))
+        raise InvalidInputError(f"node {h} predicts {value[h].tolist()}, no class fractions; give criterion as one number a node")
+    return value
+
+
+def _pairs(counts: Floats, alpha: float) -> Floats:
+    """(3), one class at a time."""
+    above = np.maximum(counts - alpha, 0.0)
+    total = np.zeros(len(counts))
+    for k in range(counts.shape[1]):
+        pairs = np.maximum(above[:, k, None] * above[:, :k] - alpha**2, 0.0)
+        total += pairs.sum(axis=1)
+    return total
 
 
 @checked

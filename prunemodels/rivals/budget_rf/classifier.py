@@ -1,10 +1,19 @@
-"""BudgetRF as a scikit-learn estimator."""
+"""BudgetRF as a scikit-learn estimator.
+
+How the votes of a forest's trees are combined.
+
+    majority   p_k = share of the trees whose leaf has most examples of class k          BRF15 section 2.1           (1)
+    mean       p_k = mean over the trees of the fraction of class k at the leaf          scikit-learn's forests      (2)
+    counts     p_k = examples of class k at the leaves of all trees / all examples there BRF15 section 3, to rank    (3)
+
+Of equal classes the first is taken, in a leaf and in the forest.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,19 +22,55 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from formulations.arguments import check_argument
+from formulations.arguments import Count, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
 from prunemodels.estimators.samples import Sample, named
+from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.staged_costs import example_costs, staged_costs
-from prunemodels.rivals.budget_rf.growing import GrownTrees, grow_within
-from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options, positive_integer
-from prunemodels.rivals.budget_rf.split_prices import checked_prices, split_prices
-from prunemodels.rivals.budget_rf.training import mean_costs_on, set_aside, tree_grower, unfitted_forest, weights_of
-from prunemodels.rivals.budget_rf.votes import ForestVote, staged_shares
+from prunemodels.rivals.budget_rf.growing import (
+    GrownTrees,
+    grow_within,
+    mean_costs_on,
+    set_aside,
+    tree_grower,
+    unfitted_forest,
+    weights_of,
+)
+from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options
+from prunemodels.rivals.budget_rf.stumps import split_prices
 from prunemodels.rivals.sklearn_trees import fill_forest, forest_to_fill
+
+ForestVote = Literal["majority", "mean", "counts"]
+
+
+def staged_shares(forest: Any, rows: NDArray[np.float32], vote: ForestVote) -> Iterator[NDArray[np.float64]]:
+    """Shares p of every row after the first tree, the first two, and so on: each shape (N, C).
+
+    Parameters
+    ----------
+    forest
+        a fitted scikit-learn forest of classification trees.
+    rows
+        examples, C-contiguous.
+    """
+    total = np.zeros((len(rows), len(forest.classes_)))
+    for estimator in forest.estimators_:
+        tree = estimator.tree_
+        total += _ballots(tree.value[:, 0, :], tree.weighted_n_node_samples, vote)[tree.apply(rows)]
+        yield total / total.sum(axis=1, keepdims=True)
+
+
+def _ballots(fractions: NDArray[np.float64], weight: NDArray[np.float64], vote: ForestVote) -> NDArray[np.float64]:
+    """The vote of each node, shape (n, C)."""
+    if vote == "mean":
+        return fractions
+    if vote == "counts":
+        return np.asarray(fractions * weight[:, None])
+    ballots: NDArray[np.float64] = np.eye(fractions.shape[1])[fractions.argmax(axis=1)]
+    return ballots
 
 
 class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -204,12 +249,12 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample = self._sample(X, y, sample_weight)
         options = growing_options(self, self.n_features_in_)
         check_argument("vote", self.vote, ForestVote)
-        most = positive_integer(self.n_estimators, "n_estimators")
+        check_argument("n_estimators", self.n_estimators, Count)
+        most = int(self.n_estimators)
         budget = None if self.budget is None else float(exact(self.budget, "budget"))
         names = getattr(self, "feature_names_in_", None)
-        items, evaluation = checked_prices(
-            self.costs, self.evaluation_cost, self.n_features_in_, None if names is None else tuple(names)
-        )
+        names = None if names is None else tuple(names)
+        items, evaluation = column_prices(self.costs, self.n_features_in_, names, evaluation_cost=self.evaluation_cost)
         given = self._given(X_valid, sample_weight_valid)
         rng = check_random_state(self.random_state)
         fraction = None if budget is None or given is not None else self.validation_fraction

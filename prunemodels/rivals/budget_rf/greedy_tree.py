@@ -14,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from prunemodels.rivals.budget_rf.impurity import _impurity
-from prunemodels.rivals.budget_rf.split_prices import SplitPrices, _mark_paid
-from prunemodels.rivals.budget_rf.stumps import SplitRule, _best_stump
+from prunemodels.rivals.budget_rf.stumps import SplitPrices, SplitRule, _best_stump, _impurity, _mark_paid
 from prunemodels.rivals.sklearn_trees import ClassificationTree
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from formulations.arguments import Count, Range, check_argument
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.budget_rf.greedy_tree import Limits
-from prunemodels.rivals.budget_rf.impurity import ENTROPY, GINI, PAIRS, POWERS
-from prunemodels.rivals.budget_rf.stumps import SplitRule
+from prunemodels.rivals.budget_rf.stumps import ENTROPY, GINI, PAIRS, POWERS, SplitRule
 from prunemodels.rivals.sklearn_trees import Criterion
 
 Impurity = Literal["pairs", "powers", "entropy", "gini", "cost_weighted_entropy", "cost_weighted_gini"]
@@ -28,7 +29,7 @@ class ImpurityKind:
     Parameters
     ----------
     measure
-        F, see `prunemodels.rivals.budget_rf.impurity`.
+        F, see `prunemodels.rivals.budget_rf.stumps`.
     minimax
         whether splits are judged by the worst outcome, unless the user says otherwise.
     weighted
@@ -53,6 +54,19 @@ IMPURITIES: dict[str, ImpurityKind] = {
 }
 
 
+SETTINGS: dict[str, Any] = {
+    "impurity": Impurity,
+    "splits": Splits,
+    "outcome": Outcome | None,
+    "alpha": Annotated[float, Range(0, math.inf, open_above=True)],
+    "power": Annotated[float, Range(2, math.inf, open_above=True)],
+    "min_impurity": Annotated[float, Range(0, math.inf, open_above=True)],
+    "min_samples_leaf": Count,
+    "max_depth": Count | None,
+}
+"""What each setting has to be."""
+
+
 @dataclass(frozen=True)
 class GrowingOptions:
     """The options with which every tree is grown."""
@@ -70,41 +84,21 @@ def growing_options(learner: Any, n_features: int) -> GrowingOptions:
     InvalidInputError
         naming the parameter, its value, and the values that are allowed.
     """
-    kind = IMPURITIES[_one_of(learner.impurity, IMPURITIES, "impurity")]
-    _one_of(learner.splits, ("random", "all"), "splits")
-    if learner.outcome is not None:
-        _one_of(learner.outcome, ("minimax", "expected"), "outcome")
+    for name, wanted in SETTINGS.items():
+        check_argument(name, getattr(learner, name), wanted)
+    kind = IMPURITIES[learner.impurity]
     rule = SplitRule(
         measure=kind.measure,
-        alpha=_number(learner.alpha, "alpha", 0.0),
-        power=_number(learner.power, "power", 2.0),
+        alpha=float(learner.alpha),
+        power=float(learner.power),
         minimax=kind.minimax if learner.outcome is None else learner.outcome == "minimax",
         weighted=kind.weighted,
         everything=learner.splits == "all",
         max_features=_max_features(learner.max_features, n_features),
-        min_samples_leaf=positive_integer(learner.min_samples_leaf, "min_samples_leaf"),
+        min_samples_leaf=min(int(learner.min_samples_leaf), NO_LIMIT),
     )
-    depth = NO_LIMIT if learner.max_depth is None else positive_integer(learner.max_depth, "max_depth")
-    return GrowingOptions(rule, Limits(_number(learner.min_impurity, "min_impurity", 0.0), depth), kind.criterion)
-
-
-def _one_of(value: Any, choices: Any, name: str) -> str:
-    if not isinstance(value, str) or value not in choices:
-        raise InvalidInputError(f"{name} is {value!r}; give one of {', '.join(map(repr, choices))}")
-    return value
-
-
-def _number(value: Any, name: str, least: float) -> float:
-    if not isinstance(value, Real) or not np.isfinite(float(value)) or float(value) < least:
-        raise InvalidInputError(f"{name} is {value!r}; give a number >= {least:g}")
-    return float(value)
-
-
-def positive_integer(value: Any, name: str) -> int:
-    """The value as an integer, refused unless it is one >= 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-        raise InvalidInputError(f"{name} is {value!r}; give an integer >= 1")
-    return min(int(value), NO_LIMIT)
+    depth = NO_LIMIT if learner.max_depth is None else min(int(learner.max_depth), NO_LIMIT)
+    return GrowingOptions(rule, Limits(float(learner.min_impurity), depth), kind.criterion)
 
 
 def _max_features(value: Any, n_features: int) -> int:

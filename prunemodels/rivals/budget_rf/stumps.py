@@ -14,6 +14,29 @@ section 3). Line 12 is inside the loop over features, so these numbers are for e
 drawn; here each threshold is uniform between the feature's smallest and largest value at the node, as in extremely randomised
 trees. (Drawn from the node's rows instead, single trees on Covertype, class 2 against the rest, erred 24 % instead of 21 %; the
 paper's Table 1 has 21 %.)
+
+The impurity F of a set of examples comes from its class counts n_1 ... n_C, with n their sum.
+
+    pairs      F = sum_{i<j} [ [n_i - alpha]_+ [n_j - alpha]_+ - alpha^2 ]_+        threshold-Pairs, BRF15 (11)            (4)
+    powers     F = n^l - sum_k n_k^l,  l >= 2                                       BRF15's Powers family                  (5)
+    entropy    F = - sum_k (n_k / n) log2 (n_k / n)                                                                        (6)
+    gini       F = 1 - sum_k (n_k / n)^2                                                                                   (7)
+
+(4) and (5) are *admissible* (BRF15 section 2.2): F >= 0; F = 0 for examples of one class; as examples are added F does not fall,
+nor do its increments; log F = O(log n). BRF15's bound on the cost of a tree holds for those. (6) and (7) do not grow with the set
+and have no such bound; ordinary forests use them, and so does BP16.
+
+How we read the paper. The text of (11) at hand has lost the sign before alpha^2. With a plus, a pure set would have
+F = alpha^2 > 0 for each pair of classes, although F = 0 for examples of one class; so it is a minus. (11) sums over i != j, which
+may count each pair once or twice. Here it is once: at alpha = 0, F is the number of pairs of examples that differ in class. No
+split depends on that factor. The supplement, which defines Powers, is not at hand; (5) follows the name, and is admissible.
+
+The price of a split on a feature while a tree is grown:
+
+    c(t) = sum of the prices of the items that feature t needs  +  a_t                                                     (3)
+
+With free reuse, an item counts only if no split above needs it. Items that are paid once for all examples are left out: no
+example pays them.
 """
 
 from __future__ import annotations
@@ -21,10 +44,127 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.compiled import njit
-from prunemodels.rivals.budget_rf.impurity import _impurity
-from prunemodels.rivals.budget_rf.split_prices import _split_price
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
+
+PAIRS, POWERS, ENTROPY, GINI = range(4)
+
+MEASURES: dict[str, int] = {"pairs": PAIRS, "powers": POWERS, "entropy": ENTROPY, "gini": GINI}
+"""The compiled code of each measure, by name."""
+
+
+def impurity(counts: ArrayLike, measure: str, *, alpha: float = 0.0, power: float = 2.0) -> float:
+    """F of a set of examples.
+
+    Parameters
+    ----------
+    counts
+        number, or weight, of the examples of each class, shape (C,), each >= 0.
+    measure
+        ``"pairs"`` (4), ``"powers"`` (5), ``"entropy"`` (6) or ``"gini"`` (7).
+    alpha
+        alpha in (4), >= 0.
+    power
+        l in (5), >= 2.
+
+    Raises
+    ------
+    InvalidInputError
+        for another measure, or counts that are negative or not a vector.
+    """
+    if measure not in MEASURES:
+        raise InvalidInputError(f"measure is {measure!r}; give one of {', '.join(map(repr, MEASURES))}")
+    n: NDArray[np.float64] = np.ascontiguousarray(counts, dtype=np.float64)
+    if n.ndim != 1 or not np.isfinite(n).all() or (n < 0).any():
+        raise InvalidInputError(f"counts is {counts!r}; give one number >= 0 for each class")
+    return float(_impurity(n, MEASURES[measure], alpha, power))
+
+
+@njit(cache=True, nogil=True)
+def _impurity(counts, measure, alpha, power):  # type: ignore[no-untyped-def]
+    if measure == PAIRS:
+        return _pairs(counts, alpha)
+    n = counts.sum()
+    if measure == POWERS:
+        rest = n**power
+        for count in counts:
+            rest -= max(count, 0.0) ** power  # rounding may leave differences of weights slightly below 0
+        return max(rest, 0.0)
+    total = 0.0
+    for count in counts:
+        if count > 0.0:
+            p = count / n
+            total += p * (1.0 - p) if measure == GINI else -p * np.log2(p)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _pairs(counts, alpha):  # type: ignore[no-untyped-def]
+    """Threshold-Pairs, (4)."""
+    total = 0.0
+    for i in range(counts.size):
+        over = counts[i] - alpha
+        if over > 0.0:
+            for j in range(i):
+                if counts[j] > alpha:
+                    total += max(over * (counts[j] - alpha) - alpha * alpha, 0.0)
+    return total
+
+
+class SplitPrices(NamedTuple):
+    """The prices of (3), as arrays for compiled code.
+
+    Parameters
+    ----------
+    first
+        int64, shape (F + 1,): feature t needs the items ``item[first[t] : first[t + 1]]``.
+    item
+        int32: indices of items.
+    price
+        float64, shape (M,): of the items.
+    evaluation
+        float64, shape (F,): a_t.
+    reuse_is_free
+        whether items that a split above needs cost nothing.
+    """
+
+    first: NDArray[np.int64]
+    item: NDArray[np.int32]
+    price: NDArray[np.float64]
+    evaluation: NDArray[np.float64]
+    reuse_is_free: bool
+
+
+def split_prices(items: CostItems, evaluation: NDArray[np.float64], reuse_is_free: bool) -> SplitPrices:
+    """Prices for growing trees."""
+    first = np.concatenate([[0], np.cumsum([len(needed) for needed in items.needs])]).astype(np.int64)
+    item = np.array([m for needed in items.needs for m in needed], dtype=np.int32)
+    return SplitPrices(first, item, np.where(items.paid_once, 0.0, items.price), evaluation, bool(reuse_is_free))
+
+
+@njit(cache=True, nogil=True)
+def _split_price(t, paid, prices):  # type: ignore[no-untyped-def]
+    """(3) of feature t where `paid` items cost nothing."""
+    cost = prices.evaluation[t]
+    for m in prices.item[prices.first[t] : prices.first[t + 1]]:
+        if not paid[m]:
+            cost += prices.price[m]
+    return cost
+
+
+@njit(cache=True, nogil=True)
+def _mark_paid(node, parent, feature, prices, paid):  # type: ignore[no-untyped-def]
+    """Mark the items that the splits above a node need; none if a reused item is charged again."""
+    paid[:] = False
+    if prices.reuse_is_free:
+        while parent[node] >= 0:
+            node = parent[node]
+            t = feature[node]
+            paid[prices.item[prices.first[t] : prices.first[t + 1]]] = True
+
 
 SMALLEST_GAIN = 1e-12
 """A gain counts only above this share of F(S)."""

@@ -18,10 +18,11 @@ from prunemodels.forests.costs import Costs
 from prunemodels.forests.staged_costs import example_costs, staged_costs
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
-from prunemodels.rivals.cegb.losses import Loss
 from prunemodels.rivals.cegb.own_engine import boost
-from prunemodels.rivals.cegb.prices import EvaluationCost, Prices, read_prices
+from prunemodels.rivals.cegb.purchases import EvaluationCost, Prices, read_prices
 from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
+from prunemodels.rivals.greedy_miser.boosting import TrainingRows
+from prunemodels.rivals.greedy_miser.losses import Loss
 
 
 class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
@@ -68,8 +69,8 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, y: NDArray[Any]) -> Loss:
-        """The loss for the checked labels; sets the attributes that depend on them."""
+    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
+        """The loss for the checked labels, and the targets; sets the attributes that depend on them."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -109,23 +110,21 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         taking_part = weight > 0
         if not taking_part.any():
             raise InvalidInputError("sample_weight is 0 for all rows; give at least one a positive weight")
-        loss = self._loss(y[taking_part])
-        forest = self._boost(X[taking_part], loss, weight[taking_part], prices, settings)
+        loss, targets = self._loss(y[taking_part])
+        forest = self._boost(TrainingRows(X[taking_part], targets, weight[taking_part]), loss, prices, settings)
         self.forest_ = replace(
             forest, classes=getattr(self, "classes_", None), ensemble=replace(forest.ensemble, feature_names=names)
         )
         self.n_iter_ = forest.ensemble.n_trees // forest.n_outputs
         return self
 
-    def _boost(
-        self, X: NDArray[np.float32], loss: Loss, weight: NDArray[np.float64], prices: Prices, settings: Settings
-    ) -> ModelForest:
+    def _boost(self, train: TrainingRows, loss: Loss, prices: Prices, settings: Settings) -> ModelForest:
         if self.engine == "own":
             self.__dict__.pop("booster_", None)
-            return boost(X, loss, weight, prices, settings, hidden=self.verbose <= 0)[0]
+            return boost(train, loss, prices, settings, hidden=self.verbose <= 0)[0]
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         forest, self.booster_ = boost_by_lightgbm(
-            X, loss, weight, prices, settings, n_jobs=self.n_jobs, seed=seed, hidden=self.verbose <= 0
+            train, len(getattr(self, "classes_", ())), prices, settings, n_jobs=self.n_jobs, seed=seed, hidden=self.verbose <= 0
         )
         return forest
 

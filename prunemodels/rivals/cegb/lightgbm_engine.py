@@ -42,9 +42,9 @@ from formulations.errors import InvalidInputError
 from prunemodels.other_libraries.dependencies import treelite
 from prunemodels.other_libraries.model_forest import ModelForest
 from prunemodels.other_libraries.reading import read_model
-from prunemodels.rivals.cegb.losses import Loss
-from prunemodels.rivals.cegb.prices import Prices
+from prunemodels.rivals.cegb.purchases import Prices
 from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.greedy_miser.boosting import TrainingRows
 
 MOST_PAIRS = 2**31
 """LightGBM numbers pairs of row and feature with signed 32-bit integers: there must be fewer than this."""
@@ -53,9 +53,8 @@ OWN_TAKES_THEM = 'engine="own" takes them'
 
 
 def boost_by_lightgbm(
-    X: NDArray[np.float32],
-    loss: Loss,
-    weight: NDArray[np.float64],
+    train: TrainingRows,
+    n_classes: int,
     prices: Prices,
     settings: Settings,
     *,
@@ -63,7 +62,7 @@ def boost_by_lightgbm(
     seed: int,
     hidden: bool,
 ) -> tuple[ModelForest, Any]:
-    """Train a booster and read it.
+    """Train a booster and read it; `n_classes` is 0 for numbers.
 
     Returns
     -------
@@ -78,15 +77,16 @@ def boost_by_lightgbm(
         if LightGBM or treelite is not installed.
     """
     lightgbm = _lightgbm()
+    X, target, weight = train.X, train.targets, np.ones(len(train.X)) if train.weight is None else train.weight
     parameters = {
-        **booster_parameters(settings, loss),
+        **booster_parameters(settings, n_classes),
         **penalties(prices, settings, weight, len(X)),
         "num_threads": effective_n_jobs(n_jobs),
         "seed": seed,
     }
-    target = loss.target.argmax(axis=1) if loss.n_outputs > 1 else loss.target[:, 0]
+    labels = target.argmax(axis=1) if n_classes > 2 else target[:, 0]
     weights = None if (weight == 1).all() else weight
-    data = lightgbm.Dataset(X, target, weight=weights, params=parameters, free_raw_data=True)
+    data = lightgbm.Dataset(X, labels, weight=weights, params=parameters, free_raw_data=True)
     booster = lightgbm.Booster(parameters, data)
     with tqdm(total=settings.n_estimators, desc="CEGB", file=sys.stderr, leave=False, disable=hidden) as bar:
         for _ in range(settings.n_estimators):
@@ -95,15 +95,15 @@ def boost_by_lightgbm(
             bar.update()
     booster.free_dataset()
     forest = read_model(booster)
-    return replace(forest, classes=np.arange(loss.classes) if loss.classes else None), booster
+    return replace(forest, classes=np.arange(n_classes) if n_classes else None), booster
 
 
-def booster_parameters(settings: Settings, loss: Loss) -> dict[str, Any]:
+def booster_parameters(settings: Settings, n_classes: int) -> dict[str, Any]:
     """LightGBM's parameters without prices; with them its results do not depend on the number of threads."""
-    kind = {0: "regression", 2: "binary"}.get(loss.classes, "multiclass")
+    kind = {0: "regression", 2: "binary"}.get(n_classes, "multiclass")
     return {
         "objective": kind,
-        **({"num_class": loss.classes} if kind == "multiclass" else {}),
+        **({"num_class": n_classes} if kind == "multiclass" else {}),
         "learning_rate": settings.learning_rate,
         "num_leaves": settings.num_leaves,
         "max_depth": -1 if settings.max_depth is None else settings.max_depth,

@@ -1,12 +1,22 @@
-"""Boosting with CEGB17's penalty in full: this package's own engine.
+"""Boosting with CEGB17's penalty in full: this package's own engine, on one core.
 
 It handles cases that LightGBM cannot express or gets wrong: items that features share, items paid once, split prices by feature
-(CEGB17 section 5.2), example weights in the cost, breadth-first growth. Histograms and binning are simple, and it uses one core.
+(CEGB17 section 5.2), example weights in the cost, breadth-first growth. A tree is grown leaf by leaf. The leaf to split next is
+the one whose best split lowers the penalised objective most (section 4.3, best-first growth), or the oldest of those whose best
+split lowers it (breadth-first growth, which the paper compares with in Figure 3b). The number of leaves is limited, and a leaf is
+split only if that lowers the objective. The gain of a split is
+
+    1/2 [ G_l^2 / (H_l + mu) + G_r^2 / (H_r + mu) - G_p^2 / (H_p + mu) ]  -  lam * penalty                          (12)
+
+with the penalty of `purchases` and the sums G and H of the loss's derivatives. The ridge mu on leaf values, 0 in the paper, is
+XGBoost's. Items that are paid once change the penalty in all leaves as soon as one leaf buys them. So a leaf stores its best
+splits by every feature with their gains without that part.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,23 +26,143 @@ from tqdm import tqdm
 from formulations.instance.ensemble import Ensemble
 from prunemodels.other_libraries.links import Link
 from prunemodels.other_libraries.model_forest import ModelForest
-from prunemodels.rivals.cegb.bins import Bins
-from prunemodels.rivals.cegb.grower import GrownTree, grow
-from prunemodels.rivals.cegb.losses import Loss
-from prunemodels.rivals.cegb.prices import Prices
-from prunemodels.rivals.cegb.purchases import Purchases
+from prunemodels.rivals.cegb.purchases import Prices, Purchases
 from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.greedy_miser.boosting import TrainingRows
+from prunemodels.rivals.greedy_miser.growth import BinnedRows
+from prunemodels.rivals.greedy_miser.losses import LogLoss, Loss, Softmax
+from prunemodels.rivals.histograms import Binning, Needed, NodeSplits, best_splits, histograms
+
+NOTICEABLE_GAIN = 1e-10
+"""A gain, or a lead over another one, counts above this share of its terms: less is rounding. The first of equals wins."""
+
+
+@dataclass(eq=False)
+class GrownTree:
+    """A tree as lists over its nodes, parents before children; ``gain`` is (12), 0 at leaves."""
+
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    feature: list[int] = field(default_factory=list)
+    threshold: list[float] = field(default_factory=list)
+    missing_left: list[bool] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    hessian: list[float] = field(default_factory=list)
+    gain: list[float] = field(default_factory=list)
+
+    def add(self, value: float, hessian: float) -> int:
+        """Add a leaf. Returns its number."""
+        for child in (self.left, self.right, self.feature):
+            child.append(-1)
+        self.threshold.append(0.0)
+        self.missing_left.append(False)
+        self.value.append(value)
+        self.hessian.append(hessian)
+        self.gain.append(0.0)
+        return len(self.left) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaf:
+    """A leaf that may be split.
+
+    Parameters
+    ----------
+    node, depth, rows
+        the node, its depth, and the examples in it.
+    sums
+        its histogram.
+    splits
+        its best split by each feature.
+    penalised
+        the gains of these splits less their penalties, except for items paid once.
+    """
+
+    node: int
+    depth: int
+    rows: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    splits: NodeSplits
+    penalised: NDArray[np.float64]
+
+
+def _first_best(gains: NDArray[np.float64]) -> tuple[int, float]:
+    """The first of the gains that equal the largest up to rounding, and its value."""
+    largest = float(gains.max())
+    k = int(np.argmax(gains >= largest - NOTICEABLE_GAIN * abs(largest)))
+    return k, float(gains[k])
+
+
+class _Grower:
+    """Grows a tree; `purchases` records what its splits buy, `terms` holds w g and w h of each example, shape (N, 2)."""
+
+    def __init__(self, data: BinnedRows, terms: NDArray[np.float64], purchases: Purchases, settings: Settings) -> None:
+        self.data, self.terms, self.purchases, self.settings = data, terms, purchases, settings
+        self.tree, s = GrownTree(), settings
+        # sums are differences of sums, so slightly less than the least sum is accepted
+        least = s.min_child_weight * (1 - 1e-9)
+        self.needed = Needed(s.min_child_samples, least, s.reg_lambda, share=2 * NOTICEABLE_GAIN)
+
+    def run(self) -> tuple[GrownTree, list[tuple[int, NDArray[np.int64]]]]:
+        """The tree, and (node, rows) of each leaf."""
+        rows = np.arange(len(self.terms))
+        leaves = [self._leaf(rows, self._histogram(rows), 0)]
+        while len(leaves) < self.settings.num_leaves:
+            once = self.settings.lam * self.purchases.once()
+            found = [_first_best(leaf.penalised - once) for leaf in leaves]
+            gains = np.array([gain for _, gain in found])
+            worthwhile = np.flatnonzero(gains > 0)
+            if not worthwhile.size:
+                break
+            # children are put at the end, so the first leaf is the oldest, and no deeper than the others
+            k = _first_best(gains)[0] if self.settings.growth == "best" else int(worthwhile[0])
+            leaves += self._split(leaves.pop(k), *found[k])
+        return self.tree, [(leaf.node, leaf.rows) for leaf in leaves]
+
+    def _histogram(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        node, (pull, weight) = np.zeros(rows.size, dtype=np.int64), np.ascontiguousarray(self.terms.T)
+        return histograms(self.data.codes, self.data.binning.start, rows, node, pull, weight, 1)
+
+    def _leaf(self, rows: NDArray[np.int64], sums: NDArray[np.float64], depth: int) -> _Leaf:
+        """A new leaf of the tree."""
+        s = self.settings
+        g, h = self.terms[rows].sum(axis=0).tolist()
+        node = self.tree.add(-s.learning_rate * g / (h + s.reg_lambda) if h + s.reg_lambda > 0 else 0.0, h)
+        splits = best_splits(sums, self.data.binning.start, self.needed, np.array([[g, rows.size, h]]))
+        penalised = 0.5 * splits.gain[0] - s.lam * self.purchases.running(rows)
+        if depth == s.max_depth:
+            penalised = np.full_like(penalised, -np.inf)
+        return _Leaf(node, depth, rows, sums, splits, penalised)
+
+    def _split(self, leaf: _Leaf, f: int, gain: float) -> tuple[_Leaf, _Leaf]:
+        """Split a leaf by feature f: buy its items, divide the rows, and find the children's splits."""
+        start, codes = self.data.binning.start, self.data.codes[f, leaf.rows]
+        missing = codes == start[f + 1] - start[f] - 1
+        last_left = int(leaf.splits.last_left[0, f])
+        missing_left = bool(leaf.splits.missing_left[0, f] and missing.any())
+        self.purchases.buy(leaf.rows, f)
+        left = np.where(missing, missing_left, codes <= last_left)
+        parts = leaf.rows[left], leaf.rows[~left]
+        smaller = int(parts[1].size < parts[0].size)
+        of_smaller = self._histogram(parts[smaller])
+        sums = (leaf.sums - of_smaller, of_smaller) if smaller else (of_smaller, leaf.sums - of_smaller)
+        children = [self._leaf(rows, own, leaf.depth + 1) for rows, own in zip(parts, sums, strict=True)]
+        tree, h = self.tree, leaf.node
+        tree.left[h], tree.right[h] = (child.node for child in children)
+        tree.feature[h], tree.threshold[h], tree.missing_left[h] = f, self.data.binning.threshold(f, last_left), missing_left
+        tree.gain[h] = gain
+        return children[0], children[1]
 
 
 def boost(
-    X: NDArray[np.float32], loss: Loss, weight: NDArray[np.float64], prices: Prices, settings: Settings, hidden: bool
+    train: TrainingRows, loss: Loss, prices: Prices, settings: Settings, hidden: bool
 ) -> tuple[ModelForest, tuple[NDArray[np.float64], ...]]:
     """Grow trees one after the other, until `n_estimators` rounds are done or none of a round's trees has a split.
 
     Parameters
     ----------
-    X
-        examples, shape (N, F); NaN is a missing value.
+    train
+        examples with their weights; NaN is a missing value.
     hidden
         whether the progress bar is hidden.
 
@@ -41,16 +171,18 @@ def boost(
     forest, gains
         the model, with labels 0, 1, ...; and for each tree the penalised gains (12) of its splits, 0 at leaves.
     """
-    bins, purchases = Bins.of(X, weight, settings.max_bin), Purchases(prices, weight)
-    base = loss.start(weight)
+    X, weight = train.X, np.ones(len(train.X)) if train.weight is None else train.weight
+    binning, purchases = Binning.of(X, weight, settings.max_bin), Purchases(prices, weight)
+    data = BinnedRows(binning, binning.codes(X), weight)
+    base = loss.baseline(train.targets, weight)
     margins, trees = np.tile(base, (len(X), 1)), list[GrownTree]()
     with tqdm(total=settings.n_estimators, desc="CEGB", file=sys.stderr, leave=False, disable=hidden) as bar:
         for _ in range(settings.n_estimators):
-            g, h = loss.derivatives(margins)
+            g, h = loss.gradient(train.targets, margins), loss.hessian(margins)
             grown = []
-            for o in range(loss.n_outputs):
+            for o in range(len(base)):
                 terms = np.column_stack([weight * g[:, o], weight * h[:, o]])
-                tree, leaves = grow(bins, terms, purchases, settings)
+                tree, leaves = _Grower(data, terms, purchases, settings).run()
                 grown.append(tree)
                 for node, rows in leaves:
                     margins[rows, o] += tree.value[node]
@@ -85,15 +217,15 @@ def as_forest(trees: list[GrownTree], base: NDArray[np.float64], loss: Loss, n_f
         n_features,
         "regression",
     )
-    link: dict[int, Link] = {0: "identity", 2: "sigmoid"}
+    link: Link = "sigmoid" if isinstance(loss, LogLoss) else "softmax" if isinstance(loss, Softmax) else "identity"
     return ModelForest(
         ensemble=ensemble,
         leaf_value=value,
-        classes=np.arange(loss.classes) if loss.classes else None,
-        output=(np.arange(len(trees)) % loss.n_outputs).astype(np.int32),
+        classes=None if link == "identity" else np.arange(max(2, len(base))),
+        output=(np.arange(len(trees)) % len(base)).astype(np.int32),
         scale=np.ones(len(trees)),
         base=base,
-        link=link.get(loss.classes, "softmax"),
+        link=link,
         sharpness=1.0,
         averaged=False,
         source=None,

@@ -1,17 +1,96 @@
-"""Which examples have bought which items, and so the cost of a split: CEGB17's C(k, i, m) and D(k, m), and eq. (13).
+"""CEGB17's penalty, from prices as users write them.
 
-Purchases last over all trees of a model. A split of leaf p by feature f buys f's items for p's examples, and for all examples the
-items that are paid once.
+    penalty of splitting leaf p by feature f
+        = a_f w(p)  +  sum over m in items(f) that each example pays:  c_m * (weight of the examples in p without m)
+                    +  sum over m in items(f) that are paid once:      c_m * W, if no example has m                     (1)
+
+w(p) is the weight of p's examples, W that of all. This is CEGB17's eq. (13) with two changes. A feature may need several items,
+and share them with other features. The price of an item paid once, as everywhere in this package, is what it adds to the mean
+cost; CEGB17's gamma, which is compared with a sum over the examples, is W c_m.
+
+Purchases last over all trees of a model: these are CEGB17's C(k, i, m) and D(k, m). A split of leaf p by feature f buys f's items
+for p's examples, and for all examples the items that are paid once.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from formulations.compiled import njit
-from prunemodels.rivals.cegb.prices import Prices
+from formulations.instance.cost_items import CostItems, Price
+from prunemodels.forests.column_prices import column_prices
+from prunemodels.forests.costs import Costs
+
+EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """The prices in (1).
+
+    Parameters
+    ----------
+    items
+        c_m, and which items each of the F features needs.
+    evaluation
+        a_f >= 0, shape (F,).
+    """
+
+    items: CostItems
+    evaluation: NDArray[np.float64]
+
+    @cached_property
+    def by_example(self) -> NDArray[np.int64]:
+        """The items that each example pays, without those that are free."""
+        return np.flatnonzero(~self.items.paid_once & (self.items.price > 0))
+
+    @cached_property
+    def for_all(self) -> NDArray[np.int64]:
+        """The items that are paid once, without those that are free."""
+        return np.flatnonzero(self.items.paid_once & (self.items.price > 0))
+
+    @cached_property
+    def shared(self) -> list[int]:
+        """The items with a price that more than one feature needs."""
+        users = Counter(m for needs in self.items.needs for m in needs)
+        return [m for m in range(self.items.n_items) if users[m] > 1 and self.items.prices[m] > 0]
+
+    def matrix(self, of: NDArray[np.int64]) -> csr_matrix:
+        """c_m where feature f needs item ``of[j]``, shape (F, len(of))."""
+        place = {int(m): j for j, m in enumerate(of)}
+        pairs = [
+            (f, place[m], float(self.items.prices[m])) for f, needs in enumerate(self.items.needs) for m in needs if m in place
+        ]
+        table = np.array(pairs).reshape(-1, 3)
+        where = (table[:, 0].astype(np.int64), table[:, 1].astype(np.int64))
+        return csr_matrix((table[:, 2], where), shape=(self.items.n_features, len(of)))
+
+    def by_feature(self, of: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Sum of the prices of the items among `of` that each feature needs, shape (F,)."""
+        return np.asarray(self.matrix(of).sum(axis=1), dtype=np.float64).ravel()
+
+
+def read_prices(costs: Costs | None, evaluation_cost: EvaluationCost, n_features: int, names: tuple[str, ...] | None) -> Prices:
+    """Check a learner's prices before anything is grown.
+
+    Parameters
+    ----------
+    costs
+        as in `cost_items`; None: 1 for each feature.
+
+    Raises
+    ------
+    InvalidInputError
+        for prices that do not fit the features, are negative or not finite.
+    """
+    return Prices(*column_prices(costs, n_features, names, evaluation_cost=evaluation_cost))
 
 
 class Purchases:

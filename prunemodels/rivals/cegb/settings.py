@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from formulations.errors import InvalidInputError
+from formulations.arguments import Count, Range, check_argument
 
 Growth = Literal["best", "breadth"]
 Engine = Literal["lightgbm", "own"]
 
-UPPER_LIMITS = {"num_leaves": 131_072, "max_bin": 65_000}
-"""LightGBM's limit of leaves; bins are numbered with 16 bits."""
+Finite = Annotated[float, Range(0, math.inf, open_above=True)]
+
+Positive = Annotated[float, Range(0, math.inf, open_below=True, open_above=True)]
+NUMBERS = (Finite, Positive)
+
+SETTINGS: dict[str, Any] = {
+    "lam": Finite,
+    "n_estimators": Count,
+    "learning_rate": Positive,
+    "num_leaves": Annotated[int, Range(2, 131_072)],
+    "max_depth": Count | None,
+    "min_child_samples": Count,
+    "min_child_weight": Finite,
+    "reg_lambda": Finite,
+    "max_bin": Annotated[int, Range(2, 65_000)],
+    "growth": Growth,
+}
+"""What each setting has to be. The largest number of leaves is LightGBM's; bins are numbered with 16 bits."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +55,11 @@ class Settings:
         InvalidInputError
             naming the first parameter that is out of its range.
         """
-        lower_limits = {"n_estimators": 1, "num_leaves": 2, "min_child_samples": 1, "max_bin": 2}
-        real = ("lam", "learning_rate", "min_child_weight", "reg_lambda")
-        depth = estimator.max_depth if estimator.max_depth is None else _integer(estimator.max_depth, "max_depth", 1)
-        counts: dict[str, Any] = {name: _integer(getattr(estimator, name), name, least) for name, least in lower_limits.items()}
-        numbers: dict[str, Any] = {name: _real(getattr(estimator, name), name) for name in real}
-        if estimator.growth not in ("best", "breadth"):
-            raise InvalidInputError(f"growth is {estimator.growth!r}; give 'best' or 'breadth'")
-        if estimator.learning_rate == 0:
-            raise InvalidInputError("learning_rate is 0: no tree would change a prediction; give a number > 0")
-        for name, most in UPPER_LIMITS.items():
-            if counts[name] > most:
-                raise InvalidInputError(f"{name} is {counts[name]}; give at most {most}")
-        return cls(max_depth=depth, growth=estimator.growth, **counts, **numbers)
+        for name, wanted in SETTINGS.items():
+            check_argument(name, getattr(estimator, name), wanted)
+        given: dict[str, Any] = {name: getattr(estimator, name) for name in SETTINGS}
+        numbers = {name: float(value) for name, value in given.items() if SETTINGS[name] in NUMBERS}
+        return cls(**given | numbers)
 
     @property
     def order_matters(self) -> bool:
@@ -63,15 +70,3 @@ class Settings:
     def single_split(self) -> bool:
         """Whether trees have at most one split."""
         return self.num_leaves == 2 or self.max_depth == 1
-
-
-def _integer(value: object, name: str, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InvalidInputError(f"{name} is {value!r}; give a whole number >= {least}")
-    return int(value)
-
-
-def _real(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) < math.inf:
-        raise InvalidInputError(f"{name} is {value!r}; give a finite number >= 0")
-    return float(value)

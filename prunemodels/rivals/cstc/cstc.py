@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from formulations.arguments import Count, Natural, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from prunemodels.forests.costs import Costs
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, Examples, with_zeros
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
-from prunemodels.rivals.cstc.finishing import Examples, with_zeros
 from prunemodels.rivals.cstc.global_loss import GlobalLoss
-from prunemodels.rivals.cstc.purchases import Purchases
 from prunemodels.rivals.cstc.training import starting_parts
 from prunemodels.rivals.cstc.training import train as train_tree
+from prunemodels.rivals.cstc.weak_learners import Purchases
 
 
 class _CSTC(TreeOfClassifiers):
@@ -71,10 +71,8 @@ class _CSTC(TreeOfClassifiers):
         for name in ("lam", "rho", "zero_tol", "tol"):
             exact(getattr(self, name), name)
         self._stages()
-        if isinstance(self.n_init, bool) or not isinstance(self.n_init, int | np.integer) or self.n_init < 1:
-            raise InvalidInputError(f"n_init is {self.n_init!r}; give a whole number >= 1")
-        if not self.max_cycles >= 0:
-            raise InvalidInputError(f"max_cycles is {self.max_cycles!r}; give a whole number >= 0")
+        check_argument("n_init", self.n_init, Count)
+        check_argument("max_cycles", self.max_cycles, Natural)
 
     def _stages(self) -> list[float]:
         """The sharpness of each stage."""
@@ -113,7 +111,7 @@ class CSTCRegressor(TreeRegression, _CSTC):
     From the paper: weak learners and their costs (section 3), tree, soft traversal, loss and relaxation (4.1), initialisation top
     to bottom, cyclic optimisation with auxiliary variables, pruning, fine-tuning (4.2). Ours: intercepts, labels scaled to
     variance 1, `sharpness` and its schedule, several starts and their first thresholds, `zero_tol`, L-BFGS in place of conjugate
-    gradients, and what `finishing` names.
+    gradients, and what `classifier_tree` names.
 
     Parameters
     ----------
@@ -135,10 +133,10 @@ class CSTCRegressor(TreeRegression, _CSTC):
     n_init
         number of starts. The first goes through all stages of `sharpness`, the next one leaves out the first stage, and so on;
         those after these draw the parts in which nodes first divide their examples. With validation examples the start is kept
-        whose finished tree is the cheapest of those that err least there, see `finishing`; else that of the least loss (5) along
-        hard paths.
+        whose finished tree is the cheapest of those that err least there, see `classifier_tree`; else that of the least loss (5)
+        along hard paths.
     zero_tol
-        weights up to this size become zero, see `finishing`.
+        weights up to this size become zero, see `classifier_tree`.
     evaluation_cost
         price of evaluating one weak learner.
     max_cycles, tol

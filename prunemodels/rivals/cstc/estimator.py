@@ -13,11 +13,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
+from formulations.arguments import Count, Share, check_argument
 from formulations.errors import InvalidInputError
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
-from prunemodels.rivals.cstc.finishing import NO_ERROR, Examples, cheapest_of_best, fine_tuned, pruned
-from prunemodels.rivals.cstc.purchases import Purchases, purchases_of, read_prices
-from prunemodels.rivals.cstc.weak_learners import WeakLearners, fit_weak_learners
+from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, Examples, cheapest_of_best, fine_tuned, pruned
+from prunemodels.rivals.cstc.weak_learners import Purchases, WeakLearners, fit_weak_learners, purchases_of, read_prices
 
 
 class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
@@ -133,13 +132,8 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     def _check_settings(self) -> None:
         """Refuse invalid settings before any work."""
         for name in ("depth", "n_weak_learners", "weak_depth"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InvalidInputError(f"{name} is {value!r}; give a whole number >= 1")
-        if self.validation_fraction is not None and not 0 < self.validation_fraction < 1:
-            raise InvalidInputError(
-                f"validation_fraction is {self.validation_fraction!r}; give a number between 0 and 1, or None: no pruning"
-            )
+            check_argument(name, getattr(self, name), Count)
+        check_argument("validation_fraction", self.validation_fraction, Share | None)
 
     def _validation(self, X_valid: Any, y_valid: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Check the validation examples that were given."""

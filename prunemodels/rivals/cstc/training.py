@@ -25,9 +25,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.optimize import minimize
 
-from prunemodels.rivals.cstc.classifier_tree import path_to
-from prunemodels.rivals.cstc.global_loss import GlobalLoss, Majoriser
-from prunemodels.rivals.cstc.soft_tree import Weights, reach, upper_chance
+from prunemodels.rivals.cstc.global_loss import GlobalLoss, Majoriser, Weights, path_to, reach, upper_chance
 
 LEAF_ROUNDS = 200
 """Largest number of rounds of (T1) and auxiliary variables."""

@@ -1,9 +1,5 @@
 """GreedyMiser (Xu, Weinberger and Chapelle 2012): boosted trees of limited depth that pay for each feature once.
 
-Modules, from the ground up: `binning` (features as small integers), `histograms` (best splits from sums over bins), `purchases`
-(the items that the model has bought), `growth` (one tree), `losses`, `boosting` (all stages), `margins` (predicting),
-`parameters` and `miser` (shared by both estimators), `classifier`, `regressor`.
-
 Sources (the paper itself is not among the project's papers)
 
 - BP16 section 5 (iv): gradient boosted trees of low depth; each minimises squared loss with respect to the current gradient at
@@ -14,8 +10,7 @@ Sources (the paper itself is not among the project's papers)
 - CEGB17 section 4.3: first-order steps (leaves are mean gradients, not Newton steps), breadth-first growth, features computed for
   all instances at once, depth four; section 3: every tree costs all inputs the same.
 - CEGB17 section 5: if trees have a price, a tree of depth four is taken to cost as much as a feature of price 1; CEGB17 turns
-this
-  into 1/4 for each split, which here is ``evaluation_cost=0.25``.
+  this into 1/4 for each split, which here is ``evaluation_cost=0.25``.
 - The authors' public MATLAB code for trees, as found in other repositories: squared residuals are *summed*, so its lambda is N
   times ours; prices drop to zero between trees; a tree always splits to its full depth; its "depth 4" counts levels of nodes,
   which is ``max_depth=3`` here.
@@ -27,7 +22,6 @@ Time, measured on one core: 1,000 stages of depth 4 on 35,000 x 50 (MiniBooNE) 1
 (Covertype) 21 to 25 s.
 """
 
-from prunemodels.rivals.greedy_miser.classifier import GreedyMiserClassifier
-from prunemodels.rivals.greedy_miser.regressor import GreedyMiserRegressor
+from prunemodels.rivals.greedy_miser.estimators import GreedyMiserClassifier, GreedyMiserRegressor
 
 __all__ = ["GreedyMiserClassifier", "GreedyMiserRegressor"]

@@ -9,6 +9,7 @@ earlier ones bought. The constant needs no feature and costs nothing.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +18,10 @@ from tqdm import tqdm
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from prunemodels.rivals.greedy_miser.binning import Binning
-from prunemodels.rivals.greedy_miser.growth import BinnedRows, GrownTree, GrowthLimits, grow_tree
+from formulations.instance.routing import read_only, walk_tree
+from prunemodels.rivals.greedy_miser.growth import BinnedRows, GrownTree, GrowthLimits, Purchases, grow_tree
 from prunemodels.rivals.greedy_miser.losses import Loss
-from prunemodels.rivals.greedy_miser.purchases import Purchases
+from prunemodels.rivals.histograms import Binning
 
 MARGIN_ROUNDING = 1e-28
 """Square of a margin's relative rounding error: squared residuals below it are noise."""
@@ -102,7 +103,7 @@ def boost(
     stages = range(schedule.n_estimators)
     for _ in tqdm(stages, desc="stages", file=sys.stderr, disable=not schedule.progress):
         rows = _drawn(len(F), schedule.subsample, rng)
-        residual = loss.negative_gradient(train.targets, F)
+        residual = -loss.gradient(train.targets, F)
         least = MARGIN_ROUNDING * float((F**2).mean())
         step = np.empty_like(F)
         for k in range(F.shape[1]):
@@ -174,3 +175,17 @@ def joined(grown: list[GrownTree], binning: Binning, rate: float, names: tuple[s
         "regression",
         feature_names=names,
     )
+
+
+def staged_margins(
+    trees: Ensemble, baseline: NDArray[np.float64], stage: NDArray[np.int32], output: NDArray[np.int32], rows: NDArray[np.float32]
+) -> Iterator[NDArray[np.float64]]:
+    """Margins after each stage, shape (N, K), in one array that the next stage overwrites. The trees are sorted by stage."""
+    F = np.tile(baseline, (len(rows), 1))
+    ends = np.flatnonzero(np.diff(stage, append=-1)) + 1
+    rows, nodes, leaf = read_only(rows), np.arange(trees.n_nodes, dtype=np.int32), np.empty(len(rows), dtype=np.int32)
+    for first, end in zip([0, *ends[:-1]], ends, strict=True):
+        for t in range(first, end):
+            walk_tree(trees, t, rows, nodes, leaf)
+            F[:, output[t]] += trees.value[leaf, 0]
+        yield F

@@ -1,16 +1,22 @@
 """Grow one regression tree of limited depth, level by level; it pays for the items that it is first to need.
 
-With the gain of `histograms` (1), the weight V of all rows that the tree is grown on, and the new price c(f) of `purchases` (1),
-the net value of a split of node S on feature f is
+The price that a split on feature f would add to the model is
 
-    net = gain / V  -  lam * ( c(f) + a_f V_S / V )                                                                 (1)
+    c(f) = sum of the prices of items(f) that no split of the model needs yet                                       (1)
+
+An item that any split needs is free for all later ones, in any branch: "features computed for all instances at once" (CEGB17
+section 4.3 on GreedyMiser). An item that is paid once for all examples adds its full price to the cost of an average example
+(prunemodels' OBJ), and so does one that every example pays; both kinds are treated alike. With the gain of
+`prunemodels.rivals.histograms` and the weight V of all rows that the tree is grown on, the net value of a split of node S is
+
+    net = gain / V  -  lam * ( c(f) + a_f V_S / V )                                                                 (2)
 
 In a level the split of greatest net is made first, and what it buys is free from then on, for the rest of the level too; then the
 next, until no net is positive. This is CART's greedy minimisation, over trees h of the given depth, of
 
-    (1/V) sum_i w_i (r_i - h(x_i))^2  +  lam * ( price of all items that h is first to need  +  evaluation of h )      (2)
+    (1/V) sum_i w_i (r_i - h(x_i))^2  +  lam * ( price of all items that h is first to need  +  evaluation of h )      (3)
 
-(2) is BP16's description of GreedyMiser, "squared loss with respect to the current gradient plus feature acquisition cost", as
+(3) is BP16's description of GreedyMiser, "squared loss with respect to the current gradient plus feature acquisition cost", as
 a mean. CART sees one split at a time: a feature that only several splits together would pay for is not bought.
 """
 
@@ -20,11 +26,56 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from formulations.compiled import njit
-from prunemodels.rivals.greedy_miser.binning import Binning
-from prunemodels.rivals.greedy_miser.histograms import NodeSplits, best_splits, histograms
-from prunemodels.rivals.greedy_miser.purchases import Purchases
+from formulations.instance.cost_items import CostItems
+from prunemodels.rivals.histograms import Binning, Needed, NodeSplits, best_splits, histograms
+
+
+@dataclass(frozen=True, eq=False)
+class Purchases:
+    """The items that a model needs.
+
+    Parameters
+    ----------
+    item_price
+        float64, shape (M,).
+    needed
+        float64, shape (F, M), sparse: 1 where the feature needs the item.
+    bought
+        bool, shape (M,).
+    price
+        float64, shape (F,): (1).
+    """
+
+    item_price: NDArray[np.float64]
+    needed: csr_array
+    bought: NDArray[np.bool_]
+    price: NDArray[np.float64]
+
+    @classmethod
+    def none(cls, items: CostItems) -> Purchases:
+        """The state in which nothing is bought."""
+        start = np.cumsum([0] + [len(needs) for needs in items.needs])
+        item = np.array([m for needs in items.needs for m in needs], dtype=np.int64)
+        needed = csr_array((np.ones(len(item)), item, start), shape=(items.n_features, items.n_items))
+        return cls(items.price, needed, np.zeros(items.n_items, dtype=bool), needed @ items.price)
+
+    def with_feature(self, f: int) -> Purchases:
+        """The state after buying the items of feature f."""
+        item = self.needed.indices[self.needed.indptr[f] : self.needed.indptr[f + 1]]
+        if self.bought[item].all():
+            return self
+        bought = self.bought.copy()
+        bought[item] = True
+        return Purchases(self.item_price, self.needed, bought, self.needed @ np.where(bought, 0.0, self.item_price))
+
+    @property
+    def cost(self) -> float:
+        """Price of all that is bought."""
+        return float(self.item_price[self.bought].sum())
+
 
 NET_ROUNDING = 1e-13
 """Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold is
@@ -36,7 +87,7 @@ class BinnedRows:
     """Training rows as codes, see `Binning`; weights > 0, or None: all 1."""
 
     binning: Binning
-    codes: NDArray[np.uint8]
+    codes: NDArray[np.uint8] | NDArray[np.uint16]
     weight: NDArray[np.float64] | None
 
 
@@ -47,7 +98,7 @@ class GrowthLimits:
     Parameters
     ----------
     lam
-        see (1).
+        see (2).
     evaluation
         float64, shape (F,): a_f.
     """
@@ -67,7 +118,7 @@ class GrownTree:
     left, right, feature
         int32, shape (n,): -1 at leaves.
     last_left
-        uint8, shape (n,): the last bin that goes left.
+        int32, shape (n,): the last bin that goes left.
     missing_left
         bool, shape (n,).
     value
@@ -77,11 +128,11 @@ class GrownTree:
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     feature: NDArray[np.int32]
-    last_left: NDArray[np.uint8]
+    last_left: NDArray[np.int32]
     missing_left: NDArray[np.bool_]
     value: NDArray[np.float64]
 
-    def leaves(self, codes: NDArray[np.uint8], binning: Binning) -> NDArray[np.int64]:
+    def leaves(self, codes: NDArray[np.uint8] | NDArray[np.uint16], binning: Binning) -> NDArray[np.int64]:
         """The leaf that each row ends in; codes of shape (F, N)."""
         position = np.zeros(codes.shape[1], dtype=np.int64)
         while _step(codes, binning.start, position, self.left, self.right, self.feature, self.last_left, self.missing_left):
@@ -121,7 +172,7 @@ def grow_tree(
     level = np.zeros(1, dtype=np.int64)
     sums = histograms(data.codes, data.binning.start, rows, np.zeros(len(rows), dtype=np.int64), pull, data.weight, 1)
     for depth in range(limits.max_depth):
-        found = best_splits(sums, data.binning.start, limits.min_samples_leaf, least * total)
+        found = best_splits(sums, data.binning.start, Needed(limits.min_samples_leaf, tie=least * total))
         chosen, purchases = choose_splits(found, total, limits, purchases, least)
         if not chosen.size:
             break
@@ -135,7 +186,7 @@ def grow_tree(
 def choose_splits(
     found: NodeSplits, total: float, limits: GrowthLimits, purchases: Purchases, least: float
 ) -> tuple[NDArray[np.int64], Purchases]:
-    """The feature on which each node of a level splits by (1), -1 for none, and the new purchases; empty if no node splits.
+    """The feature on which each node of a level splits by (2), -1 for none, and the new purchases; empty if no node splits.
 
     Parameters
     ----------
@@ -184,8 +235,8 @@ class _Draft:
 
     def __init__(self, data: BinnedRows, most: int) -> None:
         self.data, self.n = data, 1
-        self.left, self.right, self.feature = (np.full(most, -1, dtype=np.int32) for _ in range(3))
-        self.last_left, self.missing_left = np.zeros(most, dtype=np.uint8), np.zeros(most, dtype=bool)
+        self.left, self.right, self.feature, self.last_left = (np.full(most, -1, dtype=np.int32) for _ in range(4))
+        self.missing_left = np.zeros(most, dtype=bool)
         self.position = np.zeros(data.codes.shape[1], dtype=np.int64)
 
     def split(

@@ -1,11 +1,13 @@
-"""Losses of margins F for targets t, both of shape (N, K), and their negative gradients.
+"""The losses of boosted rivals: of margins F for targets t, both of shape (N, K), with their derivatives.
 
-    squared error    l = sum_k (t_k - F_k)^2                       r = t - F                                        (1)
-    log loss, K = 1  l = log(1 + exp(F)) - t F                     r = t - 1 / (1 + exp(-F))                        (2)
-    softmax          l = log sum_k exp(F_k) - sum_k t_k F_k        r = t - softmax(F)                               (3)
+    squared error    l = sum_k (t_k - F_k)^2         g = F - t                    h = 1                                (1)
+    log loss, K = 1  l = log(1 + exp(F)) - t F       g = p - t                    h = p (1 - p),   p = 1 / (1 + exp(-F))  (2)
+    softmax          l = log sum_k exp(F_k) - sum_k t_k F_k
+                                                     g = p - t                    h = p (1 - p) K / (K - 1),  p = softmax(F)  (3)
 
-r is -dl/dF, or half of it in (1), so that with a learning rate of 1 a tree of means is the exact step. Targets for classes are 1
-for the row's class and 0 for all others.
+g and h are the first two derivatives (CEGB17 eq. 9a and 9b), of half of l in (1): with a learning rate of 1 a tree of means is
+then the exact step. The factor of h in (3) is Friedman's (2000), for trees that are fitted class by class; LightGBM has it too.
+Targets for classes are 1 for the row's class and 0 for all others.
 """
 
 from __future__ import annotations
@@ -26,8 +28,12 @@ class Loss(Protocol):
         """The constant margins of least mean loss, shape (K,)."""
         ...
 
-    def negative_gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The residuals r, shape (N, K)."""
+    def gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """g, shape (N, K)."""
+        ...
+
+    def hessian(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """h, shape (N, K)."""
         ...
 
     def values(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -46,9 +52,13 @@ class SquaredError:
         """See `Loss.baseline`."""
         return np.asarray(np.average(targets, axis=0, weights=weight))
 
-    def negative_gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.negative_gradient`."""
-        return targets - F
+    def gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Loss.gradient`."""
+        return F - targets
+
+    def hessian(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Loss.hessian`."""
+        return np.ones_like(F)
 
     def values(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Loss.values`."""
@@ -69,9 +79,14 @@ class LogLoss:
         share = np.average(targets, axis=0, weights=weight)
         return np.asarray(np.log(share) - np.log1p(-share))
 
-    def negative_gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.negative_gradient`."""
-        return np.asarray(targets - expit(F))
+    def gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Loss.gradient`."""
+        return np.asarray(expit(F) - targets)
+
+    def hessian(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Loss.hessian`."""
+        p = expit(F)
+        return np.asarray(p * (1.0 - p))
 
     def values(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Loss.values`."""
@@ -87,11 +102,16 @@ class Softmax:
 
     def baseline(self, targets: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
         """See `Loss.baseline`."""
-        return np.asarray(np.log(np.average(targets, axis=0, weights=weight)))
+        return np.asarray(np.log(np.maximum(np.average(targets, axis=0, weights=weight), np.finfo(np.float64).tiny)))
 
-    def negative_gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `Loss.negative_gradient`."""
-        return np.asarray(targets - softmax(F, axis=1))
+    def gradient(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Loss.gradient`."""
+        return np.asarray(softmax(F, axis=1) - targets)
+
+    def hessian(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `Loss.hessian`."""
+        p = softmax(F, axis=1)
+        return np.asarray(p * (1.0 - p) * (F.shape[1] / (F.shape[1] - 1.0)))
 
     def values(self, targets: NDArray[np.float64], F: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `Loss.values`."""
@@ -107,3 +127,8 @@ def classification_loss(name: LossName, n_classes: int) -> Loss:
     if name == "squared_error":
         return SquaredError()
     return LogLoss() if n_classes == 2 else Softmax()
+
+
+def class_targets(codes: NDArray[np.int64], n_classes: int) -> NDArray[np.float64]:
+    """The targets of rows of class 0, 1 ...: one column for each class, or one for the second of two."""
+    return np.asarray(codes[:, None] == (np.arange(n_classes) if n_classes > 2 else np.ones(1)), dtype=np.float64)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,17 +13,47 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from formulations.arguments import Count, Range, Share, check_argument
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
 from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
 from prunemodels.forests.column_prices import column_prices
 from prunemodels.forests.staged_costs import example_costs, staged_costs
-from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost
+from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost, staged_margins
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits
-from prunemodels.rivals.greedy_miser.losses import Loss
-from prunemodels.rivals.greedy_miser.margins import staged_margins
-from prunemodels.rivals.greedy_miser.parameters import check_parameters
+from prunemodels.rivals.greedy_miser.losses import Loss, LossName, class_targets
+from prunemodels.rivals.histograms import MOST_BINS
+
+Finite = Annotated[float, Range(0, math.inf, open_above=True)]
+
+SETTINGS: dict[str, Any] = {
+    "n_estimators": Count,
+    "max_depth": Annotated[int, Range(1, 16)],
+    "min_samples_leaf": Count,
+    "max_bins": Annotated[int, Range(2, MOST_BINS)],
+    "n_iter_no_change": Count | None,
+    "lam": Finite,
+    "tol": Finite,
+    "learning_rate": Annotated[float, Range(0, math.inf, open_below=True, open_above=True)],
+    "subsample": Annotated[float, Range(0, 1, open_below=True)],
+}
+"""What each setting has to be."""
+
+
+def check_settings(estimator: Any) -> None:
+    """Refuse settings that are out of range.
+
+    Raises
+    ------
+    InvalidInputError
+        for the first one found.
+    """
+    for name, wanted in SETTINGS.items():
+        check_argument(name, getattr(estimator, name), wanted)
+    if estimator.n_iter_no_change is not None:
+        check_argument("validation_fraction", estimator.validation_fraction, Share)
+    check_argument("loss", getattr(estimator, "loss", "squared_error"), LossName)
 
 
 class GreedyMiser(BaseEstimator):  # type: ignore[misc]
@@ -49,7 +80,7 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
         InvalidInputError
             naming the argument, its value, and what to do; it is a ValueError too.
         """
-        check_parameters(self)
+        check_settings(self)
         sample = training_sample(self, X, y, sample_weight).of_weight()
         items, limits = self._prices()
         classes, y_codes = self._encoded(sample.y)
@@ -118,10 +149,7 @@ class GreedyMiser(BaseEstimator):  # type: ignore[misc]
     def _rows(self, sample: Sample, classes: NDArray[Any] | None) -> TrainingRows:
         """Examples for boosting: targets for classes are 0 and 1, in one column for each class, or one column for two."""
         y: NDArray[Any] = np.asarray(sample.y)
-        if classes is None:
-            targets = y.astype(np.float64)[:, None]
-        else:
-            targets = (y[:, None] == (np.arange(len(classes)) if len(classes) > 2 else np.ones(1))).astype(np.float64)
+        targets = y.astype(np.float64)[:, None] if classes is None else class_targets(y, len(classes))
         return TrainingRows(as_rows(sample.X, self.n_features_in_), targets, sample.weight)
 
     def _encoded(self, y: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any]]:

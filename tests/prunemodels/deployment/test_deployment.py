@@ -28,7 +28,7 @@ from prunemodels.deployment import (
     onnx_models,
     to_onnx,
 )
-from prunemodels.deployment.single_precision import floor32
+from prunemodels.deployment.onnx_models import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.loops import looped
 from tests.prunemodels.columns.tables import WORDS, raw_table

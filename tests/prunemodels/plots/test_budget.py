@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -140,16 +139,6 @@ def test_another_pruning_may_have_been_taken(path: pm.PruningPath, solution: Bud
     chosen = path[len(path) - 2]
     for ax in plot_budget(solution, path, chosen=chosen).axes:
         np.testing.assert_array_equal(drawn(ax)["pruning taken"].get_xydata(), [[chosen.cost, chosen.error]])
-
-
-def test_it_draws_on_axes_that_are_given(path: pm.PruningPath, solution: BudgetSolution) -> None:
-    """A caller's axes get the whole path with a legend, and no figure of pyplot's is opened."""
-    figure = Figure()
-    ax = figure.add_subplot()
-    assert plot_budget(solution, path, ax=ax) is figure
-    assert figure.axes == [ax]
-    assert ax.get_legend() is not None
-    assert plt.get_fignums() == []
 
 
 def test_a_path_of_another_problem_is_refused(forest: RandomForestClassifier, solution: BudgetSolution) -> None:

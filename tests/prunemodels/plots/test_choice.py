@@ -51,16 +51,8 @@ def test_the_chosen_row_is_marked() -> None:
     assert star.get_label() == f"chosen: cost {seen.cost[1]:.3g}, error {100 * seen.error[1]:.3g} %"
 
 
-@pytest.mark.parametrize("chosen", [3, 99])
-def test_rows_that_there_are_not_are_refused(chosen: int) -> None:
-    """By the argument's name, before anything is drawn."""
-    n_rows = len(evaluation().cost)
-    assert chosen >= n_rows
-    with pytest.raises(pm.errors.InvalidInputError, match=rf"^chosen is {chosen}; give a row of the path, 0 to {n_rows - 1}"):
-        plot_choice(evaluation(), chosen=chosen)
-
-
-def test_rows_do_not_count_from_the_end() -> None:
-    """-1 is no row."""
-    with pytest.raises(pm.errors.InvalidInputError, match=r"^chosen is -1; give a whole number >= 0"):
-        plot_choice(evaluation(), chosen=-1)
+def test_rows_that_there_are_not_are_refused() -> None:
+    """By the argument's name, before anything is drawn; rows do not count from the end."""
+    for chosen, wanted in ((3, "a row of the path, 0 to 2"), (-1, "a whole number >= 0")):
+        with pytest.raises(pm.errors.InvalidInputError, match=rf"^chosen is {chosen}; give {wanted}"):
+            plot_choice(evaluation(), chosen=chosen)

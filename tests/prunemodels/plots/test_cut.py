@@ -19,7 +19,7 @@ import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.plots.cut import closure_graph, plot_cut, purchase_name, source_side
-from prunemodels.plots.picture import BLUE, VERMILION, Picture
+from prunemodels.plots.picture import BLUE, VERMILION
 from solvers.brute_force import all_prunings
 from tests.instances import random_problem
 from tests.loops import looped
@@ -188,12 +188,9 @@ def test_no_label_covers_an_arrow() -> None:
         assert covered(figure, boxes, margin=4) == []
 
 
-def test_axes_and_limits() -> None:
-    """The caller's axes are used, else a picture that shows itself; what cannot be read is refused."""
+def test_what_cannot_be_read_is_refused() -> None:
+    """Too many nodes, and a negative lambda."""
     pruning = pm.Pruning.unpruned(two_trees())
-    figure = Figure()
-    assert plot_cut(pruning, 1, ax=figure.add_subplot()) is figure
-    assert isinstance(plot_cut(pruning, 1), Picture)
     many = PruningProblem.build(pruning.problem.ensemble, pruning.problem.errors, np.ones((30, 3)), pruning.problem.costs)
     with pytest.raises(
         pm.errors.InvalidInputError, match=r"the picture would have \d+ splits and purchases, at most 40 can be read"

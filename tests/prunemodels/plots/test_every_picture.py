@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import io
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import matplotlib.style
 import numpy as np
 import pandas as pd
@@ -212,13 +214,11 @@ def test_it_looks_the_same_whatever_the_settings(draw: Callable[[], Figure]) -> 
 
 @pytest.mark.parametrize("draw", [cut, levels], ids=lambda draw: draw.__name__)
 def test_equal_pictures_are_equal_files(draw: Callable[[], Figure]) -> None:
-    """Nothing in a picture depends on when it is drawn."""
-    places = []
-    for _ in range(2):
-        place = io.BytesIO()
-        draw().savefig(place, format="png")
-        places.append(place.getvalue())
-    assert places[0] == places[1]
+    """Nothing in a picture depends on when it is drawn; Jupyter gets it as PNG, 100 pixels an inch."""
+    figure = draw()
+    png = figure._repr_png_()  # type: ignore[attr-defined]
+    assert png == draw()._repr_png_()  # type: ignore[attr-defined]
+    assert struct.unpack(">II", png[16:24]) == tuple(int(100 * side) for side in figure.get_size_inches())
 
 
 def wrong_axes() -> list[tuple[Axes, str]]:
@@ -254,8 +254,14 @@ ON_AXES: dict[str, Callable[[Axes], Figure]] = {
 
 
 @pytest.mark.parametrize("draw", ON_AXES.values(), ids=ON_AXES)
-def test_axes_that_nothing_can_be_drawn_on_are_refused(draw: Callable[[Axes], Figure]) -> None:
-    """Polar axes, and axes that were removed from their figure, by name and with the remedy."""
+def test_axes_may_be_given(draw: Callable[[Axes], Figure]) -> None:
+    """They are drawn on, without pyplot; polar axes, and axes removed from their figure, are refused with the remedy."""
+    figure = Figure()
+    ax = figure.add_subplot()
+    assert draw(ax) is figure
+    assert figure.axes[0] is ax
+    assert ax.has_data() or ax.texts or ax.patches
+    assert plt.get_fignums() == []
     for ax, message in wrong_axes():
         with pytest.raises(pm.errors.InvalidInputError, match=message):
             draw(ax)

@@ -25,7 +25,7 @@ def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
     assert [int(text.removeprefix("stage ").split(",")[0]) for text in told] == stops.used.tolist()
     assert policies.get_lines()[0].get_xdata()[0] == pytest.approx(pm.evaluate(cascade, known.X, known.y).cost)
     if stops.bought.any():
-        drawn = items.get_images()[0].get_array()
+        drawn = items.collections[0].get_array()
         place = {name: m for m, name in enumerate(stops.items.names)}
         columns = [place[label.get_text()] for label in items.get_xticklabels()]
         np.testing.assert_array_equal(drawn, stops.bought_by_then()[:, columns])

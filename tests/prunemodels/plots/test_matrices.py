@@ -82,16 +82,6 @@ def test_other_entries_are_refused() -> None:
         plot_matrix([[1, 0], [2, 1]])
 
 
-def test_given_axes() -> None:
-    """The caller's axes are drawn on."""
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    assert plot_matrix([[1]], ax=left) is figure
-    assert plot_certificate(PROGRAM, NETWORK, ax=right) is figure
-    assert not right.axison
-    assert right.get_legend() is None
-
-
 def test_the_forests_tree() -> None:
     """Every arc of the certificate is an arrow with its variable's name; z hangs below the hub, w above it."""
     ax = plot_certificate(PROGRAM, NETWORK).axes[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -119,15 +118,6 @@ def test_axes_carry_units(path: pm.PruningPath) -> None:
     regressor = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, y)
     axes = plot_tradeoff(pm.pruning_path(pm.problem_from_forest(regressor, X, costs=1))).axes[0]
     assert axes.get_ylabel() == "mean squared error"
-
-
-def test_it_draws_on_axes_that_are_given(path: pm.PruningPath) -> None:
-    """A caller's axes are used, and no figure of pyplot's is opened."""
-    figure = Figure()
-    axes = figure.add_subplot()
-    assert plot_tradeoff(path, ax=axes) is figure
-    assert axes.get_lines()
-    assert plt.get_fignums() == []
 
 
 def test_both_formats_are_written_and_repeatable(path: pm.PruningPath, tmp_path: Path) -> None:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import struct
 from fractions import Fraction
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import two_trees
-from prunemodels.plots.picture import BLUE, VERMILION, Picture
+from prunemodels.plots.picture import BLUE, VERMILION
 from prunemodels.plots.tree_layout import lay_out
 from prunemodels.plots.trees import feature_name, plot_point, plot_trees
 from tests.instances import Node, ensemble_of
@@ -303,30 +300,6 @@ def test_names_of_features() -> None:
     assert feature_name(ensemble, 5) == "x1"
     object.__setattr__(ensemble, "feature_names", ("mean concave points", "b", "c"))
     assert feature_name(ensemble, 0) == "mean concave\npoints"
-
-
-def test_given_axes_are_drawn_on() -> None:
-    """The caller's axes are used, no figure of pyplot's is opened, and the instance stays as it was."""
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    problem = two_trees()
-    assert plot_trees(problem, ax=left) is figure
-    assert plot_point(problem.only_tree(0), {f"z[{h}]": 0 for h in range(5)}, ax=right) is figure
-    assert left.texts
-    assert right.texts
-    assert not left.axison
-    assert plt.get_fignums() == []
-
-
-def test_a_picture_shows_itself() -> None:
-    """Jupyter asks for a PNG and gets one of 100 dots an inch; a plain figure has none to give."""
-    picture = plot_trees(two_trees())
-    assert isinstance(picture, Picture)
-    png = picture._repr_png_()
-    assert png.startswith(b"\x89PNG")
-    size = struct.unpack(">II", png[16:24])
-    assert size == tuple(int(100 * side) for side in picture.get_size_inches())
-    assert not hasattr(Figure(), "_repr_png_")
 
 
 def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:

@@ -103,9 +103,9 @@ def facts_of(source: Any, X: Any = None, y: Any = None, **options: Any) -> Casca
 
 def cells(page: str, caption: str) -> list[list[str]]:
     """The rows of a table below its header, as plain text, by the id of its caption."""
-    found = re.search(rf'<caption id="{caption}-caption">.*?</table>', page)
+    found = re.search(rf'<caption id="{caption}-caption">.*?</table>', page, re.DOTALL)
     assert found, caption
-    rows = re.findall("<tr>(.*?)</tr>", found.group())[1:]
+    rows = re.findall("<tr>(.*?)</tr>", found.group(), re.DOTALL)[1:]
     rows = [row.replace('<span class="users">', " / ") for row in rows]
     plain = [[re.sub("<[^>]*>", "", cell) for cell in re.findall("<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
     return [[html.unescape(cell).replace("\u00a0", " ") for cell in row] for row in plain]

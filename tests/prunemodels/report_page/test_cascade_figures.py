@@ -17,18 +17,14 @@ import prunemodels as pm
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.set_stages import Constant, SetStages
 from prunemodels.exits.stops import stops_of
+from prunemodels.report_page import pictures
 from prunemodels.report_page.cascades.evidence import evidence_of_cascade, least_error
-from prunemodels.report_page.cascades.layers_chart import DARKEST, PALEST, layers_chart
+from prunemodels.report_page.cascades.facts import stage_figures
 from prunemodels.report_page.cascades.purchases import Item, purchases
-from prunemodels.report_page.cascades.stage_figures import stage_figures
-from prunemodels.report_page.cascades.staircase_chart import staircase_chart
-from prunemodels.report_page.chart import Chart, left_end, ticks
-from prunemodels.report_page.style import DARK, LIGHT
 from tests.loops import looped
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
 from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, facts_of, hand_cascade, hand_path, stages
-from tests.prunemodels.report_page.contrast import contrast
 
 
 def test_evidence_by_hand() -> None:
@@ -172,73 +168,29 @@ def test_purchases_of_trees(kind: Kind) -> None:
         assert new.model is None
 
 
-def test_ticks_from_another_end() -> None:
-    """Round numbers from where the axis begins; an axis begins at 0 unless that would leave more than half of it empty."""
-    assert ticks(11, least=9.5) == [9.5, 10, 10.5, 11]
-    assert ticks(10.3, least=10.1) == [10.1, 10.15, 10.2, 10.25, 10.3]
-    assert ticks(4, least=4) == [4]
-    assert left_end([0, 3, 10]) == 0
-    assert left_end([5, 10]) == 0
-    assert left_end([9, 10]) == pytest.approx(8.92)
-    assert left_end([7, 7]) == 7
-    chart = Chart(11, 1, x_least=10)
-    assert (chart.x(10), chart.x(11), chart.x(10.5)) == (46, 386, 216)
-
-
-def test_layers_are_the_shares_of_every_policy() -> None:
-    """Each area lies between the shares that stop before a stage and those that stop up to it, at every policy's mean cost."""
-    facts = facts_of(case("sets").path.at_row(middle("sets")), case("sets").X, case("sets").y)
-    assert facts.on_rows is not None
-    shown = layers_chart(facts, facts.on_rows)
-    assert shown is not None
-    seen = facts.on_rows.stops.evaluation
-    chart = Chart(1.03 * max(*seen.cost, facts.tradeoff.chosen[0]), 1.0, left=52)
-    areas = re.findall(r'<path d="M([^"]*)Z" class="layer"[^>]*><title>stage (\d)', shown)
-    stop = np.array([np.bincount(seen.stages(k), minlength=4) / seen.n for k in range(len(seen.path))])
-    assert [int(s) for _, s in areas] == np.flatnonzero(stop.any(axis=0)).tolist()
-    for edge, s in areas:
-        corners = np.array([[float(v) for v in place.split()] for place in edge.split("L")])
-        for k in range(len(seen.path)):
-            for share in (stop[k, : int(s)].sum(), stop[k, : int(s) + 1].sum()):
-                place = [chart.x(seen.cost[k]), chart.y(share)]
-                assert np.abs(corners - place).max(axis=1).min() < 0.6
-
-
-def test_the_staircase_by_hand() -> None:
-    """Three columns: 3/8, 2/8 and 3/8 stop; the visit is bought by the second on, scan and licence by the third."""
+def test_the_pictures_by_hand() -> None:
+    """3/8, 2/8 and 3/8 stop; the visit is bought by the second stage on, scan and licence by the third."""
     facts = facts_of(hand_cascade(), ROWS, TRUTH)
     assert facts.on_rows is not None
-    shown = staircase_chart(facts, facts.on_rows)
-    bars = [float(h) for h in re.findall(r'<rect class="now-bar"[^>]*height="([\d.]+)"', shown)]
-    assert bars == pytest.approx([56, 56 * 2 / 3, 56], abs=0.05)
-    assert re.findall(r'class="mid">([\d.]+)<', shown) == ["38", "25", "38"]
-    assert re.findall(r"</title>(\w+)</text>", shown) == ["visit", "scan", "licence"]
-    (cells,) = re.findall(r'<path d="([^"]*)" class="now-bar" fill-opacity="1.00"', shown)
-    places = {(round((float(x) - 120.5) / 64), round((float(y) - 98) / 18)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)", cells)}
-    assert places == {(1, 0), (2, 0), (2, 1), (2, 2)}
-    assert "stage 2: 37.5\u00a0% stop, by then most have also bought scan, licence." in shown
+    layers, bars, items = pictures.stops(facts, facts.on_rows)
+    assert re.findall(r"> ?([\d.]+) %, [\d.]+ % wrong<", bars.svg) == ["37.5", "25", "37.5"]
+    assert "stage 2: 37.5\u00a0% stop, by then most have also bought scan, licence." in bars.svg
+    assert [n for n in re.findall(r">(\w+)</text>", items.svg) if n in ("visit", "scan", "licence")] == [
+        "visit",
+        "scan",
+        "licence",
+    ]
+    assert "The chosen one costs 7.125" in layers.svg
+    shades = facts.on_rows.stops.bought_by_then()[:, facts.on_rows.stops.staircase(9)]
+    assert shades.tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
 
 
 def test_nothing_bought_is_said() -> None:
     """Where everything is free the bars stand alone, and one cost for all policies has no areas."""
     cascade = hand_cascade()
-    free = pm.CostItems.plain([0, 0, 0, 0])
-    cascade.stages_ = replace(cascade.stages_, items=free)
+    cascade.stages_ = replace(cascade.stages_, items=pm.CostItems.plain([0, 0, 0, 0]))
     cascade.exit_path_ = replace(cascade.exit_path_, stages=cascade.stages_)
     facts = facts_of(cascade, ROWS, TRUTH)
     assert facts.on_rows is not None
-    assert layers_chart(facts, facts.on_rows) is None
-    shown = staircase_chart(facts, facts.on_rows)
-    assert "Nothing that has a price was bought." in shown
-    assert "what was bought by then" not in shown
-
-
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_numbers_on_areas_stand_out(colours: dict[str, str]) -> None:
-    """Text on the palest and on the darkest area has a contrast of at least 4.5 to 1."""
-    for share in (PALEST, DARKEST):
-        parts = [
-            round(share * int(colours["after"][k : k + 2], 16) + (1 - share) * int(colours["paper"][k : k + 2], 16))
-            for k in (1, 3, 5)
-        ]
-        assert contrast(colours["ink"], "#" + "".join(f"{p:02x}" for p in parts)) >= 4.5
+    (bars,) = pictures.stops(facts, facts.on_rows)
+    assert bars.caption == "Nothing that has a price was bought."

@@ -21,10 +21,9 @@ from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.tree_stages import trees_as_stages
 from prunemodels.report_page import report_page, write_report
-from prunemodels.report_page.cascades.page import render_cascade
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import TableStages, random_table
-from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, facts_of, hand_cascade, hand_path, paragraph
+from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
 from tests.prunemodels.report_page.cases import HOSTILE, Page, classifier, features
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
 
@@ -60,7 +59,7 @@ def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     """Its markup, that it loads nothing, and that it can be read without seeing it, as on the page of a pruning."""
     check_markup(pages[kind])
     check_alone(pages[kind])
-    check_readable(pages[kind], tables=4, pictures=1 if kind.startswith("no ") else 3)
+    check_readable(pages[kind], tables=4, pictures=1 if kind.startswith("no ") else 4)
 
 
 def test_the_stages_by_hand(pages: dict[str, str]) -> None:
@@ -156,14 +155,6 @@ def test_without_rows_by_hand() -> None:
     ]
 
 
-def test_the_best_single_stage_is_compared(pages: dict[str, str]) -> None:
-    """Stage 1 alone errs 12.5 % at a cost of 2: the page says that this policy's exits lose against it."""
-    assert (
-        "Without exits, at no more than the policy\u2019s cost of 7.125, the best single stage is stage 1: it costs 2 and its "
-        "error rate is 12.50 %; with exits it is 37.50 %." in Page(pages["hand"]).text().replace("\u00a0", " ")
-    )
-
-
 @pytest.mark.parametrize(("row", "told"), [(0, "everybody at stage 1"), (1, None), (2, "everybody at stage 0")])
 def test_a_policy_without_exits_is_told(row: int, told: str | None) -> None:
     """Rows 0 and 2 of the hand-made path treat all levels alike; row 1 sends those in doubt on."""
@@ -255,9 +246,7 @@ def test_weights_count() -> None:
                 assert a == b
         assert paragraph(one, 0).split("examples")[1] == paragraph(other, 0).split("examples")[1]
         assert paragraph(one, 0).startswith("On 100 held-out")
-        pictures = [
-            re.search("<svg><title[^>]*>Share of.*", page) or re.search("staircase.*?</svg>", page) for page in (one, other)
-        ]
+        pictures = [re.search("bars-chart.*?</svg>", page, re.DOTALL) for page in (one, other)]
         assert pictures[0].group() == pictures[1].group()
 
 
@@ -347,7 +336,7 @@ def test_many_stages_make_a_small_page() -> None:
     model = pm.CascadeClassifier(stages, lam=1e-4, doubt="margin", random_state=0).fit(X[600:900], y[600:900])
     page = report_page(model, X[900:], y[900:])
     assert len(page.encode()) < 150_000
-    assert re.search(r"24 of \d+ items are shown, those that most examples bought", page)
+    assert re.search(r"20 of \d+ items are shown, those that most examples bought", page)
     assert re.search(r" and \d+ more / ", cells(page, "stages-table")[0][0])
 
 
@@ -400,9 +389,3 @@ def test_other_sources_are_refused() -> None:
     with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
         report_page(small.path, small.forest, small.X, small.y, budget=3)
     assert isinstance(hand_path(), ExitPath)
-
-
-def test_the_page_of_facts_does_not_change_them() -> None:
-    """Facts are written twice alike: nothing is drawn at random."""
-    facts = facts_of(shown("sets"), case("sets").X, case("sets").y)
-    assert render_cascade(facts) == render_cascade(facts)

@@ -14,8 +14,7 @@ from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import _paid, _paired, change_of, held_out_change
 from prunemodels.evaluation.item_costs import item_costs
-from prunemodels.report_page.tree_shapes import tree_shapes
-from prunemodels.report_page.usage_counts import usage_counts
+from prunemodels.report_page.counts import UsageCounts, tree_shapes, usage_counts
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.report_page.cases import classifier, regressor
 
@@ -53,8 +52,6 @@ def test_usage_is_what_decision_paths_say(kind: str) -> None:
 
 def test_the_bins_of_table_1() -> None:
     """No use, 1 to 7 trees, more than 7: of 9 trees shares 0.1 each, 1 to 7 is 0.7 and more than 7 0.2."""
-    from prunemodels.report_page.usage_counts import UsageCounts
-
     assert UsageCounts(np.full(10, 0.1), 0.0).bins == pytest.approx((0.1, 0.7, 0.2))
     assert UsageCounts(np.array([0.25, 0.75]), 0.0).bins == (0.25, 0.75, 0.0)
 

@@ -13,8 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from prunemodels.rivals.baselines.early_stopping import early_stopping_path
-from prunemodels.rivals.baselines.node_impurities import node_impurities
+from prunemodels.rivals.baselines.early_stopping import early_stopping_path, node_impurities
 from tests.instances import random_problem, with_usage
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows

@@ -21,7 +21,7 @@ from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.curve import tradeoff_curve
 from prunemodels.judging.evaluate import evaluate
-from prunemodels.rivals.budget_rf import BudgetRFClassifier, training
+from prunemodels.rivals.budget_rf import BudgetRFClassifier, growing
 from prunemodels.rivals.budget_rf.greedy_tree import grow_tree
 from prunemodels.rivals.budget_rf.stumps import _n_stumps
 from prunemodels.rivals.learner import StagedLearner
@@ -268,7 +268,7 @@ def test_as_many_random_stumps_as_the_paper_has(monkeypatch: pytest.MonkeyPatch)
         tables.append(table)
         return grow_tree(table, *rest)
 
-    monkeypatch.setattr(training, "grow_tree", noted)
+    monkeypatch.setattr(growing, "grow_tree", noted)
     learner(n_estimators=1).fit(X, Y)
     learner(n_estimators=1, bootstrap=False).fit(X, Y, np.full(len(X), 7.0))
     assert [table.size.sum() for table in tables] == [len(X), len(X)]

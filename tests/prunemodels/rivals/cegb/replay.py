@@ -14,10 +14,10 @@ from prunemodels.other_libraries import ModelForest
 from prunemodels.other_libraries.counterparts import counterparts
 from prunemodels.other_libraries.lightgbm_text import ModelText, children, numbers
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.rivals.cegb.losses import Loss
 from prunemodels.rivals.cegb.own_engine import boost
-from prunemodels.rivals.cegb.prices import read_prices
+from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.greedy_miser.boosting import TrainingRows
 
 
 @dataclass
@@ -153,9 +153,9 @@ def replay_of(model: CEGBClassifier | CEGBRegressor, X: Any, y: Any, weight: NDA
     prices = read_prices(model.costs, model.evaluation_cost, X.shape[1], None)
     forest = model.forest_
     if model.engine == "own":
-        numbers_ = isinstance(model, CEGBRegressor)
-        loss = Loss.squares(y) if numbers_ else Loss.log_loss(np.searchsorted(model.classes_, y), len(model.classes_))
-        gains = list(boost(X.astype(np.float32), loss, weight, prices, Settings.of(model), True)[1])
+        loss, targets = model._loss(y)
+        train = TrainingRows(X.astype(np.float32), targets, weight)
+        gains = list(boost(train, loss, prices, Settings.of(model), hidden=True)[1])
         own = forest.ensemble
         # a node is split when its children are made, and they are numbered in that order
         order = [own.left[own.nodes_of(t)].tolist() for t in range(own.n_trees)]

@@ -13,9 +13,8 @@ from formulations import CostItems
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.rivals.cegb.bins import Bins
 from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
-from prunemodels.rivals.cegb.prices import read_prices
+from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
 
 X, Y = make_regression(300, 5, n_informative=4, noise=5.0, random_state=0)
@@ -177,20 +176,6 @@ def test_missing_values_go_to_the_better_side() -> None:
         model = CEGBRegressor(num_leaves=2, **settings).fit(column, y)
         np.testing.assert_allclose(model.predict(column), y, atol=1e-9)
         assert model.forest_.ensemble.n_splits == 1
-
-
-def test_bins_hold_about_the_same_weight() -> None:
-    """Each value is a bin where there are few; else weights are parted evenly, and repeating a row is the same as weighing it."""
-    column = np.array([3.0, 1.0, 2.0, 1.0, np.nan], dtype=np.float32)[:, None]
-    bins = Bins.of(column, np.ones(5), 255)
-    np.testing.assert_array_equal(bins.edges[0], [1.5, 2.5])
-    np.testing.assert_array_equal(bins.binned[:, 0], [2, 0, 1, 0, 3])
-    values = np.random.default_rng(0).normal(size=(1000, 1)).astype(np.float32)
-    parts = np.bincount(Bins.of(values, np.ones(1000), 10).binned[:, 0])
-    np.testing.assert_array_equal(parts, 100)
-    weight = np.random.default_rng(1).integers(1, 4, 1000)
-    repeated = Bins.of(values.repeat(weight, axis=0), np.ones(weight.sum()), 10)
-    np.testing.assert_array_equal(Bins.of(values, weight.astype(float), 10).edges[0], repeated.edges[0])
 
 
 def test_limits_on_leaves_hold() -> None:

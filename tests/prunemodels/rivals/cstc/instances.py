@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from prunemodels.rivals.cstc.global_loss import GlobalLoss
-from prunemodels.rivals.cstc.purchases import Purchases
-from prunemodels.rivals.cstc.soft_tree import Weights
+from prunemodels.rivals.cstc.global_loss import GlobalLoss, Weights
+from prunemodels.rivals.cstc.weak_learners import Purchases
 
 
 def random_loss(seed: int, lam: float = 0.1, n: int = 40, n_weak: int = 5, n_items: int = 4, n_outputs: int = 1) -> GlobalLoss:

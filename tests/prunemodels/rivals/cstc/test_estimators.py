@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks.papers.quadrants import QUADRANT_COSTS, four_quadrants
 from formulations.errors import InvalidInputError
@@ -20,7 +21,7 @@ from formulations.instance.cost_items import CostItems
 from prunemodels.judging.curve import tradeoff_curve
 from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
 from prunemodels.rivals.learner import Learner
-from tests.prunemodels.rivals.cstc.test_greedy_selection import own
+from tests.prunemodels.rivals.cstc.test_finishing import own
 
 SMALL: dict[str, Any] = {"n_weak_learners": 10, "weak_depth": 2, "random_state": 0}
 
@@ -289,3 +290,37 @@ def test_bad_labels_are_refused() -> None:
         CSTCClassifier().fit(X, np.arange(30) % 2, X_valid=X, y_valid=np.arange(30) % 3)
     with pytest.raises(InvalidInputError, match="y_valid, one label each"):
         CSTCRegressor().fit(X, y, X_valid=X, y_valid=y[:5])
+
+
+FEW: dict[str, Any] = {"n_weak_learners": 5, "weak_depth": 2, "min_samples_leaf": 2, "learning_rate": 0.5}
+CHECKED: dict[str, Any] = {"lam": 1e-4, "depth": 2, "max_cycles": 2, **FEW}
+
+# nothing is set aside and nothing boosted: a weight of 2 is the same as the row twice, and no check may fail
+EXACT = [
+    CSTCClassifier(lam=1e-4, depth=2, features="identity", validation_fraction=None, max_cycles=2),
+    CSTCRegressor(lam=1e-4, depth=2, features="identity", validation_fraction=None, max_cycles=2),
+    ASTCClassifier(depth=2, features="identity", validation_fraction=None),
+    ASTCRegressor(depth=2, features="identity", validation_fraction=None),
+]
+
+# what the four share is checked above
+BOOSTED = [CSTCClassifier(**CHECKED), ASTCRegressor(depth=2, **FEW)]
+
+WHY = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "validation rows are drawn from the rows, and other rows are drawn where one of weight 2 stands twice; besides, "
+        "scikit-learn's histogram boosting bins without weights, and fails this check too"
+    )
+}
+
+
+def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
+    """Of estimators that set rows aside at random, and boost; none else."""
+    return {} if any(estimator is exact for exact in EXACT) else WHY
+
+
+@pytest.mark.slow
+@parametrize_with_checks([*EXACT, *BOOSTED], expected_failed_checks=expected_failures)
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    """Each of scikit-learn's checks passes, but for the one named above."""
+    check(estimator)

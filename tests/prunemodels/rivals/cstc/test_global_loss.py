@@ -10,10 +10,18 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import approx_fprime
 
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, path_to
-from prunemodels.rivals.cstc.global_loss import EPS, GlobalLoss
-from prunemodels.rivals.cstc.purchases import Purchases
-from prunemodels.rivals.cstc.soft_tree import Weights, reach, risk_below, terminals_below, upper_chance
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
+from prunemodels.rivals.cstc.global_loss import (
+    EPS,
+    GlobalLoss,
+    Weights,
+    path_to,
+    reach,
+    risk_below,
+    terminals_below,
+    upper_chance,
+)
+from prunemodels.rivals.cstc.weak_learners import Purchases
 from tests.loops import looped
 from tests.prunemodels.rivals.cstc.instances import random_loss, random_weights
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from prunemodels.rivals.cstc.soft_tree import upper_chance
+from prunemodels.rivals.cstc.global_loss import upper_chance
 from prunemodels.rivals.cstc.training import (
     NormalEquations,
     dividing_threshold,

@@ -16,11 +16,15 @@ WEIGHT = np.array([1.0, 2, 1, 3, 1])
 
 
 @pytest.mark.parametrize(("loss", "targets", "share"), CASES)
-def test_residuals_are_negative_gradients(loss: Loss, targets: np.ndarray, share: float) -> None:
-    """They agree with finite differences of the loss; those of squares with half of them."""
+def test_derivatives_are_those_of_the_loss(loss: Loss, targets: np.ndarray, share: float) -> None:
+    """Finite differences of the loss (half of them for squares) give g, and those of g give h, for softmax 1.5 times."""
     F = np.random.default_rng(0).normal(size=targets.shape)
     slopes = approx_fprime(F.ravel(), lambda v: loss.values(targets, v.reshape(F.shape)).sum(), 1e-7).reshape(F.shape)
-    np.testing.assert_allclose(loss.negative_gradient(targets, F), -share * slopes, atol=1e-5)
+    np.testing.assert_allclose(loss.gradient(targets, F), share * slopes, atol=1e-5)
+    step = 1e-6 * np.eye(F.shape[1])
+    curved = [(loss.gradient(targets, F + e) - loss.gradient(targets, F - e))[:, k] / 2e-6 for k, e in enumerate(step)]
+    factor = 1.5 if isinstance(loss, Softmax) else 1.0
+    np.testing.assert_allclose(loss.hessian(F), factor * np.column_stack(curved), atol=1e-5)
 
 
 @pytest.mark.parametrize(("loss", "targets", "share"), CASES)

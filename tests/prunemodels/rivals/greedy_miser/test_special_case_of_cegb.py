@@ -22,9 +22,8 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import leaves_of
 from prunemodels.rivals.cegb import CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserRegressor, growth
-from prunemodels.rivals.greedy_miser.growth import GrowthLimits
-from prunemodels.rivals.greedy_miser.histograms import NodeSplits
-from prunemodels.rivals.greedy_miser.purchases import Purchases
+from prunemodels.rivals.greedy_miser.growth import GrowthLimits, Purchases
+from prunemodels.rivals.histograms import NodeSplits
 from tests.loops import looped
 
 PRICES = [1, 2, 3, 4, 5]

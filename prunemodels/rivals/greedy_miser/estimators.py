@@ -1,4 +1,4 @@
-"""GreedyMiser for classification."""
+"""GreedyMiser for classification and for regression."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from prunemodels.forests.costs import Costs
-from prunemodels.rivals.greedy_miser.binning import MOST_BINS
-from prunemodels.rivals.greedy_miser.losses import Loss, LossName, classification_loss
+from prunemodels.rivals.greedy_miser.losses import Loss, LossName, SquaredError, classification_loss
 from prunemodels.rivals.greedy_miser.miser import GreedyMiser
+from prunemodels.rivals.histograms import MOST_BINS
 
 
 class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
@@ -168,3 +168,70 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
         """The result of `predict_proba` after each stage."""
         for F in self._staged_margins(X):
             yield self._loss.probabilities(F)
+
+
+class GreedyMiserRegressor(RegressorMixin, GreedyMiser):  # type: ignore[misc]
+    """GreedyMiser (Xu, Weinberger and Chapelle 2012) for regression; the method is that of `GreedyMiserClassifier`.
+
+    The loss is the mean squared error, r_i the residual. With ``learning_rate=1`` a tree lowers (mean squared error + lam *
+    model cost) by the net value of its splits, so `lam` is in the units of prunemodels' (OBJ): squared error per unit of cost.
+
+    Parameters
+    ----------
+    lam
+        lambda: mean squared residual that one unit of price must save, see `GreedyMiserClassifier`; 0: prices do not matter. Its
+        unit is squared targets per unit of price, so only 0 suits all data.
+    costs, evaluation_cost, n_estimators, learning_rate, max_depth, min_samples_leaf, max_bins, subsample, n_iter_no_change
+        as in `GreedyMiserClassifier`, and so are the settings and attributes that are not named here; there is no ``classes_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = pm.rivals.GreedyMiserRegressor(1, lam=100, n_estimators=20, random_state=0).fit(X[:300], y[:300])
+    >>> print(f"cost {model.prediction_cost(X[300:]).mean():.2f}, R2 {model.score(X[300:], y[300:]):.2f}")
+    cost 3.00, R2 0.29
+    """
+
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        *,
+        lam: float = 0.0,
+        evaluation_cost: EvaluationCost = 0,
+        n_estimators: int = 1000,
+        learning_rate: float = 0.1,
+        max_depth: int = 4,
+        min_samples_leaf: int = 1,
+        max_bins: int = MOST_BINS,
+        subsample: float = 1.0,
+        n_iter_no_change: int | None = None,
+        validation_fraction: float = 0.1,
+        tol: float = 1e-7,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.lam = lam
+        self.evaluation_cost = evaluation_cost
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.subsample = subsample
+        self.n_iter_no_change = n_iter_no_change
+        self.validation_fraction = validation_fraction
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _encoded(self, y: NDArray[Any] | None) -> tuple[None, NDArray[Any]]:
+        return None, np.asarray(y)
+
+    def _loss_of(self, classes: NDArray[Any] | None) -> Loss:
+        return SquaredError()
+
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        return F[:, 0].copy()

@@ -1,4 +1,4 @@
-"""Cost efficient gradient boosting for classification."""
+"""Cost efficient gradient boosting for classification and for regression."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.cegb.estimator import CostEfficientBoosting
-from prunemodels.rivals.cegb.losses import Loss
+from prunemodels.rivals.greedy_miser.losses import Loss, SquaredError, class_targets, classification_loss
 
 
 class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[misc]
@@ -92,7 +92,7 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
     cost 7.00, error 0.101
     """
 
-    def _loss(self, y: NDArray[Any]) -> Loss:
+    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
         check_classification_targets(y)
         classes, labels = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -100,7 +100,7 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
                 f"y has one class, {classes[0]!r}, among the rows of positive weight; give two classes at least"
             )
         self.classes_ = classes
-        return Loss.log_loss(labels, classes.size)
+        return classification_loss("log_loss", classes.size), class_targets(labels, classes.size)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of `classes_`, shape (N, n_classes)."""
@@ -124,3 +124,23 @@ def _probabilities(margins: NDArray[np.float64]) -> NDArray[np.float64]:
     if margins.shape[1] > 1:
         return np.asarray(softmax(margins, axis=1))
     return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
+
+
+class CEGBRegressor(RegressorMixin, CostEfficientBoosting):  # type: ignore[misc]
+    """Boosted regression trees whose splits pay for the features that their examples have not bought yet.
+
+    `CEGBClassifier` with the loss ``(y - m)^2 / 2``, in whose units `lam` is given; parameters and attributes are the same,
+    except for `classes_`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> import prunemodels as pm
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = pm.rivals.CEGBRegressor(1, lam=100, n_estimators=20, n_jobs=1).fit(X[:300], y[:300])
+    >>> print(f"cost {model.prediction_cost(X[300:]).mean():.2f}, R2 {model.score(X[300:], y[300:]):.2f}")
+    cost 3.84, R2 0.39
+    """
+
+    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
+        return SquaredError(), np.asarray(y, dtype=np.float64)[:, None]
