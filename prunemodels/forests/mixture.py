@@ -131,7 +131,7 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
     @available_if(lambda self: hasattr(self.dearer, "predict_proba"))
     @checked
     def predict_proba(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> Any:
-        """Class fractions of each row by the forest that `choose` draws for it; only of classifiers, a list of several outputs."""
+        """Class fractions of each row by the forest that `choose` draws for it; of classifiers, a list of several outputs."""
         return self._answers("predict_proba", X, dearer)
 
     def _answers(self, method: str, X: Any, dearer: NDArray[np.bool_] | None) -> Any:
