@@ -83,13 +83,13 @@ def dataset_name(file: Path) -> str:
     return file.name.split(".")[0]
 
 
-def read_table(path: str | Path, *, as_text: Collection[str] = ()) -> pd.DataFrame:
+def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
     """Read a CSV (also .csv.gz) or Parquet file with named columns.
 
     Parameters
     ----------
-    as_text
-        columns of a CSV file whose cells are not turned into numbers.
+    as_text, as_names
+        columns of a CSV file whose cells are not turned into numbers; of names also NA is one, which else is an empty cell.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def read_table(path: str | Path, *, as_text: Collection[str] = ()) -> pd.DataFra
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
     try:
-        table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place, as_text)
+        table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place, as_text, as_names)
     except (PruneModelsError, MemoryError):
         raise
     except Exception as error:  # pandas, pyarrow and gzip raise different types
@@ -126,7 +126,7 @@ def read_prices(path: str | Path) -> pd.DataFrame:
     InvalidInputError, BrokenFileError
         as `read_table`; and for a cost that is no decimal number.
     """
-    table = read_table(path, as_text=PRICE_COLUMNS)
+    table = read_table(path, as_text=PRICE_COLUMNS, as_names=("feature",))
     for name in PRICE_COLUMNS:
         if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
             table[name] = [_decimal(cell, name, k, path) for k, cell in enumerate(table[name], 1)]
@@ -162,7 +162,10 @@ def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> N
         raise InvalidInputError(f"{option}: {source} has no column {column!r}; it has {shown(table.columns)}")
     empty = np.flatnonzero(table[column].isna())
     if empty.size:
-        raise InvalidInputError(f"{option}: {source} has no value of {column!r} in row {empty[0] + 1}; fill it or drop the row")
+        raise InvalidInputError(
+            f"{option}: {source} has no value of {column!r} in row {empty[0] + 1}; fill it or drop the row "
+            "(NA, None and nan count as empty)"
+        )
     return table[column].to_numpy()
 
 

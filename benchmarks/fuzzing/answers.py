@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -49,6 +49,12 @@ MOST_PRUNINGS = 1500
 
 EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
 """Engines that every instance meets; of the others each meets one."""
+
+WITHIN_EVERY_TIME = ("path", "best", "exact", "dantzig_wolfe")
+"""The same for budgets."""
+
+ROUNDS = 4
+"""Starts of the search of `best`, which by default takes half of an instance's time for 60 of them."""
 
 
 @dataclass(frozen=True)
@@ -285,14 +291,17 @@ Judge = Callable[[], Iterator[str]]
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
     """The calls that this instance meets, and how each answer is judged."""
     for lam in _lambdas(instance, rng):
-        others = [name for name in SOLVERS if name not in EVERY_TIME]
-        for name in (*EVERY_TIME, str(rng.choice(others))):
+        for name in _engines(SOLVERS, EVERY_TIME, rng):
             yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)
     yield "pruning_path", partial(_judge_path, instance)
     for budget in _budgets(instance, rng):
-        for name in BUDGET_SOLVERS:
+        for name in _engines(BUDGET_SOLVERS, WITHIN_EVERY_TIME, rng):
             yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
     yield from _class_calls(instance, rng)
+
+
+def _engines(registry: Iterable[str], every_time: tuple[str, ...], rng: np.random.Generator) -> tuple[str, ...]:
+    return (*every_time, str(rng.choice([name for name in registry if name not in every_time])))
 
 
 def _lambdas(instance: Enumerated, rng: np.random.Generator) -> list[float | Fraction]:
@@ -376,7 +385,8 @@ def _judge_path(instance: Enumerated) -> Iterator[str]:
 
 
 def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> Iterator[str]:
-    solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget)
+    options: dict[str, int] = {"rounds": ROUNDS} if name == "best" else {}
+    solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, **options)
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
     if not _keeps(cost, budget):
         yield f"costs {cost}, the budget is {budget!r}"

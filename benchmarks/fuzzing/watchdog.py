@@ -45,11 +45,11 @@ def limited(most: int = MOST_CALLS) -> Iterator[None]:
             if left < 0:
                 raise NeverEndsError(f"{most:,} calls of functions, and no end")
 
-    before = sys.getprofile()
-    threading.setprofile(count)
-    sys.setprofile(count)
+    before = sys.gettrace()  # a trace sees calls alone, a profile also what returns and what is compiled: three times slower
+    threading.settrace(count)
+    sys.settrace(count)
     try:
         yield
     finally:
-        sys.setprofile(before)
-        threading.setprofile(None)
+        sys.settrace(before)
+        threading.settrace(None)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from formulations.arguments import checked
@@ -43,6 +44,12 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     missing = [c for c in ("feature", "cost") if c not in table.columns]
     if missing:
         raise InvalidInputError(f"costs: the table has the columns {list(table.columns)}, it needs {missing[0]!r}")
+    empty = np.flatnonzero(table["feature"].isna())
+    if empty.size:
+        raise InvalidInputError(
+            f"costs: row {empty[0] + 1} of the table names no feature; write its name (pandas.read_csv reads NA, None and nan as "
+            "empty cells unless it is told keep_default_na=False)"
+        )
     table = table.astype({"feature": str})
     names = list(dict.fromkeys(table["feature"])) if names is None else names
     check_priced(table["feature"].tolist(), names)

@@ -27,11 +27,14 @@ class Sample:
     X
         numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix. Of a cascade also
         a table of any columns, see `prunemodels.exits.raw_tables`.
+    place
+        int64: the positions of the examples among those that the user gave; None: these are all of them.
     """
 
     X: Any
     y: NDArray[Any] | None
     weight: NDArray[np.float64] | None
+    place: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -50,7 +53,7 @@ class Sample:
         """Some of the examples."""
         X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else self.X[rows]
         y, weight = (None if v is None else v[rows] for v in (self.y, self.weight))
-        return Sample(X, y, weight)
+        return Sample(X, y, weight, rows if self.place is None else self.place[rows])
 
     def of_weight(self) -> Sample:
         """The sample without its examples of weight 0."""

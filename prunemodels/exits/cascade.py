@@ -50,7 +50,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         mean cost and error of predictions on rows that the stages were not trained on, as `prediction_cost` and `predict` give
         them; items paid once for all rows are counted in the cost.
     own_rows_
-        positions of these rows in X, or in X_valid if that was given.
+        positions of these rows in X, or in X_valid if that was given; none has the weight 0.
     held_out_cost_, held_out_error_
         cost and error that policies chosen in the same way have on rows that they were not learned from. Sets and models that
         the cascade itself chose were chosen by these rows, too, so with few rows the error is too low.
@@ -79,15 +79,9 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         if training.classes is not None:
             self.classes_ = training.classes
         judged = judged_stages(training)
-        self.own_rows_ = self._own_rows(training, judged)
+        place = judged.rows.place
+        self.own_rows_ = np.flatnonzero(judged.fold == 0) if place is None else place[judged.fold == 0]
         return self._choose([judged] if chains is None else chains(judged, training), rng)
-
-    @staticmethod
-    def _own_rows(training: Training, judged: Judged[SetStages]) -> NDArray[np.int64]:
-        if isinstance(training.held_out, Sample):
-            return np.arange(len(judged.fold))
-        order = np.concatenate([rows for _, rows in training.held_out])
-        return np.asarray(order[judged.fold == 0])
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""

@@ -29,8 +29,10 @@ BLOCK = 1 << 20
 COMMA, QUOTE, LINE_FEED, RETURN = b',"\n\r'
 
 
-def read_csv(place: Path, as_text: Collection[str] = ()) -> pd.DataFrame:
-    """The table in a CSV file (.csv, .csv.gz); some columns stay text, with NaN for empty cells.
+def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
+    """The table in a CSV file (.csv, .csv.gz); some columns stay text, with NaN for empty cells and for NA, None, nan ...
+
+    Names are what is written: a column may be called NA, or 01.
 
     Raises
     ------
@@ -41,7 +43,11 @@ def read_csv(place: Path, as_text: Collection[str] = ()) -> pd.DataFrame:
     """
     names = read_header(place)
     with _opened(place, names) as rows:
-        return pd.read_csv(rows, index_col=False, dtype=dict.fromkeys(as_text, object) if as_text else None)
+        marked = dict.fromkeys(as_names, "'{}".format)  # pandas takes NA for a gap even where a converter answers it
+        table = pd.read_csv(rows, index_col=False, dtype=dict.fromkeys(as_text, object) or None, converters=marked or None)
+    for name in table.columns.intersection([*as_names]):
+        table[name] = table[name].str[1:]
+    return table
 
 
 def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:

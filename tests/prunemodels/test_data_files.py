@@ -124,6 +124,19 @@ def test_prices_in_tables_are_read_as_they_are_written(cell: str, message: str, 
         CostItems.from_table(read_prices(file), ["a", "b"])
 
 
+def test_features_may_be_called_anything(tmp_path: Path) -> None:
+    """NA and None were empty cells, and a table of numbers alone made 1 of 01; only a cell without a name is refused."""
+    file = tmp_path / "costs.csv"
+    for names in (["NA", "None", "nan"], ["01", "1", "1.0", "1e5"], [" a", "a", "#", "a b"]):
+        file.write_text("".join(["feature,cost\n", *(f"{name},{k}\n" for k, name in enumerate(names))]))
+        assert CostItems.from_table(read_prices(file), names).prices == tuple(range(len(names)))
+    file.write_text("feature,cost\n,1\nb,2\n")
+    with pytest.raises(InvalidInputError, match="costs has a price for '', and there is no such feature; there are a, b"):
+        CostItems.from_table(read_prices(file), ["a", "b"])
+    with pytest.raises(InvalidInputError, match="costs: row 1 of the table names no feature"):
+        CostItems.from_table(pd.read_csv(file), ["a", "b"])
+
+
 def test_prices_of_both_columns_are_exact(tmp_path: Path) -> None:
     """More digits than a float has, blanks, zeros and a discount."""
     file = tmp_path / "costs.csv"

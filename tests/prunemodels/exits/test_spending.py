@@ -78,15 +78,22 @@ def test_no_budget_is_exceeded_and_rows_walk_as_counted(seed: int) -> None:
 
 CASES: dict[str, Any] = {
     "folds": {},
-    "weights": {"sample_weight": np.random.default_rng(0).integers(1, 4, 240).astype(float)},
-    "one division": {"X_valid": X[160:], "y_valid": Y[160:]},
+    "weights": {"sample_weight": np.random.default_rng(0).integers(0, 4, 240).astype(float)},
+    "one division": {
+        "X_valid": X[160:],
+        "y_valid": Y[160:],
+        "sample_weight_valid": np.random.default_rng(0).integers(0, 4, 80).astype(float),
+    },
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", ["named", "sets", "many"])
 def test_what_is_stated_is_what_calling_gives(kind: str, case: str) -> None:
-    """Cost and error of the own rows, for three budgets, by `prediction_cost` and `predict`; the budget holds there."""
+    """Cost and error of the own rows, for three budgets, by `prediction_cost` and `predict`; the budget holds there.
+
+    Rows of weight 0 are none of them, wherever they stand among the others.
+    """
     prices = PRICES if kind != "many" else [0, 1, 2, 4, 8, 16.0]
     line = LogisticRegression()
     options: dict[str, Any] = {"n_levels": 8, "random_state": 0, "lam": 0.0}
@@ -96,7 +103,8 @@ def test_what_is_stated_is_what_calling_gives(kind: str, case: str) -> None:
         few = CostItems.grouped(list("abbccc"), {"a": 0, "b": 3, "c": 9}) if kind == "sets" else prices
         model = pm.BudgetCascadeClassifier(line, few, n_stages=4, **options)
     given = dict(CASES[case])
-    rows, labels, weight = (X, Y, given.get("sample_weight")) if "X_valid" not in given else (X[:160], Y[:160], None)
+    weight = given.get("sample_weight", given.get("sample_weight_valid"))
+    rows, labels = (X, Y) if "X_valid" not in given else (X[:160], Y[:160])
     model.fit(rows, labels, **given)
     own_X, own_y = (given["X_valid"], given["y_valid"]) if "X_valid" in given else (rows, labels)
     own_X, own_y = own_X[model.own_rows_], own_y[model.own_rows_]
