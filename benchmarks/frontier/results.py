@@ -59,6 +59,23 @@ def _plain(value: Value) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def chosen_settings(unit: Unit, place: Path) -> list[dict[str, Value]]:
+    """The hyperparameters of a unit's models in the table; empty where it has none."""
+    if not place.is_file():
+        return []
+    table = read_results(place)
+    rows = table[(table["data"] == unit.data) & (table["seed"] == unit.seed) & (table["method"] == unit.method)]
+    return [dict(_setting(part) for part in str(text).split(";")) for text in rows["params"].dropna() if text]
+
+
+def _setting(text: str) -> tuple[str, Value]:
+    name, value = text.split("=", 1)
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
 def write_results(results: pd.DataFrame, place: Path) -> None:
     """Write the CSV file, completely or not at all."""
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from benchmarks.frontier.choice import winners
 from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.methods import method_named
 from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.results import PLACE, chosen_settings
 from benchmarks.frontier.store import Store, Unit
 
 FIRST_SEED = 0
@@ -66,11 +67,15 @@ def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
 
 
 def scouting(unit: Unit, store: Store, problem: Problem) -> Sequence[Mapping[str, Value]] | None:
-    """The settings that validation chose on the first seed; None on that seed, or if its unit is not done."""
+    """The settings that validation chose on the first seed, by its unit or else by the table of results; None on that seed, or if
+    neither has it.
+    """
     first = Unit(unit.data, FIRST_SEED, unit.method)
-    if unit.seed == FIRST_SEED or not store.has(first):
+    if unit.seed == FIRST_SEED:
         return None
-    return [w.params for w in winners(store.read(first).candidates, problem.budgets) if w.params]
+    if store.has(first):
+        return [w.params for w in winners(store.read(first).candidates, problem.budgets) if w.params]
+    return chosen_settings(first, PLACE) or None
 
 
 def _say(line: str) -> None:

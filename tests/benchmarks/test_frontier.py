@@ -23,7 +23,7 @@ from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.methods import METHODS, method_named
 from benchmarks.frontier.problem import Part, Problem
-from benchmarks.frontier.results import collected, params_text, read_results, write_results
+from benchmarks.frontier.results import COLUMNS, chosen_settings, collected, params_text, read_results, write_results
 from benchmarks.frontier.store import Store, Unit
 from benchmarks.frontier.tables import all_tables
 from formulations.errors import BrokenFileError, InvalidInputError
@@ -271,3 +271,14 @@ def test_the_cascade_is_one_object_against_each_other() -> None:
     assert "| **cascade** | 3 | -5.7 | -5.7 | | | |" in text
     assert "| b | 3 | **10.00** | **10.00** | 10.00 |" in text
     assert "| **cascade** | 3 | 20.00 | 20.00 | 20.00 |" in text
+
+
+def test_settings_of_the_first_seed_are_read_from_the_table(tmp_path: Path) -> None:
+    """Another seed takes the settings that stand in the table where the first seed's unit is not at hand."""
+    place = tmp_path / "frontier.csv"
+    columns = {name: [0.5, 0.5] for name in COLUMNS} | {"data": ["wine"] * 2, "seed": [0, 1], "method": ["m"] * 2}
+    columns |= {"params": ["leaves=31;stop=value;rate=0.1", "leaves=7"], "edges": ["", ""]}
+    pd.DataFrame(columns)[list(COLUMNS)].to_csv(place, index=False)
+    assert chosen_settings(Unit("wine", 0, "m"), place) == [{"leaves": 31, "stop": "value", "rate": 0.1}]
+    assert chosen_settings(Unit("wine", 2, "m"), place) == []
+    assert chosen_settings(Unit("wine", 0, "m"), tmp_path / "none.csv") == []
