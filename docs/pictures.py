@@ -57,14 +57,14 @@ def same() -> Figure:
     before, after = np.array([[float(x) for x in row.groups()] for row in found if row]).T
     share = after / before
     assert len(share) == len(SAME)
-    fig = Figure(figsize=(8.4, 2.9), layout="constrained")
+    fig = Figure(figsize=(6.6, 2.9), layout="constrained")
     ax = fig.subplots()
     ax.barh(range(len(SAME)), share, color="#0072B2", height=0.62)
     for at, (part, was, now) in enumerate(zip(share, before, after, strict=True)):
         ax.text(part + 0.01, at, f"{100 * part:.0f} %: {now:.1f} in place of {was:.1f}", va="center", fontsize=9)
     ax.set_yticks(range(len(SAME)), list(SAME.values()))
     ax.invert_yaxis()
-    ax.set(xlim=(0, 1.32), xlabel="cost of a prediction, as a share of what the trees would ask for at once")
+    ax.set(xlim=(0, 1.5), xlabel="cost of a prediction, as a share of asking for all at once")
     ax.set_xticks(np.arange(0, 1.1, 0.25), [f"{x} %" for x in range(0, 101, 25)])
     ax.spines[["top", "right"]].set_visible(False)
     fig.suptitle(
