@@ -136,17 +136,19 @@ def fit(parent, first_arc, has, usage_flow, parent_flow):  # type: ignore[no-unt
 @njit(cache=True, nogil=True)
 def prepare(net, tail, flows):  # type: ignore[no-untyped-def]
     """Fill in `place`, `user` and the flows by user, and turn the balances of no flow into those of this flow."""
-    parent, balance, k = net.parent, flows.balance, net.parent.shape[0]
+    parent, _, _, _, head, _, user, arc, place = net
+    usage_flow, usage_flow_by_user, parent_flow, balance = flows
+    k = parent.shape[0]
     for h in range(k):
-        balance[h] -= flows.parent[h]
+        balance[h] -= parent_flow[h]
         if parent[h] >= 0:
-            balance[parent[h]] += flows.parent[h]
-    for q in range(net.arc.shape[0]):
-        a = net.arc[q]
-        net.place[a], net.user[q], flows.usage_by_user[q] = q, tail[a], flows.usage[a]
+            balance[parent[h]] += parent_flow[h]
+    for q in range(arc.shape[0]):
+        a = arc[q]
+        place[a], user[q], usage_flow_by_user[q] = q, tail[a], usage_flow[a]
     for a in range(tail.shape[0]):
-        balance[tail[a]] -= flows.usage[a]
-        balance[k + net.head[a]] += flows.usage[a]
+        balance[tail[a]] -= usage_flow[a]
+        balance[k + head[a]] += usage_flow[a]
 
 
 @njit(cache=True, nogil=True)

@@ -287,7 +287,8 @@ def test_time_limit_of_an_integer_program() -> None:
 
 def test_pdlp_returns_the_last_iterate(monkeypatch: pytest.MonkeyPatch) -> None:
     """At PDLP's iteration limit the last iterate comes with its duals and the number of iterations."""
-    monkeypatch.setitem(pdlp.__globals__, "ITERATION_LIMIT", 5)
+    for setting, value in (("ITERATION_LIMIT", 5), ("OPTIMALITY", 1e-12)):
+        monkeypatch.setattr(sys.modules[pdlp.__module__], setting, value)
     answer = pdlp(random_program(3))
     assert answer.stopped is StopReason.ITERATION_LIMIT
     assert answer.x is not None
