@@ -126,29 +126,28 @@ class MixturePredictor(BaseEstimator):  # type: ignore[misc]
         InvalidInputError
             for choices of another shape or type.
         """
-        return self._answers("predict", X, dearer)
+        return np.asarray(self._answers("predict", X, dearer))
 
     @available_if(lambda self: hasattr(self.dearer, "predict_proba"))
     @checked
-    def predict_proba(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-        """Class fractions of each row by the forest that `choose` draws for it; only for classifiers."""
+    def predict_proba(self, X: Any, *, dearer: NDArray[np.bool_] | None = None) -> Any:
+        """Class fractions of each row by the forest that `choose` draws for it; of classifiers, a list of several outputs."""
         return self._answers("predict_proba", X, dearer)
 
-    def _answers(self, method: str, X: Any, dearer: NDArray[np.bool_] | None) -> NDArray[Any]:
+    def _answers(self, method: str, X: Any, dearer: NDArray[np.bool_] | None) -> Any:
         """Predict some rows by one forest and the rest by the other, and join the answers."""
         rows = X if hasattr(X, "shape") else np.asarray(X)
         n = rows.shape[0]
         mask = self.choose(n) if dearer is None else np.asarray(dearer)
         if mask.shape != (n,) or mask.dtype != np.bool_:
             raise InvalidInputError(f"dearer is {mask.dtype} of shape {mask.shape}; give bool, one for each of {n} rows")
-        answer: NDArray[Any] | None = None
-        for forest, served in ((self.cheaper, np.flatnonzero(~mask)), (self.dearer, np.flatnonzero(mask))):
-            if served.size:
-                part = np.asarray(getattr(forest, method)(_safe_indexing(rows, served)))
-                answer = np.empty((n, *part.shape[1:]), dtype=part.dtype) if answer is None else answer
-                answer[served] = part
-        # without any rows, scikit-learn raises the error
-        return np.asarray(getattr(self.dearer, method)(rows)) if answer is None else answer
+        pairs = ((self.cheaper, np.flatnonzero(~mask)), (self.dearer, np.flatnonzero(mask)))
+        served = [(forest, some) for forest, some in pairs if some.size] or [(self.dearer, np.arange(n))]
+        parts = [getattr(forest, method)(_safe_indexing(rows, some)) for forest, some in served]  # no rows: scikit-learn says so
+        order = np.argsort(np.concatenate([some for _, some in served]))
+        if isinstance(parts[0], list):  # the probabilities of several outputs
+            return [np.concatenate(output)[order] for output in zip(*parts, strict=True)]
+        return np.concatenate(parts)[order]
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -221,5 +220,12 @@ def _check_pair(cheaper: Any, dearer: Any) -> None:
     """Refuse two forests that differ in features, classes or task."""
     for what in ("n_features_in_", "classes_", "feature_names_in_"):
         first, second = getattr(cheaper, what, None), getattr(dearer, what, None)
-        if not np.array_equal(first, second) or is_classifier(cheaper) != is_classifier(dearer):  # type: ignore[arg-type]
+        if not _are_equal(first, second) or is_classifier(cheaper) != is_classifier(dearer):
             raise InvalidInputError(f"cheaper and dearer differ in {what}: {first} and {second}; give two prunings of one forest")
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    """Of forests of several outputs one by one: their lists of classes may differ in length."""
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        return all(map(np.array_equal, first, second))
+    return np.array_equal(first, second)

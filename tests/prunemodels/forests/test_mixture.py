@@ -215,6 +215,22 @@ def test_regressors_are_mixed() -> None:
     np.testing.assert_array_equal(predictor.predict(data, dearer=mask), expected)
 
 
+def test_forests_of_several_outputs_are_mixed() -> None:
+    """Outputs with two and three classes were refused as 'differ in classes_'; each output has its own fractions."""
+    data, target = load_diabetes(return_X_y=True)
+    labels = np.column_stack([target > 140, np.digitize(target, [90, 200])]).astype(int)
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(data, labels)
+    path = pm.pruning_path(pm.problem_from_forest(forest, data, costs=1))
+    predictor = MixturePredictor(pm.apply_pruning(path[len(path) - 1], forest), forest, Fraction(1, 2), 0)
+    mask = predictor.choose(len(data))
+    expected = np.where(mask[:, None], predictor.dearer.predict(data), predictor.cheaper.predict(data))
+    np.testing.assert_array_equal(predictor.predict(data, dearer=mask), expected)
+    fractions = predictor.predict_proba(data, dearer=mask)
+    both = zip(predictor.dearer.predict_proba(data), predictor.cheaper.predict_proba(data), strict=True)
+    for found, (dearer, cheaper) in zip(fractions, both, strict=True):
+        np.testing.assert_array_equal(found, np.where(mask[:, None], dearer, cheaper))
+
+
 def test_refusals(pair: tuple[Any, Any], forest: RandomForestClassifier, path: pm.PruningPath) -> None:
     """Weights outside 0 to 1, forests of other questions, and choices of another shape are refused with the value."""
     cheaper, dearer = pair
