@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -91,12 +91,13 @@ def _template() -> jinja2.Template:
     )
     numbers = ("amount", "change", "count", "error", "exactly", "seconds", "share", "size")
     environment.filters |= {name: getattr(wording, name) for name in numbers}
-    environment.filters |= {
+    texts: dict[str, Callable[..., str]] = {
         "percent": percent,
         "whole": lambda n: f"{n:,}",
         "digits": "{:.6g}".format,
         "bdi": bdi,
     }
+    environment.filters |= texts
     environment.globals |= {
         "asked_for": asked_for,
         "budget_verdict": budget_verdict,

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
+from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.report_page import pictures
-from prunemodels.report_page.facts import Labels, gather, half_width, spread
+from prunemodels.report_page.facts import Labels, asked_for, gather, half_width, spread
 from tests.prunemodels.report_page.cases import Page, classifier
 
 
@@ -33,6 +34,14 @@ def test_spread_takes_the_ends_and_what_is_between() -> None:
     cost = np.array([10.0, 9.99, 9.98, 9.97, 5.0, 0.0])
     assert spread(cost, 3) == [0, 4, 5]
     assert spread(np.array([1.0]), 5) == [0]
+
+
+def test_figures_of_items_and_intervals_by_hand() -> None:
+    """Of three items asked for one goes, and one is for a twentieth of the examples; Student's quantile of ten degrees: 2.228."""
+    shares = [(1.0, 0.0), (1.0, 0.05), (0.5, 0.5), (0.0, 0.0)]
+    items = [ItemCost(str(k), (), 2.0, False, b, a, 2 * b, 2 * a) for k, (b, a) in enumerate(shares)]
+    assert asked_for([*items, ItemCost("evaluation of splits", (), None, False, None, None, 1.0, 0.0)]) == (3, 1, 1)
+    assert half_width(np.array([0.5, np.nan]), 11, 0.95) == pytest.approx([1.114, 0], abs=5e-4)
 
 
 def test_the_ceiling_leaves_out_the_cheapest_only() -> None:
