@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from formulations.models import FORMULATIONS as FORMULATIONS, read_point as read_point, read_pruning as read_pruning
 from formulations.programs.files import write_program as write_program

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import prunemodels
-from prunemodels.lazy_names import homes_of
+from formulations.lazy_names import homes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = {

@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from prunemodels.deployment.single_precision import float32_thresholds as float32_thresholds
 from prunemodels.deployment.measurement import (

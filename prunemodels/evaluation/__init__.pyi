@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff as BudgetTradeoff, budget_tradeoff as budget_tradeoff
 from prunemodels.evaluation.choosing import at_most as at_most, choose_row as choose_row, knee as knee, one_se as one_se

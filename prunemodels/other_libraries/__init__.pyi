@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from prunemodels.other_libraries.averaged import problem_from_model as problem_from_model
 from prunemodels.other_libraries.boosted import boosted_path as boosted_path

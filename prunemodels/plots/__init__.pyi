@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from prunemodels.plots.budget import plot_budget as plot_budget
 from prunemodels.plots.choice import plot_choice as plot_choice

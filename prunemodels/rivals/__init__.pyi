@@ -1,4 +1,4 @@
-"""The public names of this namespace, and where each lives; see `prunemodels.lazy_names`."""
+"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from formulations import PruningSequence as PruningSequence
 from prunemodels.rivals.baselines import (

@@ -4,6 +4,6 @@
 `error_sample` and `evaluation` use these rows.
 """
 
-from prunemodels.lazy_names import lazy_names
+from formulations.lazy_names import lazy_names
 
 __all__, __getattr__, __dir__ = lazy_names(__name__, __file__)
