@@ -11,6 +11,7 @@ from formulations.errors import MissingPackageError
 
 EXTRAS = {
     "matplotlib": "plots",
+    "openpyxl": "excel",
     "pyarrow": "io",
     "skops": "io",
     "treelite": "boosting",

@@ -41,7 +41,7 @@ def lazy_names(namespace: str, file: str) -> tuple[list[str], Callable[[str], ob
             raise AttributeError(f"module {namespace!r} has no attribute {name!r}")
         if homes[name] == namespace:
             return importlib.import_module(f"{namespace}.{name}")
-        from formulations.extras import package  # loads numpy and more, which help on the command line does not need
+        from formulations.extras import package
 
         value = getattr(package(homes[name]), name)
         setattr(sys.modules[namespace], name, value)

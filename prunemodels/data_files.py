@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError, PruneModelsError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
 from prunemodels.files.csv_tables import check_header, read_csv
@@ -27,7 +27,7 @@ from prunemodels.files.damage import is_damage
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
-TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet")
+TABLE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".xlsx")
 
 PRICE_COLUMNS = ("cost", "discount_cost")
 """Columns of a table of prices that hold numbers, see `CostItems.from_table`."""
@@ -84,7 +84,7 @@ def dataset_name(file: Path) -> str:
 
 
 def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
-    """Read a CSV (also .csv.gz) or Parquet file with named columns.
+    """Read a CSV (also .csv.gz), Parquet or Excel file with named columns; of an Excel file the first sheet.
 
     Parameters
     ----------
@@ -100,11 +100,14 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
     """
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
-        raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(TABLE_ENDINGS)}")
+        raise InvalidInputError(
+            f"{place} is no table that can be read; give a file ending in {', '.join(TABLE_ENDINGS)}: other programs save as CSV"
+        )
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
     try:
-        table = _read_parquet(place) if place.suffix == ".parquet" else read_csv(place, as_text, as_names)
+        readers = {".parquet": _read_parquet, ".xlsx": _read_excel}
+        table = readers[place.suffix](place) if place.suffix in readers else read_csv(place, as_text, as_names)
     except (PruneModelsError, MemoryError):
         raise
     except Exception as error:  # pandas, pyarrow and gzip raise different types
@@ -129,17 +132,24 @@ def read_prices(path: str | Path) -> pd.DataFrame:
     table = read_table(path, as_text=PRICE_COLUMNS, as_names=("feature",))
     for name in PRICE_COLUMNS:
         if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
-            table[name] = [_decimal(cell, name, k, path) for k, cell in enumerate(table[name], 1)]
+            features = table["feature"].tolist() if "feature" in table.columns else [None] * len(table)
+            table[name] = [
+                _decimal(cell, f"{path}, row {k}: the {name} of {feature!r}")
+                for k, (cell, feature) in enumerate(zip(table[name], features, strict=True), 1)
+            ]
     return table
 
 
-def _decimal(cell: Any, name: str, row: int, path: str | Path) -> Any:
+def _decimal(cell: Any, what: str) -> Any:
     """The number that the text of a cell stands for; None for an empty cell. Parquet files may hold other things than text."""
     if not isinstance(cell, str):
         return None if pd.isna(cell) else cell
     text = cell.strip()
     if text and DECIMAL.fullmatch(text) is None:
-        raise InvalidInputError(f"{path}, row {row}: {name} is {text!r}; give a number such as 2.5, or leave the cell empty")
+        remedy = "give a number such as 2.5, or leave the cell empty"
+        if DECIMAL.fullmatch(text.replace(",", ".")):
+            remedy = f"write {text.replace(',', '.')}, or separate the fields of the file by semicolons"
+        raise InvalidInputError(f"{what} is {text!r}; {remedy}")
     return Decimal(text) if text else None
 
 
@@ -148,6 +158,17 @@ def _read_parquet(place: Path) -> pd.DataFrame:
 
     check_header(parquet.read_schema(place).names, str(place))  # pandas does not name the column that is there twice
     return pd.read_parquet(place)
+
+
+def _read_excel(place: Path) -> pd.DataFrame:
+    try:
+        package("openpyxl")
+    except MissingPackageError as error:
+        raise MissingPackageError(f"{error}; or save {place} as CSV", name=error.name) from error
+    table = pd.read_excel(place, engine="openpyxl")
+    first = pd.read_excel(place, engine="openpyxl", header=None, nrows=1)
+    check_header([str(name) for name in first.iloc[0].fillna("")] if len(first) else [], str(place))
+    return table
 
 
 def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> NDArray[Any]:
@@ -180,12 +201,25 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     features = take_columns(table, names, source)
     for name, kind in features.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
-            raise InvalidInputError(
-                f"{source}: the column {name!r} holds {kind}, not numbers; encode it as the training data was"
-            )
+            raise InvalidInputError(f"{source}{_first_word(features[name])}; {_number_remedy(features[name])}")
     features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
     as_rows(features, len(names), source)
     return features
+
+
+def _first_word(column: pd.Series[Any]) -> str:
+    """The first cell of a column that is no number, and where it stands."""
+    wrong = np.flatnonzero((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy())
+    if not wrong.size:
+        return f": the column {column.name!r} holds {column.dtype}, not numbers"
+    return f", row {wrong[0] + 1}: the column {column.name!r} holds {column.iloc[wrong[0]]!r}, not numbers alone"
+
+
+def _number_remedy(column: pd.Series[Any]) -> str:
+    commas = column.dropna().astype(str).str.fullmatch(r"\s*[+-]?\d*,\d+\s*")
+    if len(commas) and commas.any():
+        return "write decimal points, or separate the fields of the file by semicolons"
+    return "encode it as the training data was, or train on such tables with `prunemodels train`"
 
 
 def take_any_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:

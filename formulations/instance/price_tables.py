@@ -25,7 +25,7 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     - ``item``: name of the item that the cost buys; features that name the same item share it (default: an item of the feature's
       own);
     - ``discount_cost`` and ``shared_group``: the price once another feature of the group was bought, see `CostItems.discounted`;
-    - ``needs``: names of other features, separated by ``;``, whose items this feature needs too (a ratio of two tests).
+    - ``needs``: names of other features, separated by ``;`` or ``,``, whose items this feature needs too (a ratio of two tests).
       Then ``cost`` may be empty, if the feature needs no item of its own.
     - ``once``: 1 where the item is paid once for all examples; the same in all rows of an item.
 
@@ -79,8 +79,10 @@ def _needed(table: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
     """The other features that the column ``needs`` names for each feature."""
     needed: dict[str, list[str]] = {n: [] for n in names}
     for record in table.to_dict("records"):
-        others = str(record["needs"]).split(";") if _filled(record.get("needs")) else []
-        for other in (o.strip() for o in others):
+        parts = [part.strip() for part in str(record["needs"]).split(";")] if _filled(record.get("needs")) else []
+        # a comma may be part of a name
+        others = [name.strip() for part in parts for name in ([part] if part in needed else part.split(","))]
+        for other in others:
             if other not in needed:
                 raise InvalidInputError(f"costs: {record['feature']!r} needs {other!r}, which is not a feature")
             needed[record["feature"]].append(other)

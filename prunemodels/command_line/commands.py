@@ -1,398 +1,374 @@
-"""The commands ``path`` and ``prune``: read the instance, prune, write the files, and summarise."""
+"""The commands as data, in the order in which a newcomer meets them: help, example, options, and the function that runs each.
+
+`prunemodels.command_line.options` says how the options are written.
+"""
 
 from __future__ import annotations
 
-import argparse
-import time
-from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
-import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+INPUTS = ("forest", "cascade", "pruned", "data", "costs", "train", "error_data", "held_out", "table", "certificate")
+"""Arguments that name input files, which no command overwrites."""
 
-from formulations.answers.pruning import Pruning
-from formulations.answers.pruning_path import PruningPath
-from formulations.errors import InvalidInputError
-from formulations.extras import package
-from formulations.instance.cost_items import CostItems
-from formulations.instance.cost_sample import check_weights
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.node_errors import NodeErrors
-from formulations.instance.problem import PruningProblem
-from prunemodels.command_line.arguments import NOT_WITH_UNDERSCORES
-from prunemodels.command_line.boosted_report import BoostedSummary
-from prunemodels.command_line.budget_commands import ChosenPruning, check_budget_options, choose_pruning
-from prunemodels.command_line.budget_report import HeldOutFigures
-from prunemodels.command_line.budget_table import BudgetRow, ForestFigures
-from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.report import Summary
-from prunemodels.command_line.terminal import shows_progress
-from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
-from prunemodels.evaluation.held_out import HeldOut, hold_out
-from prunemodels.evaluation.held_out_tradeoff import SHARES
-from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, load_forest
-from prunemodels.files.mixtures import MixtureFiles
-from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
-from prunemodels.forests.labels import class_numbers
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.judging.evaluate import evaluate
-from prunemodels.tree_models.tree_model import TreeModel, adds_up
-from prunemodels.tree_models.unused_columns import drop_unused
-from solvers import pruning_path
+FORMULATIONS = ("IP0", "IP1", "IP2", "IP3", "LP1", "closure")
+
+SHELLS = {
+    "bash": 'eval "$(prunemodels completion bash)" in ~/.bashrc',
+    "zsh": 'eval "$(prunemodels completion zsh)" in ~/.zshrc, after compinit',
+    "tcsh": "prunemodels completion tcsh | source /dev/stdin in ~/.tcshrc",
+}
+"""The shells, and the line that sets each of them up."""
 
 
-@dataclass(frozen=True, eq=False)
-class Examples:
-    """Rows of a file: features as the forest takes them, and labels and weights where their columns were named.
-
-    `names` are the columns that the forest uses, `ignored` the others.
-    """
-
-    X: pd.DataFrame | NDArray[Any]
-    y: NDArray[Any] | None
-    weights: NDArray[np.float64] | None
-    names: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-
-def read_examples(file: str, model: TreeModel, option: str, label: str | None, weights: str | None = None) -> Examples:
-    """Read a table for a model: columns are found by name where the model knows names, else by position.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        The message begins with the option that named the file or the column.
-    """
-    with errors_naming(option):
-        table = read_table(file)
-    y = None if label is None else take_column(table, label, "--label", file)
-    example_weights = None if weights is None else take_column(table, weights, "--weights", file)
-    columns = [c for c in table.columns if c not in (label, weights)]
-    kind = "forest" if model.forest is None else "model"
-    with errors_naming(option):
-        named = model.spelled_as(columns).columns_by_name
-        names = named or columns_in_order(columns, model.n_columns, kind, file, label)
-        features = take_columns(table, names, file) if model.reads_words else take_features(table, names, file)
-    if y is not None:
-        with errors_naming(f"--label {label}"):
-            _check_labels(y, model, kind, file)
-    if example_weights is not None:
-        with errors_naming(f"--weights {weights}"):
-            example_weights = check_weights(example_weights, len(table), f"{file}: {weights}")
-    # a forest that was trained without names warns when it is given a table
-    rows = features if named else features.to_numpy()
-    return Examples(rows, y, example_weights, tuple(names), tuple(c for c in columns if c not in set(names)))
-
-
-def columns_in_order(columns: list[str], n_features: int, kind: str, file: str, label: str | None) -> tuple[str, ...]:
-    """All columns of a file, for a model without feature names; refused unless it was trained on as many."""
-    if len(columns) != n_features:
-        remedy = "name the label column with --label" if label is None else "drop the columns that are not features"
-        raise InvalidInputError(
-            f"{file} has {len(columns)} feature columns ({shown(columns)}), the {kind} was trained on {n_features}, "
-            f"without names; {remedy}"
-        )
-    return tuple(columns)
-
-
-def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
-    if model.task == "regression" and not np.issubdtype(y.dtype, np.number):
-        raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the {kind} is a regressor")
-    class_numbers(model.classes, y, len(y))
-
-
-def read_costs(given: str, names: tuple[str, ...]) -> CostItems:
-    """Prices from one number for every feature, or from a table of `CostItems.from_table`.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        beginning with ``--costs``.
-    """
-    with errors_naming(f"--costs {given}"):
-        try:
-            uniform = Decimal(given)  # a float would round a number that is too small for it to 0
-        except InvalidOperation:
-            return CostItems.from_table(read_prices(given), names)
-        if "_" in given:
-            raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
-        return CostItems.plain([uniform] * len(names), names)
-
-
-@dataclass(frozen=True, eq=False)
-class NamedErrors:
-    """An error sample whose error messages begin with the option that asked for it."""
-
-    sample: ErrorSample
-    option: str
-
-    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
-        """See `ErrorSample.measure`."""
-        with errors_naming(self.option):
-            return self.sample.measure(forest, ensemble)
-
-
-_REQUIRED_FILES = {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("error_data",)}
-_USABLE_FILES = {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("train", "error_data")}
-
-
-def read_errors(args: argparse.Namespace, model: TreeModel) -> ErrorSample:
-    """The error sample that ``--errors``, ``--train`` and ``--error-data`` describe."""
-    _check_error_files(args)
-    files = {
-        name: read_examples(getattr(args, name), model, f"--{name.replace('_', '-')}", args.label)
-        for name in _USABLE_FILES[args.errors]
-        if getattr(args, name) is not None
-    }
-    train, given = files.get("train"), files.get("error_data")
-    sample: ErrorSample = InBag() if train is None else InBag(train.X, train.y)
-    if args.errors == "out-of-bag" and train is not None:
-        sample = OutOfBag(train.X, train.y)
-    if args.errors == "given" and given is not None:
-        sample = Given(given.X, given.y)
-    if args.errors == "blend" and given is not None:
-        sample = Blend([(1 - args.given_share, sample), (args.given_share, Given(given.X, given.y))])
-    return NamedErrors(sample, f"--errors {args.errors}")
-
-
-def _check_error_files(args: argparse.Namespace) -> None:
-    """Refuse ``--train`` and ``--error-data`` where they are missing, not used, or without labels."""
-    for name in ("train", "error_data"):
-        option, given = f"--{name.replace('_', '-')}", getattr(args, name) is not None
-        if name in _REQUIRED_FILES[args.errors] and not given:
-            raise InvalidInputError(f"--errors {args.errors} needs labelled data: give {option} FILE")
-        if given and name not in _USABLE_FILES[args.errors]:
-            raise InvalidInputError(f"{option} is not used with --errors {args.errors}; drop it, or change --errors")
-        if given and args.label is None:
-            raise InvalidInputError(f"{option} needs labels: name the column with --label")
-
-
-@dataclass(frozen=True, eq=False)
-class SolvedInstance:
-    """The inputs of a command, and the path of the instance that they define."""
-
-    forest: Any
-    data: Examples
-    costs: CostItems
-    path: PruningPath
-
-    @property
-    def model(self) -> TreeModel:
-        """The forest and its trees."""
-        return TreeModel(self.forest, self.path.problem.ensemble)
-
-    def figures(self, pruning: Pruning) -> ForestFigures:
-        """A pruning's figures on the cost sample, and the forest's error there where it is labelled."""
-        if self.data.y is None:
-            return figures_of(pruning)
-        forest = apply_pruning(pruning, self.forest)
-        return figures_of(pruning, None, evaluate(forest, self.data.X, self.data.y, costs=self.costs).error)
-
-
-def read_problem(args: argparse.Namespace, forest: Any = None) -> tuple[Any, Examples, CostItems, PruningProblem]:
-    """Read the forest, the cost sample and the prices that the arguments name, and build the instance from them.
+@dataclass(frozen=True)
+class Command:
+    """A command.
 
     Parameters
     ----------
-    forest
-        the forest, if it was read already.
-    """
-    forest = read_model_file(args) if forest is None else forest
-    with errors_naming("FOREST"):
-        model = TreeModel(forest, read_forest(forest))
-    data = read_examples(args.data, model, "--data", args.label, args.weights)
-    costs = read_costs(args.costs, data.names)
-    problem = problem_from_forest(
-        forest,
-        data.X,
-        costs=costs,
-        errors=read_errors(args, model),
-        sample_weight=data.weights,
-        evaluation_cost=args.evaluation_cost,
-    )
-    return forest, data, costs, problem
-
-
-def read_model_file(args: argparse.Namespace) -> Any:
-    """The model that the first argument names.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError, UnsupportedModelError, NotFittedForestError
-        The message begins with the argument's name.
-    """
-    with errors_naming("FOREST"):
-        return load_forest(args.forest, trust_pickle=args.trust_pickle)
-
-
-def read_and_solve(args: argparse.Namespace, forest: Any = None) -> SolvedInstance:
-    """Read the instance, and compute its path; `forest` as in `read_problem`."""
-    forest, data, costs, problem = read_problem(args, forest)
-    return SolvedInstance(forest, data, costs, pruning_path(problem, progress=shows_progress(args)))
-
-
-def path_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels path``: every optimal pruning as a table, and as a picture if one is asked for."""
-    start = time.perf_counter()
-    outputs: OutputFiles = args.outputs
-    table = outputs.reserve(args.out, "--out", endings=(".csv",))
-    pictures = reserve_pictures(args)
-    solved = read_and_solve(args)
-    solved.path.to_frame().to_csv(outputs.aside(table), index=False)
-    for picture in pictures:
-        from prunemodels.plots.tradeoff import draw, plot_tradeoff
-
-        draw(plot_tradeoff(solved.path), outputs.aside(picture))
-    held_out = _held_out_rows(args, solved)
-    return _summary(args, solved, start, [table, *pictures], held_out=held_out)
-
-
-def prune_command(args: argparse.Namespace) -> Summary | BoostedSummary:
-    """``prunemodels prune``: one pruned model, and the path and pictures if they are asked for."""
-    start = time.perf_counter()
-    check_budget_options(args)
-    outputs: OutputFiles = args.outputs
-    out = outputs.reserve(args.out, "--out", endings=MODEL_ENDINGS)
-    if out.suffix == ".skops":
-        package("skops.io")  # refused now rather than after the work
-    forest = read_model_file(args)
-    if adds_up(forest):
-        from prunemodels.command_line.boosted_commands import prune_boosted_command
-
-        return prune_boosted_command(args, forest, out, start)
-    with errors_naming("--out"):
-        check_ending(forest, out)
-    tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
-    pictures = reserve_pictures(args)
-    mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
-    solved = read_and_solve(args, forest)
-    path = solved.path
-    choice = choose_pruning(args, path)
-    pruned = apply_pruning(choice.pruning, solved.forest)
-    rows = _held_out_rows(args, solved)
-    held_out = None if rows is None else _hold_out(args, solved, choice.pruning, rows)
-    dump_forest(drop_unused(pruned) if args.drop_unused else pruned, outputs.aside(out))
-    for table in tables:
-        path.to_frame().to_csv(outputs.aside(table), index=False)
-    for picture in pictures:
-        from prunemodels.plots.tradeoff import draw
-
-        draw(choice.picture(path, held_out), outputs.aside(picture))
-    if mixture is not None and choice.solution is not None:
-        mixture.write(outputs, choice.solution, solved.forest)
-    files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
-    return _summary(args, solved, start, files, choice, rows, held_out)
-
-
-def _held_out_rows(args: argparse.Namespace, solved: SolvedInstance) -> Examples | None:
-    """The examples of ``--held-out``; None without that option."""
-    if args.held_out is None:
-        return None
-    return read_examples(args.held_out, solved.model, "--held-out", args.label, args.weights)
-
-
-def _hold_out(args: argparse.Namespace, solved: SolvedInstance, pruning: Pruning, rows: Examples) -> HeldOut:
-    """Evaluate a pruning on held-out examples."""
-    with errors_naming(f"--held-out {args.held_out}"):
-        return hold_out(pruning, solved.forest, rows.X, rows.y, sample_weight=rows.weights)
-
-
-def figures_of(pruning: Pruning, cost: float | None = None, error: float | None = None) -> ForestFigures:
-    """The figures of a pruning; `cost` and `error` where they were measured on other examples than the cost sample."""
-    return ForestFigures(pruning.cost if cost is None else cost, pruning.error, error, pruning.n_splits)
-
-
-def budget_rows(
-    args: argparse.Namespace, solved: SolvedInstance, choice: ChosenPruning | None, held_out: Examples | None
-) -> tuple[BudgetRow, ...]:
-    """The unpruned forest, the best of the path within shares of its cost, and the chosen pruning; each pruning once.
-
-    Costs and errors are those on held-out examples, if there are some, else those on the cost sample.
+    help
+        one line of help.
+    run
+        module and function, which are imported when the command runs.
+    options
+        its options, besides those that all commands have.
+    example
+        an example without the program's name.
+    description
+        what its own help says first, where that is more than the line of help.
+    claims
+        of ``check``: the claims, each with options of its own.
     """
 
-    def measured(pruning: Pruning) -> ForestFigures:
-        if held_out is not None:
-            seen = _hold_out(args, solved, pruning, held_out)
-            return figures_of(pruning, seen.cost.mean, None if seen.error is None else seen.error.mean)
-        return solved.figures(pruning)
-
-    path, unpruned = solved.path, Pruning.unpruned(solved.path.problem)
-    best = {path.row_at_cost(share * unpruned.cost): share for share in SHARES}  # the last, tightest budget of each row
-    taken = None if choice is None else choice.row
-    rows = [
-        (share * unpruned.cost, BudgetRow(_budget(share * unpruned.cost, unpruned.cost), (measured(path[row]),)))
-        for row, share in best.items()
-        if row != taken
-    ]
-    if choice is not None:
-        limit = choice.pruning.cost if args.budget is None else args.budget
-        label = f"lambda {args.lam:g}" if args.budget is None else _budget(limit, unpruned.cost)
-        rows.append((limit, BudgetRow(label, (measured(choice.pruning),), chosen=True)))
-    rows.sort(key=lambda row: -row[0])
-    return (BudgetRow("unpruned", (measured(unpruned),)), *(row for _, row in rows))
+    help: str
+    run: str = ""
+    options: str = ""
+    example: str = ""
+    description: str = ""
+    claims: dict[str, Command] = field(default_factory=dict)
 
 
-def _budget(budget: float, unpruned: float) -> str:
-    return f"{budget:.4g} ({100 * budget / unpruned:.0f} %)" if unpruned > 0 else f"{budget:.4g}"
+COMMON = """
+# of every command
+--force  replace output files that exist
+--json   print the summary as JSON, and nothing else
+--quiet  no progress on stderr
+"""
+"""Options of all commands."""
+
+MODEL = "a fitted scikit-learn forest: .skops, or .joblib with --trust-pickle"
+BOOSTED = "; or a boosted model: these, XGBoost's .json or .ubj, LightGBM's .txt, CatBoost's .json"
+TABLE = "(.csv, .csv.gz, .parquet, .xlsx)"
+TRUST = "--trust-pickle  load a joblib file, which runs any code in it; only from sources you trust"
+COSTS = "table with the columns feature,cost[,item,...], or one price for all"
+COLUMNS = """
+--ignore A,B,...:names      columns of the tables that are no features, such as identifiers
+--map-labels PAIRS:pairs    labels of the tables by those of the model, e.g. 1=0,2=1
+"""
+PRICES = f"""
+--weights COLUMN             column of --data with each example's weight in the cost
+--costs FILE|NUMBER?           {COSTS}
+--evaluation-cost A:amount=0  price of evaluating one split (default: 0)
+{TRUST}
+{COLUMNS.strip()}
+"""
 
 
-def reserve_pictures(args: argparse.Namespace) -> list[Path]:
-    """The files of ``--picture``, reserved; none without that option."""
-    if args.picture is None:
-        return []
-    from prunemodels.plots.tradeoff import picture_files
+def inputs(model: str = f"forest FOREST  {MODEL}", *, need: str = "!", boosted: bool = False) -> str:
+    """The options for the model, the cost sample, the prices, and the data on which errors are measured.
 
-    with errors_naming("--picture"):
-        files = picture_files(args.picture)
-    return [args.outputs.reserve(file, "--picture") for file in files]
+    Parameters
+    ----------
+    model
+        the argument that names the model.
+    need
+        an exclamation mark where a cost sample and prices must be given.
+    boosted
+        whether the argument may name a boosted model.
+    """
+    return f"""
+{model}{BOOSTED * boosted}
+# examples and prices
+--data FILE{need}  examples like those to be predicted {TABLE}: the cost sample
+--label COLUMN  the label column of all data files; with it, the error on --data is
+    reported{"; a boosted model needs it" * boosted}
+{PRICES.strip().replace("?", need)}
+# errors that pruning minimises{" (a boosted model: its own loss on --data)" * boosted}
+--errors in-bag|out-of-bag|given|blend:choice=in-bag  the examples on which the errors to be minimised are measured
+    (default: in-bag)
+--train FILE                the forest's training data, rows in their order, for in-bag, out-of-bag or blend
+--error-data FILE           labelled data for given or blend
+--given-share S:share=0.5   part of --error-data in a blend with in-bag (default: 0.5)
+"""
 
 
-def _summary(
-    args: argparse.Namespace,
-    solved: SolvedInstance,
-    start: float,
-    written: list[Path],
-    choice: ChosenPruning | None = None,
-    held_out: Examples | None = None,
-    on_held_out: HeldOut | None = None,
-) -> Summary:
-    """Build the summary; all figures come from prunings and from evaluating forests."""
-    problem: PruningProblem = solved.path.problem
-    table = budget_rows(args, solved, choice, held_out)
-    unpruned = Pruning.unpruned(problem)
-    chosen = dearer = row = None
-    if choice is not None:
-        row, dearer = choice.row, choice.next_dearer
-        chosen = solved.figures(choice.pruning)
-    return Summary(
-        forest=args.forest,
-        model=type(solved.forest).__name__,
-        trees=problem.ensemble.n_trees,
-        task=problem.ensemble.task,
-        measure=problem.ensemble.measure,
-        data=args.data,
-        examples=problem.n_rows,
-        error_source=problem.errors.source,
-        data_labelled=None if args.label is None else args.data,
-        breakpoints=len(solved.path),
-        seconds=time.perf_counter() - start,
-        unpruned=solved.figures(unpruned),
-        pruned=chosen,
-        budget=getattr(args, "budget", None),
-        lam=getattr(args, "lam", None),
-        chosen_lam=None if row is None else float(solved.path.lam[row]),
-        next_dearer=None if dearer is None else figures_of(dearer),
-        budget_answer=None if choice is None else choice.figures(),
-        held_out=None if on_held_out is None else HeldOutFigures.of(on_held_out, args.held_out, args.budget),
-        table=table,
-        measured_on=args.data if held_out is None else "held out",
-        mixture=getattr(args, "mixture", False),
-        written=tuple(str(file) for file in written),
-        ignored=solved.data.ignored,
-    )
+METHODS = """
+--method path|best|exact:choice  search within the budget: path (the best breakpoint, at once), best (default; improves it, in
+    seconds), exact (until proven)
+--time-limit S:seconds    seconds for the search within the budget (default: 10 for best, 300 for exact)
+"""
+LAM = "--lam L:amount  how much error one unit of cost is worth"
+BUDGET = "--budget B:amount  largest mean cost of a prediction, in the unit of the prices"
+PICTURE = "--picture STEM  draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
+EXIT_OUTPUTS = """
+--budget B:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the best)
+--held-out FILE    labelled examples kept apart, a table like --data: cost, error, and which examples stop where
+--out FILE!        the cascade: .skops or .joblib, for prunemodels.load_cascade
+--picture STEM     draw which examples stop where as STEM.png and STEM.svg, or the one whose ending is given
+"""
+EXAMPLE_INPUTS = "forest.skops --data valid.csv --label y --costs prices.csv"
+PAPERS = f"forest FOREST|papers  {MODEL}"
+MATRIX = f"forest MATRIX|FOREST|papers  a matrix or program: .npy, .npz (scipy), .mtx, .csv, .mps, .lp; or {MODEL}"
+FORMULATION = f"""
+--formulation {"|".join(FORMULATIONS)}:choice  the formulation whose matrix is checked, for a forest or the papers' trees
+    (default: IP3)
+--merge             one variable for purchases with the same usage
+"""
+
+CLAIMS = {
+    "tu": Command(
+        "a matrix is totally unimodular",
+        "check:check_tu",
+        f"""{inputs(MATRIX, need="")}{FORMULATION}
+--method NAME           one method only (default: the fastest that decides)
+--certificate FILE.npz  only check this tree and its paths, whoever found them
+--out FILE.npz          write the tree and its paths, if that is the certificate
+--picture STEM          draw the pieces of the matrix as STEM.png and STEM.svg, or the one whose ending is given
+""",
+    ),
+    "integrality": Command(
+        "all vertices are whole: of a program's relaxation, or of { x >= 0 : A x <= b } for a matrix A",
+        "check:check_whole_vertices",
+        f"""{inputs(MATRIX, need="")}{FORMULATION}
+--sides A,B,...:amounts  b: one number for all rows of a matrix, or one for each (default: 1)
+--budget B:amount        the budget of the formulation LP1 (default: 1)
+""",
+    ),
+    "counterexample": Command("the naive formulation has the fractional vertex that the papers give", "check:check_naive_vertex"),
+    "figure": Command(
+        "the papers' trees have the printed matrices, and row operations turn one into the other", "check:check_figure"
+    ),
+    "solution": Command(
+        "a pruned forest is optimal for a lambda",
+        "check:check_a_solution",
+        f"""{inputs(PAPERS, need="")}
+--lam L!:amount        how much error one unit of cost is worth
+--pruned FILE          the pruned forest, whoever pruned it (default: what --solver finds)
+--solver NAME=min_cut  the solver whose answer and bound are checked (default: min_cut)
+""",
+    ),
+    "path": Command(
+        "every pruning of a forest's path is optimal, and they are nested",
+        "check:check_a_path",
+        f"""{inputs(PAPERS, need="")}
+--table FILE.csv  also compare this table, as prunemodels path writes it, with the path
+""",
+    ),
+    "exits": Command(
+        "every policy of a saved cascade's exit path is optimal, and they are nested",
+        "check:check_exits",
+        f"""
+cascade CASCADE  what exits or cascade wrote: .skops, or .joblib with --trust-pickle
+{TRUST}
+""",
+    ),
+    "corollary": Command(
+        "the linear relaxation solves every budget (Corollary 4.3 of NWS15)",
+        "check:check_the_corollary",
+        f"""{inputs(PAPERS, need="")}
+--budgets A,B,...:amounts  check only these budgets (default: the middle of every edge of the hull)
+""",
+    ),
+}
+
+TASKS: dict[str, dict[str, Command]] = {
+    "See what it does": {
+        "demo": Command(
+            "train, prune and evaluate a forest, on data that needs no network",
+            "demo:demo_command",
+            """
+--data FILE|NAME       heart (medical tests at their prices), miniboone, covtype426k, or a labelled table; default:
+    scikit-learn's breast cancer data
+--label COLUMN         label column of --data (default: the last)
+--seeds N:count        grow N forests (default: 5 with --data, else 1)
+--resplit              split the data anew for every forest, not once for all
+--trees T:count=40     trees of the forest (default: 40)
+--out DIR=demo-output  folder for pictures, tables and the pruned forest (default: demo-output)
+""",
+            "demo",
+        ),
+    },
+    "Train and prune a model": {
+        "train": Command(
+            "train a forest or boosted model on a table, save it, and show its error",
+            "judge:train_command",
+            f"""
+--data FILE!      labelled examples to train on {TABLE}
+--label COLUMN!   the label column of all data files
+--ignore A,B,...:names      columns of the tables that are no features, such as identifiers
+--model forest|boosted:choice=forest  what is trained (default: forest)
+--regression      predict the labels as numbers, even if all of them are integers
+--trees T:count=100  trees of the forest, or rounds of boosting (default: 100)
+--depth D:count   largest depth of a tree (default: 8 of a forest, 4 of boosting)
+--seed N:whole=0  seed of the split and of the trees (default: 0)
+# where the error is measured
+| --held-out FILE      labelled examples kept apart, a table like --data
+| --split S:part       share of --data that is kept apart, drawn at random (default: 0.4)
+--apart-csv FILE.csv   write the examples that --split kept apart: prune and exits need such examples
+# output
+--out FILE!       the model: .skops or .joblib
+""",
+            "train --data patients.csv --label y --apart-csv apart.csv --out forest.skops",
+            "Train a model on a table: words, dates and empty cells are prepared for the trees, and the preparation is saved "
+            "with the model, which takes tables like --data from then on.",
+        ),
+        "evaluate": Command(
+            "what a forest or boosted model costs and how it errs on labelled examples",
+            "judge:evaluate_command",
+            f"""
+forest FOREST    {MODEL}{BOOSTED}
+# examples and prices
+--data FILE!     labelled examples, preferably kept apart {TABLE}
+--label COLUMN!  the label column of --data
+{PRICES.strip().replace("?", "!")}
+""",
+            "evaluate model.json --data test.csv --label y --costs prices.csv",
+        ),
+        "prune": Command(
+            "prune a forest or boosted model to a budget or for a price of cost, and save it",
+            "prune:prune_command",
+            f"""{inputs(boosted=True)}
+# goal: one of --budget and --lam
+|! {BUDGET}
+|! {LAM}
+{METHODS.strip()}
+--confidence C:confidence  meet the budget in the population with this confidence, e.g. 0.95: one half of --data chooses the
+    pruning, the other certifies it
+# output
+--held-out FILE      examples kept apart, a table like --data: report the cost there with its interval
+--drop-unused        the model in --out is given only the columns that it reads
+--mixture            also write the relaxation's two forests beside --out, and how often to use each
+--out FILE!          the pruned forest: .skops or .joblib; a boosted model: its library's format too
+--path-csv FILE.csv  also write the whole path
+{PICTURE}
+""",
+            f"prune {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --out cheap.skops",
+        ),
+        "path": Command(
+            "every optimal pruning of a forest, as a table of cost and error",
+            "prune:path_command",
+            f"""{inputs()}
+# output
+--out FILE.csv!  the table: lambda, cost, error and splits of each breakpoint
+--held-out FILE  examples kept apart, a table like --data: the screen shows cost and error on them
+{PICTURE}
+""",
+            f"path {EXAMPLE_INPUTS} --out path.csv",
+        ),
+        "report": Command(
+            "one HTML page on what pruning did, or a cascade does: cost, error, features, proof",
+            "report:report_command",
+            f"""{inputs(f"forest FOREST|CASCADE  what exits or cascade wrote, or {MODEL}", need="", boosted=True)}
+# the page
+| --budget B:amount    prune to this mean cost of a prediction; for a cascade: choose the policy within it
+| --lam L:amount       prune where one unit of cost is worth this error; for a cascade: choose the policy
+| --pruned FILE        a forest that was pruned from FOREST, whoever pruned it
+{METHODS.strip()}
+--held-out FILE        labelled examples kept apart, a table like --data, on which the page's figures are measured
+--confidence C:confidence=0.95  confidence of the page's intervals (default: 0.95)
+--title TITLE          heading of the page
+--unit WORD            unit of the prices, e.g. dollars
+--out FILE.html!       the page: complete, it loads nothing from elsewhere
+""",
+            f"report {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --unit dollars --out report.html",
+            "Write one page on a pruned forest or boosted model, which needs --data, --costs, --label, --held-out and one of "
+            "--budget, --lam and --pruned; or on a cascade, which needs nothing more. With --held-out and --label it shows which "
+            "examples stop where; --weights is then a column of --held-out.",
+        ),
+    },
+    "Stop early where the answer is sure": {
+        "exits": Command(
+            "stop early where a pruned forest is sure: exits along a forest's optimal path",
+            "exits:exits_command",
+            f"""{inputs()}
+# exits
+--stages S:count=20  number of prunings that become stages (default: 20)
+{EXIT_OUTPUTS.strip()}
+""",
+            f"exits {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --out exits.skops",
+            "Give a forest exits, without training it again. --data are labelled examples that the forest was not trained on: "
+            "prunings are computed from them, and when to stop is learned from them.",
+        ),
+        "cascade": Command(
+            "train models on nested sets of features, and ask for more only in doubt",
+            "exits:cascade_command",
+            f"""
+--data FILE!         labelled examples, to train the models and to learn when to stop {TABLE}
+--label COLUMN!      the label column of all data files
+--weights COLUMN     column of --data with each example's weight
+--costs FILE|NUMBER!  {COSTS}
+{COLUMNS.strip()}
+--regression         predict the labels as numbers, even if all of them are integers
+--stages S:count=16  the largest number of sets that become stages (default: 16)
+{EXIT_OUTPUTS.strip()}
+""",
+            "cascade --data train.csv --label y --costs prices.csv --budget 24 --held-out test.csv --out cascade.skops",
+        ),
+    },
+    "Look behind the answer": {
+        "check": Command(
+            "verify a claim and show the evidence: total unimodularity, optimality, ...",
+            example=f"check solution {EXAMPLE_INPUTS} --lam 0.01 --pruned cheap.skops",
+            description="Verify a claim and show the evidence. `prunemodels --help` lists the exit statuses. In the place of a "
+            "forest the word 'papers' stands for the two trees of the papers' Figure 1.",
+            claims=CLAIMS,
+        ),
+        "compare": Command(
+            "run several solvers on one problem: value, bound, time and memory of each",
+            "programs:compare_command",
+            f"""{inputs()}
+# comparison
+|! {LAM}
+|! --budget B,...:amounts  largest mean cost of a prediction; several budgets between commas
+--solvers A,B,...:names    which solvers, in that order (default: all)
+--time-limit S:seconds=30  seconds for each solver (default: 30; inf lifts the limit)
+--out FILE.csv             also write the table, with all digits
+""",
+            f"compare {EXAMPLE_INPUTS} --lam 0.01 --solvers min_cut,highs_ip3 --time-limit 60",
+        ),
+        "export": Command(
+            "write the problem as a linear or integer program, for other solvers",
+            "programs:export_command",
+            f"""{inputs()}
+# program
+| {LAM}; for IP1, IP2, IP3 and closure
+| --budget B:amount  largest mean cost of a prediction; for LP1
+--formulation {"|".join(FORMULATIONS)}:choice  the papers' name of the formulation (default: IP3 with --lam, LP1 with --budget)
+--relax              the linear relaxation, not the integer program
+--merge              one variable for purchases with the same usage: smaller, same optimum; not for IP0
+--out FILE!          the program: .lp or .mps, or either with .gz
+""",
+            f"export {EXAMPLE_INPUTS} --lam 0.01 --out problem.mps",
+        ),
+    },
+    "Set up a service or the shell": {
+        "warm-up": Command(
+            "compile ahead what a service compiles at its first prediction",
+            "service:warm_up_command",
+            "--all  also what pruning uses",
+            "warm-up",
+            "Compile the kernels of predictions on demand and of evaluation, and store them: in the folder of NUMBA_CACHE_DIR, "
+            "else beside the package, else in the home. A service that finds them there starts without compiling.",
+        ),
+        "completion": Command(
+            "print a script that completes commands and options",
+            "service:completion_command",
+            "shell bash|zsh|tcsh:choice  the shell",
+            "completion bash",
+            "Print a script that completes commands and options. Set it up once with\n"
+            + "\n".join(f"  {line}" for line in SHELLS.values()),
+        ),
+    },
+}
+
+COMMANDS = {name: command for task in TASKS.values() for name, command in task.items()}

@@ -10,11 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -24,8 +25,7 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from prunemodels.command_line.arguments import HEART
-from prunemodels.command_line.demo_report import DemoReport, Measurement
+from prunemodels.command_line.summary import Summary, budget_table, figures, percent, row
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
@@ -35,10 +35,13 @@ from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.forests.costs import Costs
 from prunemodels.forests.problems import problem_from_forest
 from prunemodels.forests.surgery import apply_pruning
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.judging.evaluate import Evaluation, evaluate
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
 from solvers import pruning_path
 from solvers.budgets import solve_budget
+
+HEART = "heart"
+"""The data whose features have prices in dollars: `prunemodels.datasets.fetch_heart`."""
 
 FILES = ("tradeoff.png", "tradeoff.svg", "path.csv", "table.csv", "pruned.skops")
 
@@ -50,6 +53,50 @@ SAVED = {"miniboone": "24.9", HEART: "150"}
 
 SEARCH_SECONDS = 3.0
 """Limit of work, in seconds by formula, of the search within each budget, where prices differ and the path has few prunings."""
+
+PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}
+"""Features a prediction and test error that a plain prototype of this package reached on the first split."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One forest within one budget, on the test part.
+
+    Parameters
+    ----------
+    seed
+        the random state of the forest, and of the split where each forest has its own.
+    budget, limit
+        the budget as the table labels it, and in features per prediction (None for the unpruned forest).
+    lam
+        lambda of the breakpoint within the budget.
+    sample_error
+        the trees' mean in-bag error, which pruning minimises beside the cost.
+    held_out
+        cost and error on the test part.
+    """
+
+    seed: int
+    budget: str
+    limit: float | None
+    lam: float | None
+    sample_error: float
+    held_out: Evaluation
+
+    def record(self) -> dict[str, float | str | None]:
+        """The measurement as a row of a table."""
+        h = self.held_out
+        return {
+            "seed": self.seed,
+            "budget": self.budget,
+            "lambda": self.lam,
+            "cost": h.cost,
+            "features": h.features,
+            "in_bag_error": self.sample_error,
+            "held_out_error": h.error,
+            "splits": h.splits,
+        }
+
 
 Announce = Callable[[str], None]
 """A function that announces a step of the demo."""
@@ -115,7 +162,7 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
     return Run(forest, path, measured, seconds, saved)
 
 
-def demo_command(args: argparse.Namespace) -> DemoReport:
+def demo_command(args: argparse.Namespace) -> Summary:
     """Run the demo and write its files."""
     package("skops.io")  # refused now rather than after the work
     folder = _reserve_folder(args)
@@ -135,22 +182,22 @@ def demo_command(args: argparse.Namespace) -> DemoReport:
         first = first or result
         measured += result.measured
     assert first is not None  # seeds >= 1
-    report = DemoReport(
-        data=data.name,
-        priced=data.name == HEART,
-        sizes=data.sizes,
-        features=data.X.shape[1],
-        trees=args.trees,
-        breakpoints=len(first.path),
-        path_seconds=first.path_seconds,
-        seconds=time.perf_counter() - start,
-        resplit=resplit,
-        measured=tuple(measured),
-        saved=SAVED.get(data.name, "50 %"),
-        written=tuple(str(folder / file) for file in FILES),
-    )
-    _write(report, first, folder, args.outputs)
-    return report
+    _write(first, measured, folder, args.outputs)
+    record = {
+        "data": data.name,
+        "priced": data.name == HEART,
+        "sizes": data.sizes,
+        "features": data.X.shape[1],
+        "trees": args.trees,
+        "breakpoints": len(first.path),
+        "path_seconds": first.path_seconds,
+        "resplit": resplit,
+        "saved": SAVED.get(data.name, "50 %"),
+        "measured": [m.record() for m in measured],
+        "seconds": time.perf_counter() - start,
+        "written": [str(folder / file) for file in FILES],
+    }
+    return Summary(record, _lines(record, measured, seeds))
 
 
 def _data(args: argparse.Namespace) -> tuple[Dataset, Costs]:
@@ -196,11 +243,61 @@ def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
     return lambda text: None if quiet else print(prefix + text, file=sys.stderr, flush=True)
 
 
-def _write(report: DemoReport, first: Run, folder: Path, outputs: OutputFiles) -> None:
+def _write(first: Run, measured: list[Measurement], folder: Path, outputs: OutputFiles) -> None:
     """Write all files of the demo; they are about the first forest and its path."""
     picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=first.saved)
     for file in ("tradeoff.png", "tradeoff.svg"):
         draw(picture, outputs.aside(folder / file))
     first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)
-    pd.DataFrame([m.record() for m in report.measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
+    pd.DataFrame([m.record() for m in measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
     dump_forest(apply_pruning(first.saved, first.forest), outputs.aside(folder / "pruned.skops"))
+
+
+def _lines(r: Mapping[str, Any], measured: list[Measurement], seeds: int) -> list[str]:
+    """What a terminal shows: one screen."""
+    by_budget = {b: [m for m in measured if m.budget == b] for b in dict.fromkeys(m.budget for m in measured)}
+    priced, saved, (train, valid, test) = r["priced"], r["saved"], r["sizes"]
+    which = "forests, each on a random split of its own" if r["resplit"] else "forests on one random split"
+    over = "" if seeds == 1 else f" (mean ± standard deviation over {seeds} {which})"
+    unit = "% of the unpruned cost" if saved.endswith("%") else "dollars" if priced else "features a prediction"
+    found = f"Found all {r['breakpoints']:,} optimal prunings in {r['path_seconds']:.2g} s. The best"
+    rows = [
+        row(
+            budget,
+            *(figures(m.held_out.cost, m.sample_error, m.held_out.error, m.held_out.splits) for m in group),
+            chosen=budget == saved,
+        )
+        for budget, group in by_budget.items()
+    ]
+    cost = "cost, dollars" if priced else "cost = features"
+    lines = [
+        f"{r['data']}: {r['features']} features; a prediction pays {'the price in dollars of each' if priced else '1 for each'} "
+        "that it uses, in however many trees.",
+        f"Trained {r['trees']} trees on {train:,} examples, pruned by what {valid:,} others would pay, "
+        f"measured on {test:,} held out.",
+        f"{'The best pruning' if priced else found} within each budget, in {unit}{over}:",
+        "",
+        budget_table(rows, "classification", error="held-out error", source="in-bag", cost=cost),
+        "",
+        _saved_line(saved, by_budget["unpruned"][0].held_out, by_budget[saved][0].held_out, seeds, priced=priced),
+    ]
+    for budget, (its_cost, its_error) in PROTOTYPE.get(r["data"], {}).items():
+        cost_here, error_here = (float(np.mean([getattr(m.held_out, f) for m in by_budget[budget]])) for f in ("cost", "error"))
+        gap = f"{cost_here - its_cost:+.1f} features, {100 * (error_here - its_error):+.2f} points"
+        lines.append(
+            f"Prototype, {budget}: {its_cost:.1f} features, {percent(its_error, 1)} error; here {cost_here:.1f}, "
+            f"{percent(error_here)} ({gap})."
+        )
+    files = [Path(file) for file in r["written"]]
+    return [*lines, f"Wrote {', '.join(f.name for f in files)} in {files[0].parent}; {r['seconds']:.0f} s in all."]
+
+
+def _saved_line(saved: str, before: Evaluation, after: Evaluation, seeds: int, *, priced: bool) -> str:
+    used, was = f"{after.features:.1f} features", f"{before.features:.1f}"
+    if priced:
+        used, was = f"{after.cost:.1f} dollars", f"{before.cost:.1f}"
+        first, does = " of the first seed" if seeds > 1 else "", "costs" if priced else "uses"
+    return (
+        f"Saved the forest{first} of budget {saved}: it {does} {used} a prediction (unpruned {was}) and errs on "
+        f"{percent(after.error)} of the held-out examples (unpruned {percent(before.error)})."
+    )

@@ -14,7 +14,30 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from prunemodels.command_line.statuses import BY_SIGNAL, DEFECT, INTERRUPTED, NOT_SHOWN, REFUSED
+DONE = 0
+REFUTED = 1
+REFUSED = 2
+UNDECIDED = 3
+DEFECT = 70
+"""EX_SOFTWARE of sysexits.h."""
+NOT_SHOWN = 74
+"""EX_IOERR of sysexits.h."""
+INTERRUPTED = 130
+BY_SIGNAL = 128
+"""Added to a signal's number, as shells do."""
+
+MEANINGS = {
+    "0": "done; check: the claim holds",
+    "1": "check, report: a claim is refuted",
+    "2": "refused: bad arguments or input, a file that cannot be read or written, or too little memory",
+    "3": "check, report: no claim is refuted, but one remains undecided",
+    "70": "a defect of prunemodels or of a solver that it calls; PRUNEMODELS_TRACEBACK=1 shows where",
+    "74": "the summary could not be written to stdout; output files, if any, are complete",
+    "130": "interrupted with Ctrl-C",
+    "129, 143": "ended by SIGHUP, SIGTERM",
+    "141": "stdout was closed by its reader; output files, if any, are complete",
+}
+"""What each status means. Only after 0, 1, 3, 74 and 141 there are output files."""
 
 TRACEBACK_VARIABLE = "PRUNEMODELS_TRACEBACK"
 """An environment variable: with any value but the empty one, the traceback of a defect is printed."""

@@ -185,7 +185,9 @@ def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
         return isinstance(load_joblib(place, "forest or cascade"), Cascade)
     with suppress(OSError, KeyError, ValueError, zipfile.BadZipFile), zipfile.ZipFile(place) as archive:
         schema = json.loads(archive.read("schema.json"))
-        return isinstance(schema, dict) and str(schema.get("__module__")).startswith("prunemodels.exits.")
+        if not isinstance(schema, dict) or schema.get("__class__") == "PreparedModel":  # what `prunemodels train` writes
+            return False
+        return str(schema.get("__module__")).startswith("prunemodels.exits.")
     return False  # the file is damaged; the error of loading it says how
 
 

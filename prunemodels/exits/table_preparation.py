@@ -65,11 +65,14 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for each column the levels with a place of their own; none but for categories.
     rare_
         for each column whether the other levels share a place.
+    made_from_
+        that each column is made from itself alone, for the prices of a pipeline's raw columns.
     """
 
     kinds_: list[str]
     levels_: list[list[str]]
     rare_: list[bool]
+    made_from_: dict[str, list[str]]
 
     def __init__(self, most_levels: int = MOST_BINS) -> None:
         self.most_levels = most_levels
@@ -96,6 +99,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.kinds_.append(kind)
             self.levels_.append(levels)
             self.rare_.append(rare)
+        self.made_from_ = {str(name): [str(name)] for name in table.columns}
         return self
 
     def transform(self, X: Any) -> pd.DataFrame:

@@ -1,19 +1,25 @@
-"""CSV files, read whole or in chunks, by one rule.
+"""CSV files as people have them, read whole or in chunks, by one rule.
 
     the header names each column once; every row below has as many fields as the header                                   (1)
 
-pandas by itself shifts all columns of a row that has a field too many, and fills a row that has too few. So the bytes are checked
-on their way to pandas. A field in quotes may hold commas and line breaks; empty lines do not count. The check counts separators
-with numpy, which takes about a third of the time that pandas takes. Only where it finds a row that differs, or a quote within a
-field, Python's own reader goes through the file: it finds the line, and is right about all quotes.
+Fields are separated by what separates most names of the header: commas, semicolons or tabs. Where it is no comma, numbers may
+have decimal commas. A file that is not UTF-8 is taken for Windows-1252, the Latin-1 of spreadsheets.
+
+pandas by itself shifts all columns of a row that has a field too many, and fills a row that has too few. So the bytes are
+checked on their way to pandas. A field in quotes may hold separators and line breaks; empty lines do not count. The check counts
+separators with numpy, which takes about a third of the time that pandas takes. Only where it finds a row that differs, or a
+quote within a field, Python's own reader goes through the file: it finds the line, and is right about all quotes.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,7 +32,43 @@ from formulations.errors import BrokenFileError, InvalidInputError
 BLOCK = 1 << 20
 """Bytes that are checked at a time."""
 
-COMMA, QUOTE, LINE_FEED, RETURN = b',"\n\r'
+QUOTE, LINE_FEED, RETURN = b'"\n\r'
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+DECIMAL_COMMA, DECIMAL_POINT = (re.compile(rf"[+-]?[0-9]*{mark}[0-9]+([eE][+-]?[0-9]+)?") for mark in (",", r"\."))
+
+SAMPLE = 1 << 16
+"""Characters that decide whether numbers have decimal commas."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is written: the names in its header, what separates fields, and what stands before decimals."""
+
+    names: list[str]
+    separator: str
+    decimal: str
+
+
+def layout_of(place: Path) -> Layout:
+    """How a CSV file is written; no names for a file without any line.
+
+    Raises
+    ------
+    InvalidInputError
+        see `check_header`.
+    """
+    with _text(place) as text:
+        head = next((line for line in text if line.strip()), "")
+    counts = {mark: len(next(csv.reader([head], delimiter=mark), [])) for mark in SEPARATORS}
+    separator = max(SEPARATORS, key=lambda mark: counts[mark])  # the first, a comma, where there are as many
+    with _text(place) as text:
+        names = next((fields for _, fields in _rows(text, separator)), [])
+        check_header(names, str(place))
+        cells = [] if separator == "," else re.split(f"[{separator}\r\n]", text.read(SAMPLE).replace('"', ""))
+    commas, points = (any(mark.fullmatch(cell.strip()) for cell in cells) for mark in (DECIMAL_COMMA, DECIMAL_POINT))
+    return Layout(names, separator, "," if commas and not points else ".")
 
 
 def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
@@ -41,10 +83,14 @@ def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[st
     BrokenFileError
         for a row with another number of fields than the header, and a file that is damaged.
     """
-    names = read_header(place)
-    with _opened(place, names) as rows:
+    layout = layout_of(place)
+    with _opened(place, layout) as rows:
         marked = dict.fromkeys(as_names, "'{}".format)  # pandas takes NA for a gap even where a converter answers it
-        table = pd.read_csv(rows, index_col=False, dtype=dict.fromkeys(as_text, object) or None, converters=marked or None)
+        kinds = dict.fromkeys(as_text, object) or None
+        table: pd.DataFrame = pd.read_csv(rows, dtype=kinds, converters=marked or None, **_options(layout))
+    for name in as_text if layout.decimal == "," else ():
+        if name in table.columns:
+            table[name] = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in table[name]]
     for name in table.columns.intersection([*as_names]):
         table[name] = table[name].str[1:]
     return table
@@ -58,23 +104,12 @@ def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:
     InvalidInputError, BrokenFileError
         as `read_csv`.
     """
-    names = read_header(place)
-    with _opened(place, names) as rows, pd.read_csv(rows, index_col=False, chunksize=size, low_memory=False) as reader:
+    layout = layout_of(place)
+    with (
+        _opened(place, layout) as rows,
+        pd.read_csv(rows, chunksize=size, low_memory=False, **_options(layout)) as reader,
+    ):
         yield from reader
-
-
-def read_header(place: Path) -> list[str]:
-    """The names of the columns; empty for a file without any line.
-
-    Raises
-    ------
-    InvalidInputError
-        see `check_header`.
-    """
-    with _text(place) as text:
-        names = next((fields for _, fields in _rows(text)), [])
-    check_header(names, str(place))
-    return names
 
 
 def columns_of_csv(place: Path) -> list[str]:
@@ -85,9 +120,14 @@ def columns_of_csv(place: Path) -> list[str]:
     InvalidInputError, BrokenFileError
         as `read_csv`.
     """
-    names = read_header(place)
-    with _opened(place, names) as rows:
-        return [str(name) for name in pd.read_csv(rows, index_col=False, nrows=0).columns]
+    layout = layout_of(place)
+    with _opened(place, layout) as rows:
+        return [str(name) for name in pd.read_csv(rows, nrows=0, **_options(layout)).columns]
+
+
+def _options(layout: Layout) -> dict[str, Any]:
+    """What pandas needs to read a file of this layout."""
+    return {"index_col": False, "sep": layout.separator, "decimal": layout.decimal}
 
 
 def check_header(names: Sequence[str], source: str) -> None:
@@ -125,13 +165,14 @@ class CheckedRows(io.RawIOBase):
     ----------
     place
         of the file.
-    names
-        its header.
+    layout
+        how it is written.
     """
 
-    def __init__(self, place: Path, names: Sequence[str]) -> None:
-        self._place, self._names = place, names
+    def __init__(self, place: Path, layout: Layout) -> None:
+        self._place, self._layout, self._names = place, layout, layout.names
         self._file = _binary(place)
+        self._mark = ord(layout.separator)
         self._decided = False  # whether Python's reader has been through the file
         self._quoted = False  # whether the next byte is inside of quotes
         self._separators = 0  # in the row that the next byte continues
@@ -148,7 +189,7 @@ class CheckedRows(io.RawIOBase):
         if not self._decided:
             block = np.frombuffer(buffer, dtype=np.uint8, count=n)
             if not (self._agree(block) if n else self._ends_well()):
-                check_every_row(self._place, self._names)
+                check_every_row(self._place, self._layout)
                 self._decided = True
         return int(n)
 
@@ -160,7 +201,7 @@ class CheckedRows(io.RawIOBase):
 
     def _agree(self, block: NDArray[np.uint8]) -> bool:
         """Whether all rows that end in the block have as many fields as the header; False also where quotes leave it open."""
-        separator, ends = block == COMMA, (block == LINE_FEED) | (block == RETURN)
+        separator, ends = block == self._mark, (block == LINE_FEED) | (block == RETURN)
         quote = block == QUOTE
         if self._quoted or quote.any():
             inside = (np.cumsum(quote, dtype=np.int64) + self._quoted) % 2 == 1
@@ -188,14 +229,14 @@ class CheckedRows(io.RawIOBase):
     def _open_fields(self, block: NDArray[np.uint8], opening: NDArray[np.bool_]) -> bool:
         """Whether every quote that opens stands at the start of a field, or repeats the one before it, which it takes back."""
         before = np.concatenate(([self._last], block[:-1]))[opening]
-        return bool(np.isin(before, (COMMA, QUOTE, LINE_FEED, RETURN)).all())
+        return bool(np.isin(before, (self._mark, QUOTE, LINE_FEED, RETURN)).all())
 
     def _ends_well(self) -> bool:
         """Whether the last row, which no line end may close, has as many fields as the header."""
         return self._length == 0 or self._separators == len(self._names) - 1
 
 
-def check_every_row(place: Path, names: Sequence[str]) -> None:
+def check_every_row(place: Path, layout: Layout) -> None:
     """Go through a file with Python's own reader.
 
     Raises
@@ -203,22 +244,36 @@ def check_every_row(place: Path, names: Sequence[str]) -> None:
     BrokenFileError
         at the first row with another number of fields than the header.
     """
+    names = layout.names
     with _text(place) as text:
-        for line, fields in _rows(text):
+        for line, fields in _rows(text, layout.separator):
             if len(fields) != len(names):
                 found = f"{len(fields)} field{'s' * (len(fields) != 1)}"
                 columns = f"{len(names)} column{'s' * (len(names) != 1)}"
                 raise BrokenFileError(
-                    f"{place}, line {line:,}, has {found}, but the header names {columns}: {_shown(fields)}; write one field for "
-                    "each column, nothing between two commas where a value is missing, and quotes around text with a comma"
+                    f"{place}, line {line:,}, has {found}, but the header names {columns}: {_shown(fields, layout.separator)}; "
+                    + _remedy(fields, layout)
                 )
 
 
-def _rows(text: IO[str]) -> Iterator[tuple[int, list[str]]]:
+def _remedy(fields: Sequence[str], layout: Layout) -> str:
+    """What to do about a row with another number of fields than the header."""
+    row, mark, n = layout.separator.join(fields), layout.separator, len(layout.names) - 1
+    other = next((m for m in SEPARATORS if m != mark and row.count(m) == n > 0 == row.count(mark)), None)
+    if other is not None:
+        return f"it separates fields by {SEPARATORS[other]}, the header by {SEPARATORS[mark]}: use one of them throughout"
+    decimal = "; or, if it has decimal commas, write decimal points, or separate all fields of the file by semicolons"
+    return (
+        f"write one field for each column, nothing between two {SEPARATORS[mark]} where a value is missing, and quotes around "
+        f"text with a {SEPARATORS[mark][:-1]}{decimal * (mark == ',' and len(fields) > len(layout.names))}"
+    )
+
+
+def _rows(text: IO[str], separator: str = ",") -> Iterator[tuple[int, list[str]]]:
     """The rows that are not empty, each with the number of its last line."""
     limit = csv.field_size_limit(1 << 30)
     try:
-        reader = csv.reader(text)
+        reader = csv.reader(text, delimiter=separator)
         for fields in reader:
             if fields:
                 yield reader.line_num, fields
@@ -228,18 +283,74 @@ def _rows(text: IO[str]) -> Iterator[tuple[int, list[str]]]:
         csv.field_size_limit(limit)
 
 
-def _shown(fields: Sequence[str], most: int = 60) -> str:
-    row = ",".join(fields)
+def _shown(fields: Sequence[str], separator: str, most: int = 60) -> str:
+    row = separator.join(fields)
     return repr(row) if len(row) <= most else f"{row[:most]!r}..."
 
 
-def _opened(place: Path, names: Sequence[str]) -> io.BufferedReader:
-    return io.BufferedReader(CheckedRows(place, names), BLOCK)
+class Utf8Bytes(io.RawIOBase):
+    """The bytes of a file as UTF-8: a file that is not is taken for Windows-1252.
+
+    The first block with a byte beyond ASCII decides. All blocks before it are the same in both.
+    """
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self._file, self.name = file, name
+        self._ready = b""
+        self._encoding = ""
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read, and turn into UTF-8 where that is needed."""
+        if not self._ready:
+            self._ready = self._as_utf8(self._file.read(len(buffer)))
+        n = min(len(buffer), len(self._ready))
+        buffer[:n] = self._ready[:n]
+        self._ready = self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def _as_utf8(self, block: bytes) -> bytes:
+        if self._encoding == "utf-8" or block.isascii():
+            return block
+        if not self._encoding:
+            block += (more := self._file.read(LONGEST_LETTER))  # a letter may go on in the next block
+            if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                raise BrokenFileError(f"{self.name} is written in UTF-16; save it as CSV in UTF-8")
+            try:
+                codecs.getincrementaldecoder("utf-8")().decode(block, final=len(more) < LONGEST_LETTER)
+                self._encoding = "utf-8"
+            except UnicodeDecodeError:
+                self._encoding = "cp1252"
+        return block if self._encoding == "utf-8" else block.decode("cp1252", "replace").encode()
 
 
-def _binary(place: Path) -> io.BufferedReader | gzip.GzipFile:
-    return gzip.GzipFile(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb")
+LONGEST_LETTER = 4
+"""Bytes of a letter in UTF-8 at most."""
+
+
+def _opened(place: Path, layout: Layout) -> io.BufferedReader:
+    return io.BufferedReader(CheckedRows(place, layout), BLOCK)
+
+
+def _binary(place: Path) -> Utf8Bytes:
+    file: Any = gzip.GzipFile(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb")
+    return Utf8Bytes(file, str(place))
 
 
 def _text(place: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(_binary(place), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(io.BufferedReader(_binary(place), BLOCK), encoding="utf-8-sig", newline="")
+
+
+def text_of(place: Path) -> str:
+    """All of a text file."""
+    with _text(place) as text:
+        return text.read()

@@ -31,13 +31,12 @@ from formulations.errors import (
 from formulations.extras import naming_extras, package
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.columns import final_step
+from prunemodels.files import FOREST_ENDINGS as FOREST_ENDINGS
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, dump_boosted, load_boosted
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.forests.sklearn_versions import SAME_TREES, VERSION, version_of
 from prunemodels.other_libraries.dependencies import library_of
 from prunemodels.tree_models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
-
-FOREST_ENDINGS = (".skops", ".joblib")
 
 MODEL_ENDINGS = (*FOREST_ENDINGS, *BOOSTED_ENDINGS)
 """Endings of files that hold a model of any kind."""
@@ -49,6 +48,8 @@ TRUSTED = (
     "lightgbm.sklearn.LGBMClassifier",
     "lightgbm.sklearn.LGBMRegressor",
     "prunemodels.columns.restored.RestoredColumns",
+    "prunemodels.exits.table_preparation.PreparedModel",
+    "prunemodels.exits.table_preparation.TableColumns",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.tree._tree.Tree",
     "sklearn.utils.validation.check_array",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
-import warnings
 from collections.abc import Callable
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ from scipy import io, sparse
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.memory import too_large
-from formulations.programs.files import read_program
 from formulations.sparse_arrays import BYTES_OF_ENTRY, BYTES_OF_LINE, check_sparse
 from formulations.stored_arrays import read_array, read_arrays
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from prunemodels.files import MATRIX_ENDINGS as MATRIX_ENDINGS
 
 ARRAYS = ("tail", "head", "start", "end", "transposed")
 """The arrays in the file of a network certificate, see `NetworkMatrix`."""
@@ -28,8 +27,8 @@ ARRAYS = ("tail", "head", "start", "end", "transposed")
 def load_matrix(path: str | Path) -> SignMatrix:
     """Read a matrix for a check of total unimodularity.
 
-    NumPy's .npy, scipy.sparse's .npz, Matrix Market's .mtx, numbers between commas (.csv, without a header), or the rows of a
-    linear program (.mps, .lp) with its names.
+    NumPy's .npy, scipy.sparse's .npz, Matrix Market's .mtx, numbers between commas (.csv, with names or without), or the rows
+    of a linear program (.mps, .lp) with its names.
 
     Raises
     ------
@@ -130,25 +129,61 @@ def _wrong_mtx(text: str, layout: str, field: str, entries: int) -> str | None:
     return f"it has {there:,} entries, its header announces {entries:,}" if entries not in (-1, there) else None
 
 
-_SMALL = re.compile(r"[^,\s]+[eE]-\d{3,}")
-"""Cells whose exponents may be beyond floats."""
+def _read_csv(place: Path) -> SignMatrix:
+    """Numbers between commas, semicolons or tabs; with names, as ``DataFrame.to_csv`` writes them, or without.
 
+    The first line has names if one of its cells is no number; then the first column has names if its own name is empty, or if one
+    of its cells is no number.
+    """
+    from prunemodels.files.csv_tables import text_of
 
-def _read_csv(place: Path) -> Any:
-    """Numbers between commas."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)  # of files without numbers
-            text = place.read_text()
-            matrix = np.loadtxt(StringIO(text), delimiter=",", ndmin=2, comments=None)
-            lost = [
-                cell for cell in _SMALL.findall(text) if float(cell) == 0.0 and re.search("[1-9]", cell.lower().split("e")[0])
-            ]
-            if lost:
-                raise ValueError(f"{lost[0]} is a number so small that no float holds it")
-            return matrix
-    except (OSError, ValueError, UserWarning) as error:
+        rows = [row for row in _csv_rows(text_of(place)) if row]
+        if not rows:
+            raise ValueError("it has no data")
+        header = not all(_is_number(cell) for cell in rows[0])
+        columns, body = (rows[0], rows[1:]) if header else (None, rows)
+        named = columns is not None and (columns[0] == "" or not all(_is_number(row[0]) for row in body))
+        names = [row[0] for row in body] if named else None
+        columns = columns[1:] if columns is not None and named else columns
+        matrix = [[_float(cell) for cell in row[named:]] for row in body]
+        lengths = {len(row) for row in (*matrix, *([] if columns is None else [columns]))}
+        if len(lengths) > 1:
+            raise ValueError(f"its lines have {min(lengths)} to {max(lengths)} entries; give as many in each")
+    except (OSError, ValueError) as error:
         raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
+    width = len(columns) if columns is not None else len(matrix[0])
+    return read_matrix(np.array(matrix, dtype=np.float64).reshape(len(matrix), width), names, columns)
+
+
+def _csv_rows(text: str) -> list[list[str]]:
+    """The cells of a text; what its first line has most of, commas, semicolons or tabs, separates them."""
+    lines = text.splitlines()
+    mark = max(",;\t", key=lines[0].count) if lines else ","
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark)]
+    return rows if mark == "," else [[cell.replace(",", ".") for cell in row] for row in rows]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _float(cell: str) -> float:
+    """The number of a cell, which must not become 0 by being too small for a float."""
+    number = float(cell)
+    if number == 0.0 and re.search("[1-9]", cell.lower().split("e")[0]):
+        raise ValueError(f"{cell} is a number so small that no float holds it")
+    return number
+
+
+def _read_program(place: Path) -> Any:
+    from formulations.programs.files import read_program
+
+    return read_program(place)
 
 
 _READERS: dict[str, Callable[[Path], Any]] = {
@@ -156,11 +191,9 @@ _READERS: dict[str, Callable[[Path], Any]] = {
     ".npz": _read_npz,
     ".mtx": _read_mtx,
     ".csv": _read_csv,
-    ".mps": read_program,
-    ".lp": read_program,
+    ".mps": _read_program,
+    ".lp": _read_program,
 }
-
-MATRIX_ENDINGS = tuple(_READERS)
 
 
 def save_network(network: NetworkMatrix, path: Path) -> None:

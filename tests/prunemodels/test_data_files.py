@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
 from formulations.instance.cost_items import CostItems
 from prunemodels.data_files import (
     FOLDER_VARIABLE,
@@ -110,9 +111,9 @@ def test_real_data(name: str, rows: int, features: int, classes: int) -> None:
         ("1e400", r"costs: the price of 'a' is Decimal\('1E\+400'\); give 0 or a number that a float can hold"),
         ("-1e-400", r"costs: the price of 'a' is Decimal\('-1E-400'\)"),
         ("1e999999999", r"costs: the price of 'a' is Decimal\('1E\+999999999'\)"),
-        ("1_0", r"costs.csv, row 1: cost is '1_0'; give a number such as 2.5"),
-        ("inf", r"costs.csv, row 1: cost is 'inf'; give a number"),
-        ("\u0663", r"costs.csv, row 1: cost is '\u0663'; give a number"),
+        ("1_0", r"costs.csv, row 1: the cost of 'a' is '1_0'; give a number such as 2.5"),
+        ("inf", r"costs.csv, row 1: the cost of 'a' is 'inf'; give a number"),
+        ("\u0663", r"costs.csv, row 1: the cost of 'a' is '\u0663'; give a number"),
         ("nan", r"costs: 'a' has no cost"),
     ],
 )
@@ -165,7 +166,25 @@ def test_a_defect_while_a_table_is_read_stays_what_it_is(tmp_path: Path, monkeyp
 
 def test_a_damaged_table_is_named_whoever_finds_it(tmp_path: Path) -> None:
     """What gzip, pandas and the decoder say, and a folder that is no file."""
-    for name, content in (("t.csv.gz", b"\x1f\x8b\x08\x00broken"), ("t.csv", b"a,b\n\xff\xfe,1\n"), ("t.parquet", b"PAR1")):
+    for name, content in (
+        ("t.csv.gz", b"\x1f\x8b\x08\x00broken"),
+        ("t.csv", b"a,b\n\xc3\xa9,1\n\xff\xfe,1\n"),
+        ("t.parquet", b"PAR1"),
+    ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(BrokenFileError, match=rf"{name} cannot be read as a table"):
             read_table(tmp_path / name)
+
+
+def test_excel_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sheet is the table; without openpyxl the message names the extra, and the way out."""
+    place = tmp_path / "t.xlsx"
+    place.write_bytes(b"PK")
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "openpyxl", None)
+        with pytest.raises(MissingPackageError, match=r"prunemodels\[excel\].*; or save .*t\.xlsx as CSV"):
+            read_table(place)
+    pytest.importorskip("openpyxl")
+    table = pd.DataFrame({"a": [1.5, None], "label": ["ja", "nein"]})
+    table.to_excel(place, index=False)
+    pd.testing.assert_frame_equal(read_table(place), table, check_dtype=False)

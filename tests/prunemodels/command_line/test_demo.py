@@ -12,10 +12,9 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.shown import align
 from prunemodels.command_line import demo
 from prunemodels.command_line.cli import main
-from prunemodels.command_line.demo_report import PROTOTYPE
+from prunemodels.command_line.demo import PROTOTYPE
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder
 
 
@@ -91,31 +90,6 @@ def test_own_data_over_several_forests(resplit: bool, capsys: pytest.CaptureFixt
     assert f"{100 * expected:.2f} ±" in told.out
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--seeds", "0"], "--seeds: '0' is not a count"),
-        (["--data", "absent"], "there is no file absent"),
-        (["--label", "kind"], "--label kind"),
-        (["--data", "smooth.csv"], "--label: the labels of smooth are continuous"),
-        (["--out", "absent/out"], "the folder absent of out does not exist"),
-        (["--out", "file"], "--out: file is a file; give a folder"),
-        (["--out", "full"], "full/path.csv exists"),
-    ],
-)
-def test_bad_input(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The demo refuses bad arguments before any work, with status 2, and writes nothing."""
-    pd.DataFrame({"a": range(50), "b": np.linspace(0, 1, 50)}).to_csv("smooth.csv", index=False)
-    Path("file").touch()
-    Path("full").mkdir()
-    Path("full/path.csv").touch()
-    assert main(["demo", *words]) == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert "training" not in told.err
-    assert sorted(str(p) for p in Path().rglob("*")) == ["file", "full", "full/path.csv", "smooth.csv"]
-
-
 @pytest.mark.parametrize("place", ["pruning_path", "evaluate", "dump_forest"])
 def test_ctrl_c(place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Ctrl-C at any stage ends with status 130 and one line; not even the folder remains."""
@@ -127,11 +101,6 @@ def test_ctrl_c(place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert main(["demo", "--quiet", "--trees", "3"]) == 130
     assert capsys.readouterr().err == "interrupted: nothing was written\n"
     assert list(Path().iterdir()) == []
-
-
-def test_columns_line_up() -> None:
-    """Text flush left, numbers flush right, no trailing blanks."""
-    assert align(["", "a"], [["cost", "12"], ["x", "3"]], left=1) == "        a\ncost   12\nx       3"
 
 
 @pytest.mark.slow

@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 
 from formulations import BrokenFileError, InvalidInputError
-from prunemodels.data_files import read_table
+from prunemodels.data_files import read_prices, read_table
 from prunemodels.files import csv_tables
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks, read_csv
 from tests.loops import looped
+
+LAYOUT = csv_tables.Layout(["a", "b"], ",", ".")
 
 REFUSED = {
     "one too many in every row": ("a,b\n1,2,3\n4,5,6\n", "line 2, has 3 fields, but the header names 2 columns: '1,2,3'"),
@@ -63,6 +65,45 @@ def test_quotes_empty_lines_and_line_ends_are_no_mistakes(tmp_path: Path, text: 
     assert columns_of_csv(tmp_path / "t.csv") == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a;b;c\n1,5;M\xfcnster;2\n;K\xf6ln, Deutz;3\n".encode("latin-1"),
+        '\ufeffa;b;c\r\n1,5;M\xfcnster;2\r\n;"K\xf6ln, Deutz";3'.encode(),
+        "a;b;c\n1.5;M\xfcnster;2\n;K\xf6ln, Deutz;3\n".encode(),
+        "a\tb\tc\n1,5\tM\xfcnster\t2\n\tK\xf6ln, Deutz\t3\n".encode("cp1252"),
+        'a,b,c\n1.5,M\xfcnster,2\n,"K\xf6ln, Deutz",3\n'.encode("latin-1"),
+    ],
+)
+def test_files_of_other_countries(tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Semicolons, tabs, decimal commas, Latin-1, a byte-order mark: the same table, whole and in chunks, in any blocks."""
+    (tmp_path / "t.csv").write_bytes(content)
+    table = pd.DataFrame({"a": [1.5, None], "b": ["M\xfcnster", "K\xf6ln, Deutz"], "c": [2, 3]})
+    for block in (5, 17, 1 << 20):
+        monkeypatch.setattr(csv_tables, "BLOCK", block)
+        pd.testing.assert_frame_equal(read_table(tmp_path / "t.csv"), table, check_dtype=False)
+        pd.testing.assert_frame_equal(pd.concat(csv_chunks(tmp_path / "t.csv", 2)), table, check_dtype=False)
+    prices = "feature;cost\na;7,27\nb;1\n"
+    (tmp_path / "p.csv").write_text(prices)
+    assert [str(cost) for cost in read_prices(tmp_path / "p.csv")["cost"]] == ["7.27", "1"]
+
+
+def test_what_the_message_says_of_separators(tmp_path: Path) -> None:
+    """Semicolons below a header with commas are called semicolons, and a decimal comma is named as one; UTF-16 as UTF-16."""
+    for content, message in (
+        (b"a,b\n1;2\n", "by semicolons, the header by commas"),
+        (b"a;b\n1,2\n", "by commas, the header by semicolons"),
+        (
+            b"a,b\nx,7,27\n",
+            "line 2, .*; or, if it has decimal commas, write decimal points, or separate all .* semicolons",
+        ),
+        ("a,b\n1,2\n".encode("utf-16"), "UTF-16; save it as CSV in UTF-8"),
+    ):
+        (tmp_path / "t.csv").write_bytes(content)
+        with pytest.raises(BrokenFileError, match=message):
+            read_table(tmp_path / "t.csv")
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_two_columns_of_one_name_are_refused(tmp_path: Path, name: str) -> None:
     """By itself pandas would call the second cost.1 and nobody would read it."""
@@ -85,7 +126,7 @@ def test_columns_without_a_name_may_be_several(tmp_path: Path) -> None:
 
 def _accepted(file: Path, size: int) -> bool:
     """Whether the check accepts a file that is read in blocks of so many bytes."""
-    with csv_tables.CheckedRows(file, ["a", "b"]) as rows:
+    with csv_tables.CheckedRows(file, LAYOUT) as rows:
         try:
             while rows.readinto(bytearray(size)):
                 pass
@@ -132,7 +173,7 @@ def test_the_fast_check_agrees_with_pythons_reader(seed: int, tmp_path: Path, mo
         assert _accepted(file, draw.randint(1, 9)) == fits, text
         if fits and '"' not in text:
             assert not calls, text  # the fast check was enough
-        with csv_tables._opened(file, ["a", "b"]) as checked:
+        with csv_tables._opened(file, LAYOUT) as checked:
             try:
                 table = pd.read_csv(checked, dtype=str, keep_default_na=False, index_col=False)
             except BrokenFileError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_the_rows_of_a_program(ending, tmp_path):
         ("a.npy", "nonsense", pm.errors.BrokenFileError, "cannot be read"),
         ("a.npz", "nonsense", pm.errors.BrokenFileError, "cannot be read"),
         ("a.mtx", "nonsense", pm.errors.BrokenFileError, "cannot be read"),
-        ("a.csv", "feature,cost\n1,2\n", pm.errors.BrokenFileError, "cannot be read as a matrix"),
+        ("a.csv", "feature,cost\n1,x\n", pm.errors.BrokenFileError, "cannot be read as a matrix"),
         ("a.csv", "1,nan\n0,1\n", pm.errors.InvalidInputError, "row r0, column c1 is nan"),
         ("a.mps", "nonsense", pm.errors.BrokenFileError, "line 1: 'nonsense' is no section"),
     ],
@@ -161,7 +162,7 @@ MTX = b"%%MatrixMarket matrix "
         ("half.mtx", MTX + b"array integer general\n2 1\n1\n1.5\n", "'1.5' is no entry"),
         ("more.mtx", MTX + b"coordinate integer general\n2 2 1\n1 1 1\n2 2 1\n", "it has 2 entries, its header announces 1"),
         ("empty.csv", b"", "no data"),
-        ("comment.csv", b"1,0\n#,1\n", "could not convert string '#'"),
+        ("comment.csv", b"1,0\n#,1\n", "could not convert string to float: '#'"),
         ("text.lp", b"hello world\n", "begins with 'hello world', not with minimize or maximize"),
         ("empty.lp", b"", "begins with ''"),
         ("around.lp", b"garbage\nminimize\n obj: x\nsubject to\n r: x + y <= 1\nend\n", "begins with 'garbage"),
@@ -284,3 +285,21 @@ def test_what_is_no_certificate_is_refused(broken, tmp_path):
         pm.errors.BrokenFileError, match=r"there is no file|does not hold a tree with paths|not a list of whole numbers"
     ):
         load_network(place)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "columns"),
+    [
+        ("1,1,0\n0,1,1\n1,0,1\n", ["r0", "r1", "r2"], ["c0", "c1", "c2"]),
+        ("x,y,z\n1,1,0\n0,1,1\n1,0,1\n", ["r0", "r1", "r2"], ["x", "y", "z"]),
+        (",x,y,z\nu,1,1,0\nv,0,1,1\nw,1,0,1\n", ["u", "v", "w"], ["x", "y", "z"]),
+        (",0,1,2\n0,1,1,0\n1,0,1,1\n2,1,0,1\n", ["0", "1", "2"], ["0", "1", "2"]),
+        ("\ufeffrow;x;y;z\r\nu;1,0;1,0;0\r\nv;0;1;1\r\nw;1;0;1\r\n", ["u", "v", "w"], ["x", "y", "z"]),
+    ],
+)
+def test_csv_files_with_names_and_without(tmp_path: Path, text: str, rows: list[str], columns: list[str]) -> None:
+    """A header, an index or neither, as ``DataFrame.to_csv`` writes them; semicolons, decimal commas, a byte-order mark."""
+    (tmp_path / "m.csv").write_bytes(text.encode())
+    matrix = load_matrix(tmp_path / "m.csv")
+    assert matrix.dense().tolist() == CIRCLE.tolist()
+    assert (list(matrix.rows), list(matrix.columns)) == (rows, columns)

@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.command_line import report_commands
+from prunemodels.command_line import report
 from prunemodels.command_line.cli import main
 from tests.prunemodels.report_page.cases import Page
 
@@ -127,69 +127,23 @@ def test_weights_are_those_of_the_column(folder: Path, capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out)["examples"] == int((pd.read_csv("test.csv")["w"] > 0).sum())
 
 
-@pytest.mark.parametrize(
-    ("more", "changed", "message"),
-    [
-        (["--lam", "0.1"], {"label": None}, r"--label is missing: .* name the label column"),
-        (
-            ["--lam", "0.1"],
-            {"data": None},
-            "--data is missing: a page on a pruned forest needs it",
-        ),
-        (["--lam", "0.1"], {"costs": None}, "--costs is missing"),
-        (["--lam", "0.1"], {"held_out": None}, "--held-out is missing"),
-        (["--lam", "0.1", "--method", "path"], {}, "--method goes with --budget"),
-        (["--lam", "0.1", "--time-limit", "3"], {}, "--time-limit goes with --budget"),
-        (["--lam", "0.1"], {"held_out": "valid.csv"}, "--held-out names the same file as --data"),
-        (["--lam", "0.1"], {"held_out": "absent.csv"}, r"--held-out: there is no file absent\.csv"),
-        (["--lam", "0.1"], {"out": "out/r.pdf"}, r"--out: .*give one of \.html"),
-        (["--lam", "0.1"], {"out": "nowhere/r.html"}, "--out: the folder nowhere"),
-        (["--pruned", "forest.pkl"], {}, "--pruned: forest.pkl has the ending"),
-        (["--lam", "0.1", "--confidence", "95"], {}, "'95' is not a confidence level"),
-        ([], {}, "one of --budget, --lam and --pruned is required"),
-        (["--budget", "1", "--lam", "1"], {}, "not allowed with argument"),
-    ],
-)
-def test_what_does_not_go_is_refused(
-    folder: Path, capsys: pytest.CaptureFixture[str], more: list[str], changed: dict[str, str | None], message: str
-) -> None:
-    """Status 2, a message that begins with the option, and no file."""
-    import re
-
-    assert main(words(*more, **changed)) == 2
-    assert re.search(message, capsys.readouterr().err)
-    assert not list(Path("out").iterdir())
-
-
-def test_a_page_is_not_overwritten_without_force(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The old one stays as it was."""
-    Path("out/r.html").write_text("old")
-    assert main(words("--lam", "0.1")) == 2
-    assert "exists; choose another name" in capsys.readouterr().err
-    assert Path("out/r.html").read_text() == "old"
-    assert main(words("--lam", "0.1", "--force")) == 0
-    assert Path("out/r.html").read_text() != "old"
-
-
 def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Status 130 and an empty folder."""
 
     def stop(_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report_commands, "render", stop)
+    monkeypatch.setattr(report, "render", stop)
     assert main(words("--lam", "0.1")) == 130
     assert "nothing was written" in capsys.readouterr().err
     assert not list(Path("out").iterdir())
 
 
 def test_a_refuted_check_is_the_exit_status() -> None:
-    """1 where a check is refuted, 3 where one is undecided; the text says which."""
-    summary = report_commands.ReportSummary(False, 9, 4.0, 2.0, 0.1, 0.2, "classification", 1.0, "r.html")
-    assert summary.exit_status == 1
-    assert "REFUTED" in summary.text()
-    assert "cost 4 -> 2, 50 % less; error 10.00 % -> 20.00 %; 9 examples" in summary.text()
-    undecided = report_commands.ReportSummary(None, 9, 4.0, 2.0, 0.1, 0.2, "regression", 1.0, "r.html")
-    assert undecided.exit_status == 3
-    assert "undecided" in undecided.text()
-    assert "error 0.1 -> 0.2" in undecided.text()
+    """1 where a check is refuted, 3 where one is undecided; the text says which, and has the figures."""
+    figures = {"cost_before": 4.0, "cost_after": 2.0, "error_before": 0.1, "error_after": 0.2, "examples": 9}
+    record = {**figures, "measured": "held out", "task": "classification", "budget_verdict": None, "overrun": None}
+    refuted, undecided = (report.report_summary(record | {"verified": v}, Path("r.html"), 0.0) for v in (False, None))
+    assert (refuted.exit_status, undecided.exit_status) == (1, 3)
+    assert "cost 4 -> 2, 50 % less; error 10.00 % -> 20.00 %; 9 examples" in refuted.text()
+    assert ("REFUTED" in refuted.text(), "undecided" in undecided.text()) == (True, True)

@@ -1,4 +1,4 @@
-"""The command ``evaluate``, and ``prune`` for models whose trees add up: boosted models in files of any kind."""
+"""``prunemodels prune`` for models whose trees add up: boosted models in files of any kind."""
 
 from __future__ import annotations
 
@@ -8,12 +8,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from formulations.errors import InvalidInputError
-from prunemodels.command_line.boosted_report import BoostedSummary, EvaluationSummary, ModelFigures, or_none
-from prunemodels.command_line.commands import Examples, read_costs, read_examples, read_model_file, reserve_pictures
+from prunemodels.command_line.inputs import (
+    Examples,
+    draw_pictures,
+    hints_on_rows,
+    option_of,
+    read_costs,
+    read_examples,
+    reserve_pictures,
+)
+from prunemodels.command_line.judge import loss_name, model_figures, model_table
 from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.summary import Line, Summary, model_name
 from prunemodels.files.forests import check_ending, dump_forest, saved_model
 from prunemodels.judging.curve import boosted_curve
 from prunemodels.other_libraries.boosted import boosted_path, prune_boosted
@@ -45,31 +52,7 @@ GRID = 12
 """Lambdas of a trade-off, as many as `prune_boosted` goes along."""
 
 
-def evaluate_command(args: argparse.Namespace) -> EvaluationSummary:
-    """``prunemodels evaluate``: cost, loss and error of a model in a file."""
-    start = time.perf_counter()
-    with errors_naming("FOREST"):
-        model = tree_model_of(read_model_file(args), several_outputs=True)
-    data = read_examples(args.data, model, "--data", args.label, args.weights)
-    costs = read_costs(args.costs, data.names)
-    usage = model.usage(data.X, costs, data.weights)
-    return EvaluationSummary(
-        forest=args.forest,
-        model=type(model.model).__name__,
-        trees=model.ensemble.n_trees,
-        task=model.task,
-        measure=model.measure,
-        loss_name=_loss_name(model),
-        data=args.data,
-        examples=len(data.X),
-        figures=_figures(model, data, costs, args.evaluation_cost),
-        features=model.counting_features(usage).cost(model.ensemble.is_split),
-        seconds=time.perf_counter() - start,
-        ignored=data.ignored,
-    )
-
-
-def prune_boosted_command(args: argparse.Namespace, model: Any, out: Path, start: float) -> BoostedSummary:
+def prune_boosted_command(args: argparse.Namespace, model: Any, out: Path, start: float) -> Summary:
     """``prunemodels prune`` for a model whose trees add up.
 
     Parameters
@@ -88,7 +71,7 @@ def prune_boosted_command(args: argparse.Namespace, model: Any, out: Path, start
     with errors_naming("--out"):
         check_ending(model, out)
     trees, data, costs = read_boosted_inputs(args, model)
-    rows = None if args.held_out is None else read_examples(args.held_out, trees, "--held-out", args.label, args.weights)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", trees, weighted=True)
     path, chosen = search(args, model, data, costs) if tables or pictures else (None, find(args, model, data, costs))
     pruned = saved_model(chosen)
     pruned = drop_unused(pruned) if args.drop_unused else pruned
@@ -97,58 +80,74 @@ def prune_boosted_command(args: argparse.Namespace, model: Any, out: Path, start
     if path is not None:
         for table in tables:
             path.to_frame().to_csv(outputs.aside(table), index=False)
-        for picture in pictures:
-            from prunemodels.plots import plot_curves
-            from prunemodels.plots.tradeoff import draw
 
-            draw(plot_curves([boosted_curve(path, seen.X, seen.y, "prune_boosted", None)]), outputs.aside(picture))
-    after = tree_model_of(chosen)
-    before, cheap = (_figures(m, data, costs, args.evaluation_cost) for m in (trees, after))
-    held_out = None if rows is None else tuple(_figures(m, rows, costs, args.evaluation_cost) for m in (trees, after))
-    judged = None if held_out is None or args.budget is None else bool(held_out[1].cost > args.budget)
-    return BoostedSummary(
-        forest=args.forest,
-        model=type(trees.model).__name__,
-        trees=trees.ensemble.n_trees,
-        task=trees.task,
-        measure=trees.measure,
-        loss_name=_loss_name(trees),
-        data=args.data,
-        examples=chosen.usage.n_rows,
-        unpruned=before,
-        pruned=cheap,
-        budget=args.budget,
-        lam=args.lam,
-        stationary=chosen.stationary,
-        visited=int(chosen.stats["visited"]),
-        saved_as=type(pruned).__name__,
-        seconds=time.perf_counter() - start,
-        held_out=None if held_out is None else (held_out[0], held_out[1]),
-        held_out_data=args.held_out,
-        held_out_examples=None if rows is None else len(rows.X),
-        overrun=judged,
-        written=tuple(str(file) for file in (out, *tables, *pictures)),
-        ignored=data.ignored,
-    )
+        def figure(path: BoostedPath = path) -> Any:
+            from prunemodels.plots import plot_curves
+
+            return plot_curves([boosted_curve(path, seen.X, seen.y, "prune_boosted", None)])
+
+        draw_pictures(args, pictures, figure)
+    before, after = trees, tree_model_of(chosen)
+    on_data = [model_figures(m, data, costs, args.evaluation_cost) for m in (before, after)]
+    held_out = None if rows is None else [model_figures(m, rows, costs, args.evaluation_cost) for m in (before, after)]
+    record = {
+        "forest": args.forest,
+        "model": model_name(trees.model),
+        "trees": trees.ensemble.n_trees,
+        "task": trees.task,
+        "measure": trees.measure,
+        "loss_name": loss_name(trees),
+        "data": args.data,
+        "examples": len(data.X),
+        "unpruned": on_data[0],
+        "pruned": on_data[1],
+        "budget": args.budget,
+        "lam": args.lam,
+        "stationary": chosen.stationary,
+        "visited": int(chosen.stats["visited"]),
+        "saved_as": type(pruned).__name__,
+        "held_out": held_out,
+        "held_out_data": args.held_out,
+        "held_out_examples": None if rows is None else len(rows.X),
+        "overrun": None if held_out is None or args.budget is None else bool(held_out[1]["cost"] > args.budget),
+        "ignored": list(data.ignored),
+        "seconds": time.perf_counter() - start,
+    }
+    files = [out, *tables, *pictures]
+    return Summary(record, _lines(record), files, data.ignored, hints_on_rows(rows, data))
+
+
+def _lines(r: Mapping[str, Any]) -> list[str | Line]:
+    """What a terminal shows; the figures are those on held-out examples where there are some."""
+    goal = f"cost at most {r['budget']:g}" if r["budget"] is not None else f"lambda = {r['lam']:g}"
+    before, after = r["held_out"] or (r["unpruned"], r["pruned"])
+    where = f"{r['examples']:,} examples of {r['data']}, on which the pruning was found"
+    if r["held_out"] is not None:
+        where = f"{r['held_out_examples']:,} examples of {r['held_out_data']}, held out"
+    rule = "the least loss found within the budget" if r["budget"] is not None else "the least loss + lambda cost found"
+    loss = f"{r['loss_name']} {r['unpruned']['loss']:.4g} -> {r['pruned']['loss']:.4g}"
+    lines: list[str | Line] = [
+        f"{r['forest']}: {r['model']} of {r['trees']} trees, pruned to {goal}",
+        "",
+        model_table([("unpruned", before), ("pruned", after)], r["measure"], r["loss_name"]),
+        "",
+        Line("measured on", where),
+        Line("chosen", f"{rule}, of {r['visited']:,} prunings visited; no proof that there is no better one"),
+        Line("cost sample", f"{r['examples']:,} examples of {r['data']}: cost {r['pruned']['cost']:.4g}, {loss}"),
+    ]
+    if r["overrun"] is not None:
+        kept = "the held-out examples cost more than the budget" if r["overrun"] else "kept on the held-out examples"
+        lines.append(Line("budget", kept, "warning" if r["overrun"] else ""))
+    if r["saved_as"] == "ModelForest":
+        lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
+    return [*lines, Line("time", f"{r['seconds']:.1f} s")]
 
 
 def check_boosted_options(args: argparse.Namespace, options: Mapping[str, tuple[Any, str]]) -> None:
-    """Refuse options that are for forests, and a missing label.
-
-    Parameters
-    ----------
-    options
-        `PRUNE_OPTIONS` or `REPORT_OPTIONS`.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the option and the remedy.
-    """
+    """Refuse options that are for forests (`PRUNE_OPTIONS` or `REPORT_OPTIONS`), and a missing label."""
     for name, (default, why) in options.items():
         if getattr(args, name) != default:
-            option = f"--{name.replace('_', '-')}"
-            raise InvalidInputError(f"{option} is for forests, {args.forest} holds a boosted model; {why}: drop it")
+            raise InvalidInputError(f"{option_of(name)} is for forests, {args.forest} holds a boosted model; {why}: drop it")
     if args.label is None:
         raise InvalidInputError(
             "--label is missing: a boosted model is pruned for its loss on --data; name the column of the labels"
@@ -159,8 +158,8 @@ def read_boosted_inputs(args: argparse.Namespace, model: Any) -> tuple[TreeModel
     """The trees of a model, the examples of ``--data``, and the prices."""
     with errors_naming("FOREST"):
         trees = tree_model_of(model)
-    data = read_examples(args.data, trees, "--data", args.label, args.weights)
-    return trees, data, read_costs(args.costs, data.names)
+    data = read_examples(args, "--data", trees, weighted=True)
+    return trees, data, read_costs(args.costs, data.names, data.X)
 
 
 def find(args: argparse.Namespace, model: Any, data: Examples, costs: Any) -> BoostedPruning:
@@ -183,15 +182,3 @@ def _given(args: argparse.Namespace, data: Examples, costs: Any) -> dict[str, An
     """The arguments of `prune_boosted` and `boosted_path` alike."""
     limit = {} if args.time_limit is None else {"time_limit": args.time_limit}
     return {"costs": costs, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost, **limit}
-
-
-def _figures(model: TreeModel, data: Examples, costs: Any, evaluation_cost: float) -> ModelFigures:
-    """Cost, loss and error of a model on examples, by weight."""
-    usage = model.usage(data.X, costs, data.weights, evaluation_cost)
-    error = float(np.average(model.losses(data.X, data.y), weights=data.weights))
-    loss = or_none(model.loss(data.X, data.y, data.weights))
-    return ModelFigures(usage.cost(model.ensemble.is_split), loss, error, model.ensemble.n_splits)
-
-
-def _loss_name(model: TreeModel) -> str:
-    return "squared error" if model.task == "regression" else "log loss"

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from prunemodels.command_line.service import compiled_summary
+
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 
@@ -63,13 +65,8 @@ def test_a_service_compiles_nothing_after_the_containerfiles_commands(tmp_path: 
 
 def test_what_it_prints() -> None:
     """Names, their number, what was there, the seconds and the folder."""
-    from prunemodels.command_line.warm_up import WarmUp
-
-    done = WarmUp(("a.f", "b.g"), 3, "/opt/compiled", 4.25)
-    assert done.text().splitlines() == [
-        "  a.f",
-        "  b.g",
-        "Compiled 2 kernels in 4.2 s; 3 were there already.",
-        "They are stored below /opt/compiled",
-    ]
-    assert json.loads(done.json()) == {"compiled": ["a.f", "b.g"], "found": 3, "folder": "/opt/compiled", "seconds": 4.25}
+    done = compiled_summary(["a.f", "b.g"], 3, "/opt/compiled", 4.25)
+    said = "Compiled 2 kernels in 4.2 s; 3 were there already. They are stored below /opt/compiled"
+    assert done.text().split() == ["a.f", "b.g", *said.split()]
+    told = json.loads(done.json())
+    assert [told[k] for k in ("compiled", "found", "folder", "seconds")] == [["a.f", "b.g"], 3, "/opt/compiled", 4.25]

@@ -21,9 +21,10 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations.programs.files import read_program
 from formulations.programs.matrix import MATRICES
-from prunemodels.command_line import model_commands
-from prunemodels.command_line.cli import FORMULATIONS, main
-from prunemodels.command_line.model_report import comparison_text
+from prunemodels.command_line import programs
+from prunemodels.command_line.cli import main
+from prunemodels.command_line.commands import FORMULATIONS
+from prunemodels.command_line.programs import comparison_text
 
 LAM = "0.01"
 
@@ -53,7 +54,7 @@ def case(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Engines run in this process, for speed."""
-    monkeypatch.setattr(model_commands, "compare", partial(pm.compare, isolate=False))
+    monkeypatch.setattr(programs, "compare", partial(pm.compare, isolate=False))
 
 
 def words(command: str, *more: str, forest: str = "forest.skops") -> list[str]:
@@ -176,37 +177,18 @@ def test_compare_on_a_regression_forest(case: Path, capsys: pytest.CaptureFixtur
 
 def test_all_columns_at_once_fit_a_terminal() -> None:
     """A table in which every column is filled, with large numbers and long notes, keeps within 80 columns."""
-    row = {
-        "solver": "highs_ip1_relaxed",
-        "status": "feasible",
-        "stopped": "time limit",
-        "value": 0.123456789,
-        "bound": 1.23456e-5,
-    }
-    row |= {"relative_gap": 0.123456, "integral": False, "splits": 1234567, "seconds": 12345.6789, "peak_memory_mb": 12345.6}
-    row |= {"iterations": 1e7, "nodes": 12345.0, "note": "word " * 50}
-    lines = comparison_text(pd.DataFrame([row])).splitlines()
-    assert max(map(len, lines)) <= 80
-    cells = ["0.123457", "0.1", "12,346", "12,346"]
-    assert lines[1].split()[2:] == cells
-    assert lines[3].startswith("highs_ip1_relaxed: stopped by time limit; word word")
-
-
-def test_all_columns_within_budgets_fit_a_terminal() -> None:
-    """The same for budgets; a note names the budget."""
-    row = {
-        "solver": "highs_lp1_integer",
-        "budget": 12345.678,
-        "status": "feasible",
-        "stopped": "time limit",
-        "value": 0.123456789,
-    }
-    row |= {"dual": 1.23456e-5, "bound": 1.23456e-5, "error": 0.123456789, "splits": 1234567, "seconds": 12345.6789}
-    row |= {"peak_memory_mb": 12345.6, "note": "word " * 50}
-    lines = comparison_text(pd.DataFrame([row])).splitlines()
-    assert max(map(len, lines)) <= 80
-    assert lines[1].split()[1:] == [*("12346", "feasible", "0.123457", "1.23456e-05", "12,346", "12,346")]
-    assert lines[3].startswith("highs_lp1_integer within 12345.7: stopped by time limit; word word")
+    shared = {"status": "feasible", "stopped": "time limit", "value": 0.123456789, "bound": 1.23456e-5, "splits": 1234567}
+    shared |= {"seconds": 12345.6789, "peak_memory_mb": 12345.6, "note": "word " * 50}
+    at_lam = {"solver": "highs_ip1_relaxed", "relative_gap": 0.123456, "iterations": 1e7, **shared}
+    within = {"solver": "highs_lp1_integer", "budget": 12345.678, "dual": 1.23456e-5, "error": 0.123456789, **shared}
+    for row, cells, note in (
+        (at_lam, ["0.123457", "0.1", "12,346", "12,346"], "highs_ip1_relaxed"),
+        (within, ["feasible", "0.123457", "1.23456e-05", "12,346", "12,346"], "highs_lp1_integer within 12345.7"),
+    ):
+        lines = comparison_text(pd.DataFrame([row])).splitlines()
+        assert max(map(len, lines)) <= 80
+        assert lines[1].split()[2:] == cells
+        assert lines[3].startswith(f"{note}: stopped by time limit; word word")
 
 
 @pytest.mark.parametrize(
@@ -243,8 +225,8 @@ def test_the_command_that_is_told_solves_the_file(case: Path, ending: str, capsy
     assert main(words("export", "--lam", LAM, "--relax", "--out", out)) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "forest.skops: RandomForestClassifier of 4 trees as IP3, lambda = 0.01"
-    assert lines[2].startswith("linear relaxation")
-    assert lines[-1] == f"written           {out}"
+    assert "linear relaxation" in lines[2]
+    assert lines[-1] == f"written        {out}"
     line = next(line for line in lines if line.startswith("to solve it")).removeprefix("to solve it")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # a shell that knows our Python
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path})
@@ -263,61 +245,6 @@ def test_the_formulation_follows_from_the_goal(case: Path, capsys: pytest.Captur
     assert written() == ["a.mps", "b.mps"]
 
 
-BAD: list[tuple[list[str], list[str]]] = [
-    # a command line, and what the message must name
-    (["compare", "--lam", LAM, "--solvers", "min_cut,cut"], ["--solvers", "'cut'", "there are min_cut, "]),
-    (["compare", "--lam", LAM, "--solvers", ","], ["--solvers", "empty"]),
-    (["compare"], ["--lam", "--budget", "required"]),
-    (["compare", "--lam", LAM, "--budget", "2"], ["--budget", "not allowed with"]),
-    (["compare", "--budget", "2,-1"], ["--budget", "'-1'"]),
-    (["compare", "--budget", ","], ["--budget", "has no number; give one, or several between commas"]),
-    (["compare", "--budget", "2", "--solvers", "min_cut"], ["--solvers", "'min_cut' for a budget", "there are path, "]),
-    (["compare", "--lam", "-1"], ["--lam", "'-1'"]),
-    (["compare", "--lam", LAM, "--time-limit", "nan"], ["--time-limit", "'nan'", "give seconds >= 0"]),
-    (["compare", "--lam", LAM, "--out", "out/t.txt"], ["--out", "'.txt'", ".csv"]),
-    (["export", "--lam", LAM], ["--out", "required"]),
-    (["export", "--out", "out/m.lp"], ["one of --lam and --budget is needed", "IP0"]),
-    (["export", "--lam", "1", "--budget", "1", "--out", "out/m.lp"], ["--budget", "not allowed with", "--lam"]),
-    (["export", "--lam", "1", "--formulation", "LP1", "--out", "out/m.lp"], ["LP1 takes --budget, not --lam"]),
-    (["export", "--budget", "1", "--formulation", "IP1", "--out", "out/m.lp"], ["IP1 takes --lam, not --budget", "with LP1"]),
-    (["export", "--formulation", "LP1", "--out", "out/m.lp"], ["LP1 needs --budget"]),
-    (["export", "--formulation", "closure", "--out", "out/m.lp"], ["closure needs --lam"]),
-    (["export", "--formulation", "IP0", "--lam", "1", "--out", "out/m.lp"], ["IP0", "takes no --lam"]),
-    (["export", "--formulation", "IP0", "--merge", "--out", "out/m.lp"], ["IP0", "takes no --merge"]),
-    (["export", "--formulation", "IP4", "--out", "out/m.lp"], ["--formulation", "'IP4'", "IP3"]),
-    (["export", "--formulation", "IP2", "--lam", "1", "--out", "out/m.lp"], ["--formulation IP2", "4 trees", "use IP3"]),
-    (["export", "--lam", "1", "--out", "out/m.txt"], ["--out", "'.txt'", ".lp, .mps, .lp.gz, .mps.gz"]),
-    (["export", "--lam", "1", "--out", "out/m.gz"], ["--out", "'.gz'", ".lp.gz"]),
-    (["export", "--lam", "1", "--out", "absent/m.lp"], ["--out", "folder absent", "does not exist"]),
-]
-
-
-@pytest.mark.parametrize(("line", "said"), BAD, ids=[" ".join(line) for line, _ in BAD])
-def test_bad_input(case: Path, line: list[str], said: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Options that do not fit end with status 2 and a message of option and remedy; nothing is written."""
-    assert main(words(line[0], *line[1:])) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    for part in said:
-        assert part in told.err
-    assert written() == []
-
-
-@pytest.mark.usefixtures("here")
-def test_an_existing_file_is_replaced_only_with_force(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --force an existing table or program is refused and keeps its content."""
-    for file, line in [
-        ("out/t.csv", words("compare", "--lam", LAM, "--solvers", "min_cut", "--out", "out/t.csv")),
-        ("out/m.lp", words("export", "--lam", LAM, "--out", "out/m.lp")),
-    ]:
-        Path(file).write_text("old")
-        assert main(line) == 2
-        assert "exists" in capsys.readouterr().err
-        assert Path(file).read_text() == "old"
-        assert main([*line, "--force"]) == 0
-        assert Path(file).read_text() != "old"
-
-
 @pytest.mark.parametrize("place", ["compare", "write_program"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
 def test_ctrl_c(
@@ -328,7 +255,7 @@ def test_ctrl_c(
     def interrupted(*args: object, **options: object) -> None:
         raise stop
 
-    monkeypatch.setattr(model_commands, place, interrupted)
+    monkeypatch.setattr(programs, place, interrupted)
     line = {"compare": ["compare", "--out", "out/t.csv"], "write_program": ["export", "--out", "out/m.lp"]}[place]
     assert main(words(line[0], "--lam", LAM, *line[1:])) == 130
     assert capsys.readouterr().err == "interrupted: nothing was written\n"

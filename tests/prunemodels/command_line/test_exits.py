@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.command_line import exit_commands
+from prunemodels.command_line import exits as exits_module
 from prunemodels.command_line.cli import main
 from prunemodels.exits import budget_cascade
 from prunemodels.exits.cascade_files import load_cascade
@@ -78,16 +78,6 @@ def test_exits_writes_a_cascade_and_says_what_it_does(folder: Path, capsys: pyte
     assert told["written"] == ["out.skops", "who.png"]
 
 
-def test_the_screen_has_the_same_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without --json one screen names the model, the policy, the held-out change, the stages and the budgets."""
-    assert main(exits("--held-out", "test.csv")) == 0
-    shown = capsys.readouterr().out
-    for part in ("RandomForestClassifier, 4 trees", "optimal policies", "budget 1.5: cost", "held out       test.csv, 150"):
-        assert part in shown
-    for part in ("paired change", "stops at", "most of them have bought", "held-out error", "out.skops"):
-        assert part in shown
-
-
 def test_check_exits_proves_the_policies(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The saved certificate is checked with status 0; a path whose certificate was tampered with has status 1."""
     assert main(exits()) == 0
@@ -103,7 +93,7 @@ def test_check_exits_proves_the_policies(folder: Path, capsys: pytest.CaptureFix
 def test_cascade_finds_its_own_sets(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A table is enough: the cascade is fitted within the budget, at the prices of the table, saved and measured."""
     small = RandomForestClassifier(3, max_depth=3, random_state=0)
-    monkeypatch.setattr(exit_commands.BudgetCascadeClassifier, "_model", lambda self: small)
+    monkeypatch.setattr(exits_module.BudgetCascadeClassifier, "_model", lambda self: small)
     words = ["cascade", "--data", "train.csv", "--label", "label", "--costs", "costs.csv", "--stages", "3", "--quiet"]
     assert main([*words, "--budget", "2", "--held-out", "test.csv", "--out", "c.skops", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -114,29 +104,6 @@ def test_cascade_finds_its_own_sets(folder: Path, capsys: pytest.CaptureFixture[
     assert told["held_out"]["cost"][0] == pytest.approx(after.cost)
     assert told["stages"] <= 3
     assert told["model"].startswith("BudgetCascadeClassifier of")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--held-out", "valid.csv"], "--held-out names the same file as --data"),
-        (["--stages", "1"], "--stages is 1; give 2 or more"),
-        (["--out", "out.pkl"], r"--out: out.pkl has the ending '.pkl'"),
-        (["--label", "a,b"], "--label"),
-    ],
-)
-def test_refusals_name_the_option(folder: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What does not fit is refused with status 2 by the name of its option, and nothing is written."""
-    assert main(exits(*words)) == 2
-    assert message in capsys.readouterr().err
-    assert not list(folder.glob("out.*"))
-
-
-def test_exits_need_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without labels there is nothing to learn from."""
-    words = ["exits", "forest.skops", "--data", "valid.csv", "--costs", "1", "--out", "out.skops"]
-    assert main(words) == 2
-    assert "--label is missing: exits are learned from labelled examples" in capsys.readouterr().err
 
 
 @pytest.fixture

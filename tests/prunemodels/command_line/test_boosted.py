@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import AdaBoostClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -156,45 +154,3 @@ def test_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header = next(line for line in capsys.readouterr().out.splitlines() if "splits" in line)
     assert header.split("   ")[-2].strip() == "mean squared error"
     assert "squared error   mean" not in header
-
-
-JUDGED = "--data valid.csv --label y --costs 1"
-GIVEN = "--data valid.csv --label y --costs prices.csv --quiet"
-REFUSED = {
-    "no label": (
-        "prune model.json --data valid.csv --costs 1 --lam 1",
-        "--label is missing: a boosted model is pruned for its loss",
-    ),
-    "errors": (f"prune model.json {GIVEN} --lam 1 --train test.csv", "--train is for forests, model.json holds a boosted model"),
-    "method": (f"prune model.txt {GIVEN} --budget 1 --method exact", "--method is for forests, .* one search: drop it"),
-    "mixture": (f"prune model.txt {GIVEN} --budget 1 --mixture", "--mixture is for forests"),
-    "confidence": (f"prune model.txt {GIVEN} --budget 1 --confidence 0.9", "--confidence is for forests"),
-    "labels": ("prune model.txt --data valid.csv --label note --costs 1 --lam 1", "--label note: .*'as told'"),
-    "a column": ("evaluate model.json --data less.csv --label y --costs 1", "--data: less.csv lacks the column 'radius'"),
-    "a command for forests": (f"path model.json {GIVEN} --out x.csv", "FOREST: XGBClassifier cannot be pruned; .* prune_boosted"),
-    "a price": ("evaluate model.json --data valid.csv --label y --costs short.csv", "--costs short.csv: .*no price for 'radius'"),
-    "another format": (f"prune model.txt {GIVEN} --lam 1 --out x.json", r"--out: x.json has the ending .* \.txt"),
-    "no trees": (f"evaluate ada.skops {JUDGED}", "FOREST: AdaBoostClassifier cannot be pruned"),
-    "a pickle": (f"evaluate model.joblib {JUDGED}", "--trust-pickle"),
-    "no model": (f"evaluate prices.json {JUDGED}", "FOREST: prices.json holds the keys .*; give a model of XGBoost"),
-    "a page": (
-        f"report model.json {GIVEN} --pruned x.json --held-out test.csv --out x.html",
-        "--pruned is for forests",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_refusals(folder: Path, capsys: pytest.CaptureFixture[str], case: str) -> None:
-    """The line names the option or the file, what was found, and the remedy; nothing is written."""
-    X_valid.iloc[:, 1:].assign(y=y_valid).to_csv("less.csv", index=False)
-    pd.read_csv("prices.csv").iloc[1:].to_csv("short.csv", index=False)
-    pm.save_forest(AdaBoostClassifier(n_estimators=2).fit(X_train, y_train), "ada.skops")
-    joblib.dump(1, "model.joblib")
-    Path("prices.json").write_text(json.dumps(costs), encoding="utf-8")
-    words, message = REFUSED[case]
-    out = " --out x.skops" if words.startswith("prune") and "--out" not in words else ""
-    before = sorted(folder.iterdir())
-    assert main((words + out).split()) == 2
-    assert re.search(message, capsys.readouterr().err)
-    assert sorted(folder.iterdir()) == before

@@ -1,0 +1,416 @@
+"""What commands read: models, tables of examples, prices and errors; messages begin with the option that they are about."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
+from formulations.instance.cost_sample import check_weights
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import NodeErrors
+from formulations.instance.problem import PruningProblem
+from prunemodels.command_line.options import NOT_WITH_UNDERSCORES
+from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.summary import figures, model_name
+from prunemodels.command_line.terminal import shows_progress
+from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
+from prunemodels.files.forests import load_forest
+from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
+from prunemodels.forests.labels import class_numbers
+from prunemodels.forests.problems import problem_from_forest
+from prunemodels.forests.reading import read_forest
+from prunemodels.forests.surgery import apply_pruning
+from prunemodels.judging.evaluate import evaluate
+from prunemodels.tree_models.tree_model import TreeModel
+from solvers import pruning_path
+
+MOSTLY = 0.9
+"""Share of different rows above which a row that comes again is the same example, not one that happens to be equal."""
+
+
+def option_of(name: str) -> str:
+    """``--held-out`` of ``held_out``."""
+    return f"--{name.replace('_', '-')}"
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Rows of a file: features as the model takes them, and labels and weights where their columns were named.
+
+    `names` are the columns that the model uses, `ignored` the others.
+    """
+
+    file: str
+    X: pd.DataFrame | NDArray[Any]
+    y: NDArray[Any] | None
+    weights: NDArray[np.float64] | None
+    names: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    @cached_property
+    def prints(self) -> NDArray[np.uint64]:
+        """A fingerprint of each row's features: equal rows have equal ones, in tables of any kind."""
+        return fingerprints(self.X)
+
+
+def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
+    """A fingerprint of each row; numbers count as floats, whatever their type."""
+    table = pd.DataFrame(rows)
+    plain = {k: table.iloc[:, k] for k in range(table.shape[1])}
+    plain = {k: c.astype(np.float64) if pd.api.types.is_numeric_dtype(c.dtype) else c.astype(str) for k, c in plain.items()}
+    return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(plain), index=False), dtype=np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTable:
+    """A table, its labels and weights, and the names of the columns that are left."""
+
+    rows: pd.DataFrame
+    y: NDArray[Any] | None
+    weights: NDArray[np.float64] | None
+    columns: tuple[str, ...]
+
+
+def read_labelled(args: argparse.Namespace, option: str, label: str | None, weights: str | None = None) -> LabelledTable:
+    """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        The message begins with the option that named the file or the column.
+    """
+    file = getattr(args, option[2:].replace("-", "_"))
+    with errors_naming(option):
+        table = read_table(file)
+    y = None if label is None else take_column(table, label, "--label", file)
+    given = None if weights is None else take_column(table, weights, "--weights", file)
+    if given is not None:
+        with errors_naming(f"--weights {weights}"):
+            given = check_weights(given, len(table), f"{file}: {weights}")
+    ignored = args.ignore or ()
+    absent = [name for name in ignored if name not in table.columns]
+    if absent and option == "--data":
+        raise InvalidInputError(f"--ignore: {file} has no column {absent[0]!r}; it has {shown(table.columns)}")
+    if y is not None and getattr(args, "map_labels", None):
+        y = _renamed(y, args.map_labels, file)
+    columns = tuple(c for c in table.columns if c not in (label, weights, *ignored))
+    return LabelledTable(table, y, given, columns)
+
+
+def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[Any]:
+    """The labels with new names; numbers where all of the new names are whole numbers."""
+    place = {str(label): label for label in pd.unique(pd.Series(y)).tolist()}
+    absent = [old for old in names if old not in place]
+    if absent:
+        raise InvalidInputError(f"--map-labels: {file} has no label {absent[0]!r}; it has {', '.join(map(repr, place))}")
+    whole = all(re.fullmatch(r"-?\d+", new) for new in names.values())
+    new = {place[old]: int(name) if whole else name for old, name in names.items()}
+    return np.array([new.get(label, label) for label in y.tolist()])
+
+
+def read_examples(args: argparse.Namespace, option: str, model: TreeModel, *, weighted: bool = False) -> Examples:
+    """Read a table for a model: columns are found by name where the model knows names, else by position.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        The message begins with the option that named the file or the column.
+    """
+    file, label = getattr(args, option[2:].replace("-", "_")), args.label
+    table = read_labelled(args, option, label, args.weights if weighted else None)
+    kind = "forest" if model.forest is None else "model"
+    with errors_naming(option):
+        named = model.spelled_as(list(table.columns)).columns_by_name
+        names = tuple(named or columns_in_order(table.columns, model.n_columns, kind, file, label))
+        features = take_columns(table.rows, names, file) if model.reads_words else take_features(table.rows, names, file)
+    if table.y is not None:
+        with errors_naming(f"--label {label}"):
+            _check_labels(table.y, model, kind, file)
+    # a forest that was trained without names warns when it is given a table
+    X = features if named else features.to_numpy()
+    unused = tuple(c for c in table.rows.columns if c not in {*names, label, args.weights if weighted else None})
+    return Examples(file, X, table.y, table.weights, names, unused)
+
+
+def columns_in_order(columns: tuple[str, ...], n_features: int, kind: str, file: str, label: str | None) -> tuple[str, ...]:
+    """All columns of a file, for a model without feature names; refused unless it was trained on as many."""
+    if len(columns) != n_features:
+        remedy = "name the label column with --label" if label is None else "leave out with --ignore those that are no features"
+        raise InvalidInputError(
+            f"{file} has {len(columns)} feature columns ({shown(columns)}), the {kind} was trained on {n_features}, "
+            f"without names; {remedy}"
+        )
+    return columns
+
+
+def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
+    if model.classes is None:
+        if not np.issubdtype(y.dtype, np.number):
+            raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the {kind} is a regressor")
+        class_numbers(None, y, len(y))
+        return
+    known, there = model.classes.tolist(), sorted(pd.unique(pd.Series(y)).tolist(), key=str)
+    foreign = [label for label in there if label not in known]
+    if not foreign:
+        return
+    first = next(k for k, label in enumerate(y.tolist()) if label in foreign)
+    message = (
+        f"{file}, row {first + 1}: {foreign[0]!r} is no label of the model; {file} has {_list(there)}, the model {_list(known)}"
+    )
+    if len(there) <= len(known) and len(foreign) == len(there):
+        pairs = ",".join(f"{old}={new}" for old, new in zip(there, known, strict=False))
+        raise InvalidInputError(f"{message}; if they mean the same in this order, add --map-labels {pairs}")
+    raise InvalidInputError(f"{message}; name those that mean the same with --map-labels, or leave such rows out")
+
+
+def _list(labels: list[Any]) -> str:
+    return "[" + ", ".join(map(repr, labels[:6])) + (", ..." if len(labels) > 6 else "") + "]"
+
+
+def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItems:
+    """Prices from one number for every feature, or from a table of `CostItems.from_table`.
+
+    Parameters
+    ----------
+    rows
+        the features' columns. A column without a price that looks like an identifier is named.
+
+    Raises
+    ------
+    InvalidInputError, BrokenFileError
+        beginning with ``--costs``.
+    """
+    with errors_naming(f"--costs {given}"):
+        try:
+            uniform = Decimal(given)  # a float would round a number that is too small for it to 0
+        except InvalidOperation:
+            table = read_prices(given)
+            if "feature" in table.columns:
+                _check_identifiers({*names} - {*table["feature"].astype(str)}, rows)
+            return CostItems.from_table(table, names)
+        if "_" in given:
+            raise InvalidInputError(f"{NOT_WITH_UNDERSCORES}; write {given.replace('_', '')}")
+        return CostItems.plain([uniform] * len(names), names)
+
+
+def _check_identifiers(unpriced: set[str], rows: Any) -> None:
+    """Refuse columns without a price that look like identifiers, by name."""
+    from prunemodels.exits.raw_tables import identifiers
+
+    found = [name for name in identifiers(rows) if name in unpriced] if unpriced and isinstance(rows, pd.DataFrame) else []
+    if found:
+        raise InvalidInputError(
+            f"there is no price for {found[0]!r}, which has another value in each row and looks like an identifier; leave it out "
+            f"with --ignore {','.join(found)}, or give it a price"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class NamedErrors:
+    """An error sample whose error messages begin with the option that asked for it."""
+
+    sample: ErrorSample
+    option: str
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        with errors_naming(self.option):
+            return self.sample.measure(forest, ensemble)
+
+
+NEEDED, USED = (
+    {"in-bag": (), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("error_data",)},
+    {"in-bag": ("train",), "out-of-bag": ("train",), "given": ("error_data",), "blend": ("train", "error_data")},
+)
+"""The files that each choice of ``--errors`` needs, and those that it can use."""
+
+
+def read_errors(args: argparse.Namespace, model: TreeModel) -> tuple[ErrorSample, list[Examples]]:
+    """The error sample that ``--errors``, ``--train`` and ``--error-data`` describe, and the tables that were read for it."""
+    for name in ("train", "error_data"):
+        option, given = option_of(name), getattr(args, name) is not None
+        if name in NEEDED[args.errors] and not given:
+            raise InvalidInputError(f"--errors {args.errors} needs labelled data: give {option} FILE")
+        if given and name not in USED[args.errors]:
+            raise InvalidInputError(f"{option} is not used with --errors {args.errors}; drop it, or change --errors")
+        if given and args.label is None:
+            raise InvalidInputError(f"{option} needs labels: name the column with --label")
+    files = {name: read_examples(args, option_of(name), model) for name in USED[args.errors] if getattr(args, name) is not None}
+    train, given_data = files.get("train"), files.get("error_data")
+    sample: ErrorSample = InBag() if train is None else InBag(train.X, train.y)
+    if args.errors == "out-of-bag" and train is not None:
+        sample = OutOfBag(train.X, train.y)
+    if given_data is not None:
+        given_sample = Given(given_data.X, given_data.y)
+        share = args.given_share
+        sample = given_sample if args.errors == "given" else Blend([(1 - share, sample), (share, given_sample)])
+    return NamedErrors(sample, f"--errors {args.errors}"), list(files.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """What the arguments of a command define: a forest, the cost sample, prices, and the problem.
+
+    `seen` are all tables on which the pruning is found.
+    """
+
+    forest: Any
+    model: TreeModel
+    data: Examples
+    costs: CostItems
+    problem: PruningProblem
+    seen: list[Examples]
+
+    def figures(self, pruning: Pruning) -> dict[str, Any]:
+        """A pruning's figures on the cost sample, and the forest's error there where it is labelled."""
+        if self.data.y is None:
+            return figures_of(pruning)
+        forest = apply_pruning(pruning, self.forest)
+        return figures_of(pruning, None, evaluate(forest, self.data.X, self.data.y, costs=self.costs).error)
+
+    def record(self, args: argparse.Namespace) -> dict[str, Any]:
+        """What every command on an instance tells of it."""
+        ensemble = self.problem.ensemble
+        return {
+            "forest": args.forest,
+            "model": model_name(self.forest),
+            "trees": ensemble.n_trees,
+            "task": ensemble.task,
+            "measure": ensemble.measure,
+            "data": args.data,
+            "examples": self.problem.n_rows,
+            "error_source": self.problem.errors.source,
+            "ignored": list(self.data.ignored),
+        }
+
+    @property
+    def sample(self) -> str:
+        """The cost sample in words."""
+        return f"{self.problem.n_rows:,} examples of {self.data.file}"
+
+
+def figures_of(pruning: Pruning, cost: float | None = None, error: float | None = None) -> dict[str, Any]:
+    """The figures of a pruning; `cost` and `error` where they were measured on other examples than the cost sample."""
+    return figures(pruning.cost if cost is None else cost, pruning.error, error, pruning.n_splits)
+
+
+def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
+    """Read the forest (unless it was read already), the cost sample and the prices, and build the instance from them."""
+    forest = read_model_file(args) if forest is None else forest
+    with errors_naming("FOREST"):
+        model = TreeModel(forest, read_forest(forest))
+    data = read_examples(args, "--data", model, weighted=True)
+    costs = read_costs(args.costs, data.names, data.X)
+    errors, seen = read_errors(args, model)
+    options = {"errors": errors, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}
+    problem = problem_from_forest(forest, data.X, costs=costs, **options)
+    return Instance(forest, TreeModel(forest, problem.ensemble), data, costs, problem, [data, *seen])
+
+
+def read_model_file(args: argparse.Namespace) -> Any:
+    """The model that the first argument names."""
+    with errors_naming("FOREST"):
+        return load_forest(args.forest, trust_pickle=args.trust_pickle)
+
+
+def path_of(args: argparse.Namespace, instance: Instance) -> PruningPath:
+    """The path of an instance, with progress on a terminal."""
+    return pruning_path(instance.problem, progress=shows_progress(args))
+
+
+def reserve_pictures(args: argparse.Namespace) -> list[Path]:
+    """The files of ``--picture``, reserved; none without that option."""
+    if args.picture is None:
+        return []
+    from prunemodels.plots.tradeoff import picture_files
+
+    with errors_naming("--picture"):
+        files = picture_files(args.picture)
+    return [args.outputs.reserve(file, "--picture") for file in files]
+
+
+def draw_pictures(args: argparse.Namespace, pictures: list[Path], figure: Any) -> None:
+    """Draw what the function `figure` returns, if pictures are asked for."""
+    from prunemodels.plots.tradeoff import draw
+
+    for picture in pictures:
+        draw(figure(), args.outputs.aside(picture))
+
+
+def check_held_out_file(args: argparse.Namespace, why: str) -> None:
+    """Refuse ``--held-out`` where it is a file that the answer comes from, by whatever name, or a copy of one.
+
+    Parameters
+    ----------
+    why
+        what the other files are for, as in "on which the pruning is chosen".
+    """
+    if args.held_out is None:
+        return
+    for name in ("data", "train", "error_data"):
+        file = getattr(args, name, None)
+        if file is None:
+            continue
+        if same_file(args.held_out, file):
+            how = "names the same file as"
+        elif _same_bytes(args.held_out, file):
+            how = "is a copy of the file of"
+        else:
+            continue
+        raise InvalidInputError(f"--held-out {how} {option_of(name)}, {why}; give examples that were kept apart")
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two paths name the same file, links followed."""
+    return os.path.realpath(a) == os.path.realpath(b)
+
+
+def _same_bytes(a: str, b: str) -> bool:
+    import filecmp
+
+    return os.path.isfile(a) and os.path.isfile(b) and filecmp.cmp(a, b, shallow=False)
+
+
+def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
+    """What a user should know about rows that come twice: within a file, or among those kept apart and those that were not.
+
+    Raises
+    ------
+    InvalidInputError
+        where all held-out rows are among others that hardly repeat.
+    """
+    hints = []
+    for some in (*seen, *(() if held_out is None else (held_out,))):
+        repeated = len(some.prints) - len(np.unique(some.prints))
+        if repeated:
+            hints.append(f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one")
+    for some in seen:
+        if held_out is None:
+            break
+        shared = int(np.isin(held_out.prints, some.prints).sum())
+        if shared == len(held_out.prints) and len(np.unique(some.prints)) > MOSTLY * len(some.prints):
+            raise InvalidInputError(
+                f"--held-out {held_out.file}: all of its {shared:,} examples are in {some.file}, too; give examples that were "
+                "kept apart"
+            )
+        if shared:
+            hints.append(
+                f"{shared:,} of the {len(held_out.prints):,} held-out examples have the features of an example of {some.file}: "
+                "if they are the same, the held-out error is too small; leave them out"
+            )
+    return hints

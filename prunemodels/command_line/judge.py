@@ -1,0 +1,242 @@
+"""The commands ``train`` and ``evaluate``: a model is fitted to a table; what a model costs and how it errs on examples."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.model_selection import train_test_split
+from sklearn.utils.multiclass import type_of_target
+
+from formulations.errors import InvalidInputError
+from formulations.shown import align, is_rate
+from prunemodels.command_line.inputs import (
+    Examples,
+    LabelledTable,
+    check_held_out_file,
+    fingerprints,
+    hints_on_rows,
+    read_costs,
+    read_examples,
+    read_labelled,
+    read_model_file,
+)
+from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.summary import Line, Summary, measure_name, model_name, shown_error
+from prunemodels.command_line.terminal import styled
+from prunemodels.data_files import shown, take_any_features
+from prunemodels.exits.raw_tables import identifiers
+from prunemodels.exits.table_preparation import is_numeric, prepared
+from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
+from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
+
+SPLIT = 0.4
+"""Share of the table that is kept apart where no other is given."""
+
+DEPTHS = {"forest": 8, "boosted": 4}
+
+
+def evaluate_command(args: argparse.Namespace) -> Summary:
+    """``prunemodels evaluate``: cost, loss and error of a model in a file."""
+    start = time.perf_counter()
+    with errors_naming("FOREST"):
+        model = tree_model_of(read_model_file(args), several_outputs=True)
+    data = read_examples(args, "--data", model, weighted=True)
+    costs = read_costs(args.costs, data.names, data.X)
+    usage = model.usage(data.X, costs, data.weights)
+    found = model_figures(model, data, costs, args.evaluation_cost)
+    record = {
+        "forest": args.forest,
+        "model": model_name(model.model),
+        "trees": model.ensemble.n_trees,
+        "task": model.task,
+        "measure": model.measure,
+        "loss_name": loss_name(model),
+        "data": args.data,
+        "examples": len(data.X),
+        "figures": found,
+        "features": model.counting_features(usage).cost(model.ensemble.is_split),
+        "ignored": list(data.ignored),
+        "seconds": time.perf_counter() - start,
+    }
+    lines: list[str | Line] = [
+        f"{args.forest}: {record['model']} of {record['trees']} trees",
+        "",
+        model_table([("", found)], model.measure, loss_name(model)),
+        "",
+        Line("columns", f"{record['features']:.3g} for a prediction"),
+        Line("measured on", f"{len(data.X):,} examples of {args.data}"),
+        Line("time", f"{record['seconds']:.1f} s"),
+    ]
+    return Summary(record, lines, ignored=data.ignored, hints=hints_on_rows(None, data))
+
+
+def train_command(args: argparse.Namespace) -> Summary:
+    """``prunemodels train``: a forest or a boosted model, fitted to a table, saved, and measured on examples kept apart."""
+    start = time.perf_counter()
+    out = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    if args.held_out is not None and args.apart_csv is not None:
+        raise InvalidInputError("--apart-csv writes what --split keeps apart, but --held-out names such examples; drop one")
+    kept_file = None if args.apart_csv is None else args.outputs.reserve(args.apart_csv, "--apart-csv", endings=(".csv",))
+    check_held_out_file(args, "on which the model is trained")
+    table = read_labelled(args, "--data", args.label)
+    X, y = features_of(args, table), table.y
+    assert y is not None
+    regression = check_labels(args, y)
+    held_out = None if args.held_out is None else read_labelled(args, "--held-out", args.label)
+    if held_out is None:
+        rows, apart = _parts(args, y, regression=regression)
+        test_X, test_y, where = X.iloc[apart], y[apart], f"{len(apart):,} examples kept apart from {args.data}"
+    else:
+        assert held_out.y is not None
+        rows, apart = np.arange(len(y)), np.empty(0, dtype=np.int64)
+        with errors_naming("--held-out"):
+            test_X, test_y = take_any_features(held_out.rows, table.columns, args.held_out), held_out.y
+        where = f"{len(test_y):,} examples of {args.held_out}"
+    model = _unfitted(args, X, regression=regression)
+    with errors_naming("--data"):
+        model.fit(X.iloc[rows], y[rows])
+    tree_model = tree_model_of(model)
+    with errors_naming(f"--label {args.label}"):
+        measured, trained = (
+            float(np.mean(tree_model.losses(some, truth))) for some, truth in ((test_X, test_y), (X.iloc[rows], y[rows]))
+        )
+    simple = np.mean(y[rows]) if regression else pd.Series(y[rows]).mode()[0]
+    plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
+    dump_forest(model, args.outputs.aside(out))
+    if kept_file is not None:
+        table.rows.iloc[apart].to_csv(args.outputs.aside(kept_file), index=False)
+    record = {
+        "model": model_name(model),
+        "trees": tree_model.ensemble.n_trees,
+        "measure": tree_model.measure,
+        "features": len(table.columns),
+        "examples": len(rows),
+        "held_out_examples": len(test_y),
+        "held_out_error": measured,
+        "training_error": trained,
+        "plain_error": plain,
+        "ignored": list(args.ignore or ()),
+        "seconds": time.perf_counter() - start,
+    }
+    measure = tree_model.measure
+    always = "the mean for everybody" if regression else f"the answer {simple!s} for everybody"
+    lines: list[str | Line] = [
+        f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.columns)} columns",
+        "",
+        Line(
+            measure_name(measure),
+            f"{shown_error(measured, measure)} on {where}; {always} {shown_error(plain, measure)}",
+            "" if measured < plain else "warning",
+        ),
+        Line("trained on", f"{len(rows):,} examples of {args.data}, with {shown_error(trained, measure)} there"),
+        Line("time", f"{record['seconds']:.1f} s"),
+    ]
+    hints = [looks_like_identifier(name) for name in identifiers(X)]
+    seen = Examples(args.data, X, y, None, table.columns, ())
+    hints += hints_on_rows(None if held_out is None else Examples(args.held_out, test_X, test_y, None, table.columns, ()), seen)
+    if held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
+        hints.append(f"{shared:,} of the examples kept apart have the features of one in training, which flatters the error")
+    after = args.apart_csv or args.held_out or "EXAMPLES.csv"
+    more = "" if args.held_out or args.apart_csv else "; --apart-csv writes such examples"
+    next_ = (
+        f"prunemodels prune {args.out} --data {after} --label {args.label} --costs PRICES.csv --budget B --out cheap.skops{more}"
+    )
+    return Summary(record, lines, [out, *([] if kept_file is None else [kept_file])], args.ignore or (), hints, next_)
+
+
+def features_of(args: argparse.Namespace, table: LabelledTable) -> pd.DataFrame:
+    """The columns of ``--data`` that are features, as numbers if all of them are."""
+    if not table.columns:
+        raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.rows.columns)}; give features, too")
+    with errors_naming("--data"):
+        return take_any_features(table.rows, table.columns, args.data)
+
+
+def check_labels(args: argparse.Namespace, y: NDArray[Any]) -> bool:
+    """Whether the labels are numbers to be predicted; refuses labels from which nothing can be learned, before any training."""
+    if (y == y[0]).all():
+        raise InvalidInputError(
+            f"--label {args.label}: all examples of {args.data} have {y.tolist()[0]!r}; give examples with different labels"
+        )
+    if args.regression and not np.issubdtype(y.dtype, np.number):
+        raise InvalidInputError(
+            f"--label {args.label}: {args.data} holds {y.tolist()[0]!r}, and --regression needs numbers; drop --regression"
+        )
+    return bool(args.regression or type_of_target(y).startswith("continuous"))
+
+
+def looks_like_identifier(name: str) -> str:
+    """The hint on a column of identifiers."""
+    return f"the column {name!r} looks like an identifier, which says nothing about new examples; leave it out: --ignore {name}"
+
+
+def _parts(args: argparse.Namespace, y: NDArray[Any], *, regression: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The rows to train on, and those kept apart, with the same shares of labels where each label is there twice."""
+    kept = SPLIT if args.split is None else args.split
+    counts = pd.Series(y).value_counts()
+    if not 0 < round(kept * len(y)) < len(y):
+        raise InvalidInputError(f"--split {kept:g} of {len(y)} examples leaves a part empty; give more examples, or --held-out")
+    by = None if regression or counts.min() < 2 or round(kept * len(y)) < len(counts) else y
+    rows, apart = train_test_split(np.arange(len(y)), test_size=kept, random_state=args.seed, stratify=by)
+    return np.sort(rows), np.sort(apart)
+
+
+def _unfitted(args: argparse.Namespace, X: pd.DataFrame, *, regression: bool) -> Any:
+    """The model, behind a preparation where a column holds more than numbers."""
+    depth = args.depth or DEPTHS[args.model]
+    if args.model == "forest":
+        options = {"max_depth": depth, "random_state": args.seed, "n_jobs": -1}
+        model: Any = (RandomForestRegressor if regression else RandomForestClassifier)(args.trees, **options)
+    else:
+        options = {"max_iter": args.trees, "max_depth": depth, "random_state": args.seed}
+        model = (HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier)(**options)
+    return model if is_numeric(X) else prepared(model, args.model)
+
+
+def model_figures(model: TreeModel, data: Examples, costs: Any, evaluation_cost: float) -> dict[str, Any]:
+    """Cost, loss (None where it is none), error and splits of a model on examples, by weight."""
+    usage = model.usage(data.X, costs, data.weights, evaluation_cost)
+    loss = model.loss(data.X, data.y, data.weights)
+    return {
+        "cost": usage.cost(model.ensemble.is_split),
+        "loss": None if math.isnan(loss) else loss,
+        "error": float(np.average(model.losses(data.X, data.y), weights=data.weights)),
+        "splits": model.ensemble.n_splits,
+    }
+
+
+def model_table(rows: Sequence[tuple[str, Mapping[str, Any]]], measure: str, loss: str) -> str:
+    """A row of `model_figures` for each model, the last one bold; `measure` and `loss` say what errors and losses are."""
+    header = ["", "cost", loss, measure_name(measure), "splits"]
+    cells = [
+        [
+            name,
+            f"{f['cost']:.4g}",
+            "" if f["loss"] is None else f"{f['loss']:.4g}",
+            shown_error(f["error"], measure),
+            f"{f['splits']:,}",
+        ]
+        for name, f in rows
+    ]
+    # of numbers the loss is the error
+    columns = [c for c in range(len(header)) if c != 2 or (is_rate(measure) and any(cell[2] for cell in cells))]
+    lines = align([header[c] for c in columns], [[cell[c] for c in columns] for cell in cells], left=1).split("\n")
+    return "\n".join([*lines[:-1], styled(lines[-1], "bold")])
+
+
+def loss_name(model: TreeModel) -> str:
+    """What pruning minimises for a model whose trees add up."""
+    return "squared error" if model.task == "regression" else "log loss"

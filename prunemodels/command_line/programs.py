@@ -1,0 +1,255 @@
+"""The commands ``compare`` and ``export``: solve the problem with several solvers, or write it to a file for other solvers."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import math
+import shlex
+import shutil
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Status
+from formulations.errors import InvalidInputError
+from formulations.programs.files import write_program
+from formulations.programs.linear_program import LinearProgram
+from formulations.programs.matrix import MATRICES
+from formulations.shown import align, error_name, is_rate
+from prunemodels.command_line.inputs import figures_of, read_instance
+from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table, figures, row
+from prunemodels.command_line.terminal import shows_progress
+from prunemodels.comparison.compare import check_budgets, check_solvers, compare
+from solvers import SOLVERS
+from solvers.budgets import BUDGET_SOLVERS
+
+PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
+
+WIDTH = 80
+"""Characters of a line of notes."""
+
+Columns = dict[str, tuple[str, Callable[[Any], str]]]
+"""Columns of a table on the screen: by the name in the data frame the header, and how a cell is written."""
+
+
+def _short(number: float) -> str:
+    """Three significant digits below 1,000, thousands as a whole."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
+
+
+def _six_digits(number: float) -> str:
+    return f"{number:.6g}"
+
+
+RESOURCES: Columns = {"seconds": ("seconds", _short), "peak_memory_mb": ("MB", _short)}
+
+AT_LAM: Columns = {
+    "status": ("status", str),
+    "value": ("value", _six_digits),
+    "relative_gap": ("gap", lambda x: f"{x:.1g}"),
+    **RESOURCES,
+}
+"""What the screen shows of a comparison at a lambda; ``--out`` and ``--json`` have all columns."""
+
+AT_BUDGET: Columns = {
+    "budget": ("budget", lambda x: f"{x:.5g}"),
+    "status": ("status", str),
+    "error": ("error", _six_digits),
+    "bound": ("bound", _six_digits),
+    **RESOURCES,
+}
+"""What the screen shows of a comparison within budgets."""
+
+
+def compare_command(args: argparse.Namespace) -> Summary:
+    """``prunemodels compare``: one row a solver, on the screen and as a table if one is asked for.
+
+    The record has the figures before pruning, at the optimum that was proven, and of the best pruning within each budget, and
+    the table as ``solvers``, with None for what a solver does not have.
+    """
+    start = time.perf_counter()
+    tables = [] if args.out is None else [args.outputs.reserve(args.out, "--out", endings=(".csv",))]
+    with errors_naming("--solvers"):
+        solvers = check_solvers(args.solvers, SOLVERS if args.budget is None else BUDGET_SOLVERS)
+    if args.budget is not None:
+        with errors_naming("--budget"):
+            check_budgets(args.budget)
+    instance = read_instance(args)
+    options = {"budget": args.budget, "time_limit": args.time_limit, "progress": shows_progress(args)}
+    table = compare(instance.problem, args.lam, solvers, **options)
+    for file in tables:
+        table.to_csv(args.outputs.aside(file), index=False)
+    record = instance.record(args) | {
+        "lam": args.lam,
+        "budgets": list(args.budget or ()),
+        "unpruned": _sample_figures(figures_of(Pruning.unpruned(instance.problem))),
+        "optimum": _sample_figures(optimum(table) if args.budget is None else None),
+        "within": [_sample_figures(best_within(table, budget)) for budget in args.budget or ()],
+        "solvers": [{name: _plain(cell) for name, cell in entry.items()} for entry in table.to_dict("records")],
+        "seconds": time.perf_counter() - start,
+    }
+    goal = f"lambda = {args.lam:g}" if args.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in args.budget)}"
+    lines = [
+        f"{args.forest}: {record['model']} of {record['trees']} trees, {goal}",
+        "",
+        *_meaning(record),
+        "",
+        comparison_text(table),
+        "",
+        Line("cost sample", instance.sample),
+        Line("time", f"{record['seconds']:.1f} s in all, {float(table['seconds'].sum()):.1f} s of them solving"),
+    ]
+    return Summary(record, lines, tables, instance.data.ignored)
+
+
+def optimum(table: pd.DataFrame) -> dict[str, Any] | None:
+    """The pruning that the table's engines proved optimal; the best one if there are several, None if there is none."""
+    proven = [entry for entry in table.to_dict("records") if entry["status"] == Status.OPTIMAL]
+    return _figures(min(proven, key=lambda entry: float(entry["value"]))) if proven else None
+
+
+def best_within(table: pd.DataFrame, budget: float) -> dict[str, Any] | None:
+    """The pruning of least error that the table's engines found within a budget; None if there is none."""
+    found = [entry for entry in table.to_dict("records") if entry["budget"] == budget and not pd.isna(entry["error"])]
+    return _figures(min(found, key=lambda entry: float(entry["error"]))) if found else None
+
+
+def _figures(entry: dict[Any, Any]) -> dict[str, Any]:
+    """Cost, error and splits of the pruning of a row."""
+    return figures(float(entry["cost"]), float(entry["error"]), None, int(entry["splits"]))
+
+
+def _sample_figures(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if found is None else {name: found[name] for name in ("cost", "sample_error", "splits")}
+
+
+def _meaning(record: dict[str, Any]) -> list[str | Line]:
+    """A table that shows what lambda means, or what the budgets buy: the prunings found beside the unpruned forest."""
+    found = {"unpruned": record["unpruned"], "optimum": record["optimum"]}
+    found |= {f"within {b:g}": some for b, some in zip(record["budgets"], record["within"], strict=True)}
+    rows = [row(name, some | {"data_error": None}) for name, some in found.items() if some is not None]
+    measure = record["measure"]
+    lines: list[str | Line] = [budget_table(rows, measure, source=record["error_source"])]
+    if record["lam"] is None:
+        return lines
+    worth = f"{100 * record['lam']:.6g} % of error" if is_rate(measure) else f"{record['lam']:.6g} of {error_name(measure)}"
+    missing = [] if record["optimum"] is not None else [Line("optimum", "not proven by any of these solvers")]
+    return [*lines, "", Line("lambda", f"one unit of cost is worth {worth}"), *missing]
+
+
+def comparison_text(table: pd.DataFrame) -> str:
+    """The table for terminals: rounded, without empty columns, with the notes below."""
+    shown = {name: how for name, how in (AT_BUDGET if "budget" in table else AT_LAM).items() if table[name].notna().any()}
+    records = table.to_dict("records")
+    rows = [[r["solver"], *("" if pd.isna(r[name]) else show(r[name]) for name, (_, show) in shown.items())] for r in records]
+    notes = [textwrap.fill(f"{_whose(r)}: {_note(r)}", WIDTH, subsequent_indent="    ") for r in records if _note(r)]
+    text = align(["solver", *(header for header, _ in shown.values())], rows, left=2, gap=2)
+    return "\n".join([text, *([""] if notes else []), *notes])
+
+
+def _whose(entry: dict[Any, Any]) -> str:
+    """The solver, with the budget if there is one."""
+    return f"{entry['solver']} within {entry['budget']:g}" if "budget" in entry else str(entry["solver"])
+
+
+def _note(entry: dict[Any, Any]) -> str:
+    """The reason why an engine stopped, unless it converged, and its note."""
+    stopped = "" if entry["stopped"] in ("", "converged") else f"stopped by {entry['stopped']}"
+    return "; ".join(part for part in (stopped, entry["note"]) if part)
+
+
+def _plain(cell: Any) -> Any:
+    """A cell for JSON: null for what is absent or infinite."""
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and not math.isfinite(cell)):
+        return None
+    return cell.item() if hasattr(cell, "item") else cell
+
+
+def export_command(args: argparse.Namespace) -> Summary:
+    """``prunemodels export``: a formulation as a file that other solvers read."""
+    start = time.perf_counter()
+    formulation, options = _formulation(args)
+    place = Path(args.out)
+    ending = "".join(place.suffixes[-2:]) if place.suffix == ".gz" else place.suffix
+    if ending not in PROGRAM_ENDINGS:
+        raise InvalidInputError(f"--out: {place} has the ending {ending!r}; give one of {', '.join(PROGRAM_ENDINGS)}")
+    out = args.outputs.reserve(place, "--out")
+    instance = read_instance(args)
+    with errors_naming(f"--formulation {formulation}"):
+        program = MATRICES[formulation](instance.problem, relax=args.relax, **options)
+    hidden = args.outputs.aside(out)
+    _write(program, hidden, out.name)
+    rows, columns = program.shape
+    told = instance.record(args)
+    record = {name: told[name] for name in ("forest", "model", "trees", "data", "examples", "ignored")} | {
+        "formulation": formulation,
+        "lam": args.lam,
+        "budget": args.budget,
+        "relaxed": args.relax,
+        "merged": args.merge,
+        "rows": rows,
+        "columns": columns,
+        "nonzeros": int(program.matrix.nnz),
+        "bytes": hidden.stat().st_size,
+        "seconds": time.perf_counter() - start,
+    }
+    goal = f", lambda = {args.lam:g}" if args.lam is not None else ""
+    goal = f", cost at most {args.budget:g}" if args.budget is not None else goal
+    merged = ", purchases merged" if args.merge else ""
+    kind = "linear relaxation" if args.relax else "integer program"
+    lines: list[str | Line] = [
+        f"{args.forest}: {record['model']} of {record['trees']} trees as {formulation}{goal}",
+        "",
+        Line("program", f"{kind}, {rows:,} rows, {columns:,} columns, {record['nonzeros']:,} nonzeros{merged}"),
+        Line("cost sample", instance.sample),
+        Line("size", f"{record['bytes'] / 1e6:.3g} MB, {record['seconds']:.1f} s in all"),
+        f"{'to solve it':{LABEL}}{reading(str(out))}",
+    ]
+    return Summary(record, lines, [out], instance.data.ignored)
+
+
+def _formulation(args: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The formulation's name, and the options that it takes; refuses one that is missing, or that it does not take."""
+    given = {name: number for name, number in (("lam", args.lam), ("budget", args.budget)) if number is not None}
+    if args.formulation is None and not given:
+        raise InvalidInputError("one of --lam and --budget is needed; or --formulation IP0, which takes neither")
+    name: str = args.formulation or ("IP3" if "lam" in given else "LP1")
+    if name == "IP0":
+        for option in (*given, *["merge"] * args.merge):
+            raise InvalidInputError(f"--formulation IP0 prunes for the error alone and takes no --{option}; drop it")
+        return name, {}
+    needs, other = ("budget", "lam") if name == "LP1" else ("lam", "budget")
+    if other in given:
+        fitting = "IP1, IP2, IP3 or closure" if other == "lam" else "LP1"
+        raise InvalidInputError(f"--formulation {name} takes --{needs}, not --{other}; --{other} goes with {fitting}")
+    if needs not in given:
+        raise InvalidInputError(f"--formulation {name} needs --{needs}")
+    return name, {"merge": args.merge, **given}
+
+
+def _write(program: LinearProgram, place: Path, name: str) -> None:
+    """Write a program in the format of its ending, compressed where that is .gz."""
+    if place.suffix != ".gz":
+        write_program(program, place)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        plain = Path(folder) / name.removesuffix(".gz")
+        write_program(program, plain)
+        with plain.open("rb") as source, place.open("wb") as sink, gzip.GzipFile(plain.name, "wb", 6, sink, mtime=0) as packed:
+            shutil.copyfileobj(source, packed)
+
+
+def reading(file: str) -> str:
+    """A shell command that solves the file with HiGHS, which this package installs. HiGHS reads no compressed files."""
+    unpack = f"gunzip --keep {shlex.quote(file)} && " if file.endswith(".gz") else ""
+    name = json.dumps(file.removesuffix(".gz"))
+    return unpack + "python -c " + shlex.quote(f"import highspy; h = highspy.Highs(); h.readModel({name}); h.run()")

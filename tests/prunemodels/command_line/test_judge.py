@@ -1,0 +1,94 @@
+"""`prunemodels train` and `evaluate`: from a table as people have it to a cascade, on the command line alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+import prunemodels as pm
+from prunemodels.command_line.cli import main
+from prunemodels.exits import budget_cascade
+from prunemodels.exits.cascade_files import load_cascade
+from prunemodels.exits.table_preparation import prepared
+
+
+@pytest.fixture
+def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    """Patients with words, dates, gaps and identifiers; semicolons, decimal commas and umlauts in one of the files."""
+    rng, n = np.random.default_rng(3), 360
+    X = pd.DataFrame({"patient": [f"P{k:04d}" for k in range(n)], "age": rng.integers(20, 90, n).astype(float)})
+    X["town"] = rng.choice(["K\xf6ln", "M\xfcnster", "Berlin"], n)
+    days = pd.to_timedelta(rng.integers(0, 400, n), unit="D")
+    X["admitted"] = (pd.Timestamp("2024-01-01") + pd.Series(days)).dt.strftime("%Y-%m-%d")
+    X["pressure"] = rng.normal(120, 10, n).round(1)
+    ill = X.pressure + 40 * (X.town == "K\xf6ln") - 0.3 * X.age > 115
+    X["diagnosis"] = np.where(ill, "krank", "gesund")
+    X.loc[::7, "age"], X.loc[::11, "town"] = np.nan, None
+    X[:240].to_csv(tmp_path / "clinic.csv", sep=";", decimal=",", index=False, encoding="latin-1")
+    X[240:].to_csv(tmp_path / "test.csv", index=False, encoding="utf-8-sig")
+    (tmp_path / "prices.csv").write_text("feature;cost;needs\nage;0;\ntown;0;\nadmitted;1,5;age, town\npressure;7,27;\n")
+    monkeypatch.chdir(tmp_path)
+    return X
+
+
+def run(capsys: pytest.CaptureFixture[str], words: str) -> dict[str, Any]:
+    """What a command says as JSON."""
+    assert main([*words.split(), "--json", "--quiet"]) == 0, capsys.readouterr().err
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+@pytest.mark.parametrize("model", ["forest", "boosted"])
+def test_from_a_table_to_a_cascade(
+    clinic: pd.DataFrame, model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Train, evaluate, prune and exits on a table with words, dates and gaps; each figure is that of the Python call."""
+    trained = f"train --data clinic.csv --label diagnosis --ignore patient --model {model} --trees 6 --apart-csv apart.csv"
+    told = run(capsys, f"{trained} --out m.skops")
+    saved, apart = pm.load_forest("m.skops"), pd.read_csv("apart.csv")
+    assert (told["examples"], told["held_out_examples"], len(apart)) == (144, 96, 96)
+    columns = ["age", "town", "admitted", "pressure"]
+    assert told["held_out_error"] == pytest.approx(np.mean(saved.predict(apart[columns]) != apart.diagnosis))
+    assert told["held_out_error"] < told["plain_error"] == pytest.approx(np.mean(apart.diagnosis != "gesund"), abs=0.5)
+    prices = {"age": 0, "town": 0, "admitted": 1.5, "pressure": 7.27}
+    rows = "--label diagnosis --costs prices.csv"
+    seen = run(capsys, f"evaluate m.skops --data test.csv {rows}")
+    measured = pm.evaluate(saved, clinic[columns][240:], clinic.diagnosis[240:], costs=prices)
+    assert [seen["figures"][k] for k in ("cost", "error")] == pytest.approx([measured.cost, measured.error])
+    pruned = run(capsys, f"prune m.skops --data apart.csv {rows} --budget 9 --held-out test.csv --out cheap.skops")
+    assert 0 < pruned["pruned"]["cost"] <= 9
+    again = pm.evaluate(pm.load_forest("cheap.skops"), clinic[columns][240:], clinic.diagnosis[240:], costs=prices)
+    kept = pruned["held_out"] if model == "forest" else pruned["held_out"][1]
+    assert kept["cost"] == pytest.approx(again.cost)
+    if model == "forest":
+        run(capsys, f"exits m.skops --data apart.csv {rows} --stages 3 --held-out test.csv --out e.skops")
+        assert load_cascade("e.skops").exit_path_.stages.n_stages > 1
+        run(capsys, f"report m.skops --data apart.csv {rows} --lam 0.01 --held-out test.csv --out page.html")
+        small = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, early_stopping=False)
+        monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(small, "boosted"),))
+        run(capsys, f"cascade --data clinic.csv --ignore patient {rows} --stages 2 --held-out test.csv --out c.skops")
+        assert list(load_cascade("c.skops").feature_names_in_) == columns
+
+
+def test_numbers_alone_make_a_plain_model(clinic: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    """No preparation where all columns are numbers; identifiers are named; numbers are predicted on request."""
+    table = clinic[["age", "pressure"]].fillna(50).assign(number=range(len(clinic)), target=clinic.pressure * 2)
+    table.to_csv("numbers.csv", index=False)
+    told = run(capsys, "train --data numbers.csv --label target --regression --trees 3 --split 0.25 --out r.joblib")
+    assert (told["model"], told["measure"], told["held_out_examples"]) == ("RandomForestRegressor", "mean squared error", 90)
+    assert told["held_out_error"] < told["plain_error"] / 4
+    assert [hint for hint in told["hints"] if "'number' looks like an identifier" in hint]
+    other = run(
+        capsys,
+        "train --data numbers.csv --label target --trees 3 --held-out test2.csv --out r.skops".replace(
+            "--held-out test2.csv", "--seed 7"
+        ),
+    )
+    assert other["held_out_examples"] == 144
+    assert other["held_out_error"] != told["held_out_error"]
