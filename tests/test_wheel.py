@@ -18,7 +18,10 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {
-    str(file.relative_to(ROOT)) for package in ALLOWED for file in (ROOT / package).rglob("*") if file.suffix in {".py", ".pyi"}
+    str(file.relative_to(ROOT))
+    for package in ALLOWED
+    for file in (ROOT / package).rglob("*")
+    if file.suffix in {".py", ".pyi", ".jinja"}
 }
 TYPED = {f"{package}/py.typed" for package in ALLOWED}
 PRUNE = """

@@ -24,7 +24,6 @@ from prunemodels.deployment import (
     forest_size,
     measure_deployment,
     measurement,
-    onnx_agreement,
     onnx_models,
     to_onnx,
 )
@@ -258,12 +257,12 @@ def test_a_model_of_another_forest_does_not_agree() -> None:
 def test_a_label_may_differ_at_a_tie_only() -> None:
     """Two probabilities within the distance are a tie, of which either label is right; the third class does not count."""
     probabilities = np.array([[0.5, 0.5, 0.0], [0.4, 0.3, 0.3], [0.0, 0.4999999, 0.5000001]])
-    assert onnx_agreement._tied(probabilities, 1e-6).tolist() == [True, False, True]
-    assert onnx_agreement._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
-    agreement = onnx_agreement.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
+    assert onnx_models._tied(probabilities, 1e-6).tolist() == [True, False, True]
+    assert onnx_models._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
+    agreement = onnx_models.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
     assert agreement.agrees
-    assert not onnx_agreement.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
-    assert not onnx_agreement.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
+    assert not onnx_models.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
+    assert not onnx_models.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
 
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
