@@ -83,7 +83,7 @@ def read_csv(place: Path, as_text: Collection[str] = ()) -> pd.DataFrame:
     """
     layout = layout_of(place)
     with _opened(place, layout) as rows:
-        table = pd.read_csv(rows, dtype=dict.fromkeys(as_text, object) if as_text else None, **_options(layout))
+        table: pd.DataFrame = pd.read_csv(rows, dtype=dict.fromkeys(as_text, object) if as_text else None, **_options(layout))
     for name in as_text if layout.decimal == "," else ():
         if name in table.columns:
             table[name] = [cell.replace(",", ".") if isinstance(cell, str) else cell for cell in table[name]]
