@@ -1,1 +1,1 @@
-"""The commands of ``prunemodels``: what each reads, does, says and writes. `prunemodels.command_line.cli` parses."""
+"""The commands of ``prunemodels``. `commands` lists them as data, `parsing` makes the parser, `cli` runs, `summary` shows."""

@@ -147,7 +147,7 @@ def _read_csv(place: Path) -> SignMatrix:
         names = [row[0] for row in body] if named else None
         columns = columns[1:] if columns is not None and named else columns
         matrix = [[_float(cell) for cell in row[named:]] for row in body]
-        lengths = {len(row) for row in (*matrix, *([] if columns is None else [columns]))}
+        lengths = {len(row) for row in matrix} | (set() if columns is None else {len(columns)})
         if len(lengths) > 1:
             raise ValueError(f"its lines have {min(lengths)} to {max(lengths)} entries; give as many in each")
     except (OSError, ValueError) as error:
