@@ -335,7 +335,7 @@ def _forget(found: Pieces | Counterexample) -> Pieces | Counterexample:
 
 
 def test_a_large_violation_is_made_minimal_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the reference for few rows and without signing: what `violations` (3) is left with is minimal."""
+    """Without the reference for few rows and without signing: what (9) of `decide` is left with is minimal."""
     monkeypatch.setattr(decide, "FEW_ROWS", 0)
     monkeypatch.setattr(decide, "wrong_cycle", lambda part: None)
     for seed in range(6):
