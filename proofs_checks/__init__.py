@@ -19,6 +19,7 @@ from proofs_checks.optimality.budget_rounding import check_budget_rounding
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from proofs_checks.optimality.closure_path import check_closure_path
 from proofs_checks.optimality.corollary import check_corollary
+from proofs_checks.optimality.limits_solution import check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.optimality.solution_optimality import check_solution
 from proofs_checks.total_unimodularity import METHODS, check_pieces, check_total_unimodularity
@@ -47,6 +48,7 @@ __all__ = [
     "check_integral_formulation",
     "check_integral_vertices",
     "check_integrality",
+    "check_limits_solution",
     "check_network_matrix",
     "check_path",
     "check_perfect",
