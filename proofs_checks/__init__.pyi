@@ -32,6 +32,7 @@ from proofs_checks.optimality.budget_rounding import check_budget_rounding as ch
 from proofs_checks.optimality.budget_solution import check_budget_solution as check_budget_solution
 from proofs_checks.optimality.closure_path import check_closure_path as check_closure_path
 from proofs_checks.optimality.corollary import check_corollary as check_corollary
+from proofs_checks.optimality.limits_solution import check_limits_solution as check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path as check_path
 from proofs_checks.optimality.solution_optimality import check_solution as check_solution
 from proofs_checks.total_unimodularity import (

@@ -7,9 +7,4 @@ from prunemodels.evaluation.certified_budget import (
 )
 from prunemodels.files.mixtures import load_mixture as load_mixture
 from prunemodels.forests.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
-from solvers.budgets import (
-    ClassBudgetsSolution as ClassBudgetsSolution,
-    WorstCaseSolution as WorstCaseSolution,
-    round_relaxation as round_relaxation,
-    solve_worst_case as solve_worst_case,
-)
+from solvers.budgets import round_relaxation as round_relaxation

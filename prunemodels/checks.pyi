@@ -15,6 +15,7 @@ from proofs_checks import (
     check_integral_formulation as check_integral_formulation,
     check_integral_vertices as check_integral_vertices,
     check_integrality as check_integrality,
+    check_limits_solution as check_limits_solution,
     check_network_matrix as check_network_matrix,
     check_path as check_path,
     check_perfect as check_perfect,

@@ -1,11 +1,11 @@
-"""The one call that solves an instance: at a lambda, within a budget, or within a budget for each class of examples.
+"""The one call that solves an instance: at a lambda, within a budget, or within any number of limits.
 
     minimise  error + lam * cost                                                     over all prunings                      (1)
     minimise  error            s.t.  cost <= B                                                                              (2)
-    minimise  error            s.t.  cost_c <= B_c           for every class c                                              (3)
+    minimise  error            s.t.  use_r <= B_r            for every limit r                                              (3)
 
-`error` is the mean error on the error sample, `cost` the mean cost of an example of the cost sample, `cost_c` that of the
-examples of class c.
+`error` is the mean error on the error sample, `cost` the mean cost of an example of the cost sample. What a limit is about says
+`formulations.instance.limit.Limit`.
 """
 
 from __future__ import annotations
@@ -13,23 +13,27 @@ from __future__ import annotations
 import inspect
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, TypeVar, overload
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.solution import Solution
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
+from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.programs.budget_rows import ClassBudgets
 from formulations.timed_steps import timed_step
 from solvers import SOLVERS, optimal_pruning
-from solvers.budgets import BUDGET_SOLVERS, ClassBudgetsSolution, solve_budget, solve_class_budgets
+from solvers.budgets import BUDGET_SOLVERS, solve_budget, solve_limits
 from solvers.budgets.solve import METHODS
+from solvers.path.pruning_path import pruning_path
 
 LOG = logging.getLogger(__name__)
 
@@ -38,8 +42,8 @@ T = TypeVar("T")
 AUTO = "auto"
 """The name that lets `solve` choose the method."""
 
-CLASS_METHODS = ("round", "exact")
-"""Methods for budgets by class; ``"auto"`` is the first."""
+LIMIT_METHODS = ("path", "best", "exact")
+"""Methods for limits; ``"auto"`` is "best"."""
 
 
 @overload
@@ -52,34 +56,42 @@ def solve(
 ) -> BudgetSolution: ...
 @overload
 def solve(
-    problem: PruningProblem, *, budget: ClassBudgets, method: str = ..., time_limit: float | None = ..., **options: Any
-) -> ClassBudgetsSolution: ...
+    problem: PruningProblem, *, budget: Sequence[Price], method: str = ..., time_limit: float | None = ..., **options: Any
+) -> tuple[BudgetSolution, ...]: ...
+@overload
+def solve(
+    problem: PruningProblem, *, limits: Sequence[Limit], method: str = ..., time_limit: float | None = ..., **options: Any
+) -> LimitsSolution: ...
 @checked
 def solve(
     problem: PruningProblem,
     *,
     lam: float | Fraction | None = None,
-    budget: Price | ClassBudgets | None = None,
+    budget: Price | Sequence[Price] | None = None,
+    limits: Sequence[Limit] | None = None,
     method: str = AUTO,
     time_limit: Seconds | None = None,
     **options: Any,
-) -> Solution | BudgetSolution | ClassBudgetsSolution:
-    """The best pruning at a lambda, (1), within a budget, (2), or within a budget for each class of examples, (3).
+) -> Solution | BudgetSolution | tuple[BudgetSolution, ...] | LimitsSolution:
+    """The best pruning at a lambda, (1), within a budget, (2), or within any number of limits, (3).
 
         minimise  error + lam * cost                                                                                        (1)
         minimise  error       s.t.  cost <= budget                                                                          (2)
-        minimise  error       s.t.  cost_c <= budget_c       for every class c                                              (3)
+        minimise  error       s.t.  use_r <= B_r           for every limit r                                                (3)
 
-    Everything is minimised; errors, prices and lambda are never negative. Give either `lam` or `budget`.
+    Everything is minimised; errors, prices and lambda are never negative. Give one of `lam`, `budget` and `limits`.
 
     Parameters
     ----------
     lam
         error per unit of cost, >= 0: how much more error is accepted to save one unit of mean cost.
     budget
-        for (2) the largest mean cost of an example, >= 0, in the unit of the prices; the cost includes the evaluation of splits.
-        For (3) a mapping from the class's name to ``(rows, budget)``: the rows of the cost sample, as a bool mask or as numbers,
-        and their largest mean cost. Classes may overlap; rows in no class are not limited.
+        the largest mean cost of an example, >= 0, in the unit of the prices; the cost includes the evaluation of splits. A list
+        of budgets gives a solution for each: they share one path, and a pruning found for one is an answer for all larger ones,
+        so the error falls with the budget.
+    limits
+        `Limit` objects: other currencies, shares of examples that ask for an item, groups of examples, every single example, the
+        size of the forest. ``limits=[pm.Limit(10)]`` is ``budget=10``.
     method
         ``"auto"``, or a name.
 
@@ -88,8 +100,8 @@ def solve(
         - for a budget a name of `BUDGET_SOLVERS`. ``"path"`` returns the best breakpoint of the path within the budget.
           ``"best"`` continues from there with a search between the two breakpoints around the budget. ``"exact"`` continues
           with branch and bound. ``"auto"`` is ``"best"``.
-        - for budgets by class ``"round"`` rounds the relaxation and leaves a gap. ``"exact"`` closes the gap by branch and bound,
-          for small instances. ``"auto"`` is ``"round"``.
+        - for limits ``"path"``, ``"best"`` or ``"exact"``: the relaxation and the best pruning met on the way, the same with a
+          search, the same with branch and bound to the end.
     time_limit
         seconds; for a budget, without the time for the path. At the limit the answer is the best pruning and the best bound found
         so far. Default: no limit of time; "auto", "best" and "exact" then have one of work, option ``work``, so that the same
@@ -103,17 +115,17 @@ def solve(
         for `lam`. The pruning, its value, a proven lower bound of the optimum and a certificate of it.
     BudgetSolution
         for a budget. The pruning, whose cost is at most the budget in exact numbers, its error, a proven lower bound of the least
-        error within the budget, and the relaxation's optimum.
-    ClassBudgetsSolution
-        for budgets by class: a pruning within all budgets and a proven lower bound.
+        error within the budget, and the relaxation's optimum. For a list of budgets a tuple of them.
+    LimitsSolution
+        for limits: a pruning within all of them, a proven lower bound, and the relaxation's optimum with its multipliers.
 
-        ``method`` of a `Solution` and of a `BudgetSolution` names the engine that gave the answer.
+        ``method`` of each names the engine that gave the answer.
 
     Raises
     ------
     InvalidInputError
-        if both or none of `lam` and `budget` are given; for a number that is negative, infinite or NaN; for an unknown method or
-        option; and for inputs that the engine refuses.
+        unless one of `lam`, `budget` and `limits` is given; for a number that is negative, infinite or NaN; for an unknown method
+        or option; and for inputs that the engine refuses.
     SolverFailedError
         if a solver of another library fails.
     InterruptedSolveError
@@ -127,17 +139,23 @@ def solve(
     Solution(optimal, value=0.183433333, bound=0.183433333, Pruning(cost=13.4933, error=0.0485, 43 splits))
     >>> pm.solve(problem, budget=10)
     BudgetSolution(optimal, cost 10 of 10, error 0.137, bound 0.137)
+    >>> pm.solve(problem, limits=[pm.Limit(10), pm.Limit(0.3, "texture")])
+    LimitsSolution(optimal, cost 10 of 10, texture 0 of 0.3, error 0.137, bound 0.137)
     """
-    if lam is not None and budget is not None:
-        raise InvalidInputError(f"lam is {lam!r} and budget is {budget!r}; give only one of them")
+    given = {name: value for name, value in (("lam", lam), ("budget", budget), ("limits", limits)) if value is not None}
+    if len(given) > 1:
+        raise InvalidInputError(f"{' and '.join(f'{name} is {value!r}' for name, value in given.items())}; give only one of them")
     if lam is not None:
         return _for_lam(problem, lam, method, time_limit, options)
+    if limits is not None:
+        return _for_limits(problem, limits, method, time_limit, options)
     if budget is None:
         raise InvalidInputError(
-            "neither lam nor budget is given; give lam, error per unit of cost, or budget, the largest mean cost of an example"
+            "neither lam, budget nor limits is given; give lam, error per unit of cost, budget, the largest mean cost of an "
+            "example, or limits, a list of pm.Limit"
         )
-    if isinstance(budget, Mapping):
-        return _for_classes(problem, budget, method, time_limit, options)
+    if isinstance(budget, Sequence):
+        return _for_budgets(problem, budget, method, time_limit, options)
     return _for_budget(problem, budget, method, time_limit, options)
 
 
@@ -167,15 +185,35 @@ def _for_budget(
         return replace(engine(problem, budget, **limit, **options), method=name)
 
 
-def _for_classes(
-    problem: PruningProblem, budgets: ClassBudgets, method: str, time_limit: float | None, options: dict[str, Any]
-) -> ClassBudgetsSolution:
+def _for_budgets(
+    problem: PruningProblem, budgets: Sequence[Price], method: str, time_limit: float | None, options: dict[str, Any]
+) -> tuple[BudgetSolution, ...]:
+    """Solve (2) for several budgets, from the least to the largest; `time_limit` is that of each."""
+    if not budgets:
+        raise InvalidInputError("budget is an empty list; give at least one budget")
+    limits = [limit_of_mean_cost(problem, budget, f"budget[{k}]") for k, budget in enumerate(budgets)]
+    if method in (AUTO, *METHODS) and options.get("path") is None:
+        options = {**options, "path": pruning_path(problem, certificate=False)}
+    order = sorted(range(len(budgets)), key=limits.__getitem__)
+    found = {k: _for_budget(problem, budgets[k], method, time_limit, options) for k in order}
+    for less, more in pairwise(order):  # what keeps to a budget keeps to a larger one
+        if found[less].error < found[more].error:
+            found[more] = replace(found[more], pruning=found[less].pruning, error=found[less].error)
+    for more, less in pairwise(order[::-1]):  # and none within a budget errs less than the best within a larger one
+        found[less] = replace(found[less], bound=max(found[less].bound, found[more].bound))
+    return tuple(found[k] for k in range(len(budgets)))
+
+
+def _for_limits(
+    problem: PruningProblem, limits: Sequence[Limit], method: str, time_limit: float | None, options: dict[str, Any]
+) -> LimitsSolution:
     """Solve (3)."""
-    name: Any = CLASS_METHODS[0] if method == AUTO else method
-    _chosen(dict.fromkeys(CLASS_METHODS), name, "budgets by class")
-    engine = partial(solve_class_budgets, method=name)
+    name: Any = "best" if method == AUTO else method
+    _chosen(dict.fromkeys(LIMIT_METHODS), name, "limits")
+    engine = partial(solve_limits, method=name)
     _check_options(engine, options, method)
-    return engine(problem, budgets, time_limit=math.inf if time_limit is None else time_limit, **options)
+    with timed_step(LOG, "pruning of %s within %d limits by %s", problem, len(limits), name):
+        return replace(engine(problem, limits, time_limit=time_limit, **options), method=name)
 
 
 def _chosen(methods: Mapping[str, T], method: str, what: str) -> T:

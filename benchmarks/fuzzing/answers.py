@@ -37,9 +37,10 @@ from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, Prunin
 from formulations.answers.budget_solution import Bounded, BudgetSolution
 from formulations.answers.solution import Solution, Status
 from formulations.errors import CapacityOverflowError, PruneModelsError
+from formulations.instance.limit import Limit
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
-from solvers.budgets import BUDGET_SOLVERS, solve_class_budgets, solve_worst_case
+from solvers.budgets import BUDGET_SOLVERS, solve_limits
 
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
@@ -297,7 +298,7 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
     for budget in _budgets(instance, rng):
         for name in _engines(BUDGET_SOLVERS, WITHIN_EVERY_TIME, rng):
             yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
-    yield from _class_calls(instance, rng)
+    yield from _limit_calls(instance, rng)
 
 
 def _engines(registry: Iterable[str], every_time: tuple[str, ...], rng: np.random.Generator) -> tuple[str, ...]:
@@ -415,19 +416,18 @@ def _wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> I
         yield f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"
 
 
-def _class_calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
-    """Budgets for the dearest row, and for two classes of rows, at the costs of a pruning."""
+def _limit_calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
+    """Limits of the dearest row, and of two groups of rows, at the costs of a pruning."""
     costs = [_row_costs(instance.problem, kept) for kept in instance.kept]
     dearest = [max(c) for c in costs]
     budget = dearest[_worth_its_cost(instance, dearest, rng)]
     for limit in (budget, float(budget)):
-        yield f"solve_worst_case, budget={limit!r}", partial(_judge_worst_case, instance, dearest, limit)
+        yield f"solve_limits, each, {limit!r}", partial(_judge_worst_case, instance, dearest, limit)
     rows = instance.problem.rows
     halves = [h for h in (rows[: len(rows) // 2 + 1], rows[len(rows) // 2 :]) if h.size]
     means = [[_mean(instance.problem, c, half) for half in halves] for c in costs]
     limits = means[_worth_its_cost(instance, [m[0] for m in means], rng)]
-    for method in ("round", "exact"):
-        yield f"solve_class_budgets, {method}, {limits}", partial(_judge_classes, instance, halves, means, limits, method)
+    yield f"solve_limits, groups, {limits}", partial(_judge_groups, instance, halves, means, limits)
 
 
 def _row_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[Fraction]:
@@ -457,22 +457,17 @@ def _mean(problem: PruningProblem, costs: list[Fraction], rows: NDArray[np.int64
 
 
 def _judge_worst_case(instance: Enumerated, dearest: list[Fraction], budget: float | Fraction) -> Iterator[str]:
-    solution = solve_worst_case(instance.problem, budget)
+    solution = solve_limits(instance.problem, [Limit(budget, each=True)])
     if not _keeps(dearest[instance.number_of(solution.pruning.kept)], budget):
         yield f"a row pays {dearest[instance.number_of(solution.pruning.kept)]}, the budget is {budget!r}"
     yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: _keeps(dearest[k], budget)))
 
 
-def _judge_classes(
-    instance: Enumerated,
-    halves: list[NDArray[np.int64]],
-    means: list[list[Fraction]],
-    limits: list[Fraction],
-    method: pm.budgets.Method,
+def _judge_groups(
+    instance: Enumerated, halves: list[NDArray[np.int64]], means: list[list[Fraction]], limits: list[Fraction]
 ) -> Iterator[str]:
-    budgets = {f"class {c}": (half, limit) for c, (half, limit) in enumerate(zip(halves, limits, strict=True))}
-    solution = solve_class_budgets(instance.problem, budgets, method=method)
+    solution = solve_limits(instance.problem, [Limit(limit, rows=half) for half, limit in zip(halves, limits, strict=True)])
     allowed = [all(m <= b for m, b in zip(mean, limits, strict=True)) for mean in means]
     if not allowed[instance.number_of(solution.pruning.kept)]:
-        yield "a class pays more than its budget"
+        yield "a group uses more than its limit"
     yield from _wrong_bounded(instance, solution, instance.least_error(allowed.__getitem__))

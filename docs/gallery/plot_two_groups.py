@@ -2,7 +2,7 @@
 May the ill cost more than the healthy?
 =======================================
 
-A single mean hides who pays. Budgets for each class of examples say what the ill and the healthy may cost, at the
+A single mean hides who pays. Limits for each group of examples say what the ill and the healthy may cost, at the
 least error.
 """
 
@@ -20,7 +20,7 @@ ill = (y[300:450] == 0).to_numpy()
 # %%
 # The same money in two ways: 8.8 for everybody, and 14 for the ill with 7 for the healthy.
 single = pm.solve(problem, budget=8.8, time_limit=5).pruning
-apart = pm.solve(problem, budget={"ill": (ill, 14), "healthy": (~ill, 7)})
+apart = pm.solve(problem, limits=[pm.Limit(14, rows=ill), pm.Limit(7, rows=~ill)])
 
 
 def mean_costs(pruning):

@@ -20,7 +20,7 @@ problem = pm.problem_from_forest(forest, X[300:450], costs=1)
 # The same number twice: as the mean, and as a limit for every case. The limit holds on the rows that the problem was made with;
 # new cases may cost a little more.
 mean = pm.solve(problem, budget=12, time_limit=5).pruning
-every = pm.budgets.solve_worst_case(problem, 12, time_limit=5).pruning
+every = pm.solve(problem, limits=[pm.Limit(12, each=True)], time_limit=5).pruning
 prunings = {"12 on average": mean, "12 at most": every}
 for name, pruning in prunings.items():
     dearest = pm.evaluation.held_out_cost(pruning, X[450:]).largest

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -26,6 +26,9 @@ from formulations.arguments import MOST_DECIMALS, checked, shown
 from formulations.errors import InvalidInputError
 
 Price = float | int | Fraction | Decimal
+
+RESERVED = ("cost", "splits", "leaves", "items")
+"""What a `Limit` can be about besides currencies and items."""
 
 EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 """Price of evaluating one split: one for all features, or one for each."""
@@ -94,6 +97,8 @@ class CostItems:
         once by each example that uses it. None: no such item.
     columns
         where features are made from raw columns: for each of these the items that it needs. None: features are columns.
+    currencies
+        by name what each of the M items takes of something else than the prices count: minutes, millilitres. None: no such thing.
 
     Raises
     ------
@@ -115,6 +120,7 @@ class CostItems:
     needs: tuple[tuple[int, ...], ...]
     once: tuple[bool, ...] | None = None
     columns: tuple[tuple[int, ...], ...] | None = None
+    currencies: Mapping[str, tuple[Fraction, ...]] | None = None
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.prices):
@@ -199,7 +205,45 @@ class CostItems:
                 if not 0 <= column < self.n_features:
                     raise InvalidInputError(f"costs: feature {f} is made from column {column}, there are {self.n_features}")
         needs = tuple(tuple(dict.fromkeys(m for c in columns for m in self.needs[c])) for columns in sources)
-        return CostItems(self.names, self.prices, needs, self.once, self.needs)
+        return replace(self, needs=needs, columns=self.needs)
+
+    @checked
+    def with_currency(self, name: str, amounts: Mapping[str, Price] | Sequence[Price] | NDArray[np.float64]) -> CostItems:
+        """The same items, of which each takes an amount of a second currency, for `Limit`.
+
+        Parameters
+        ----------
+        name
+            of the currency.
+        amounts
+            >= 0: by the items' names, where items that are left out take nothing, or one for each item.
+
+        Raises
+        ------
+        InvalidInputError
+            for an unknown item, an amount that is negative or no number, and a name that limits have another meaning for.
+
+        Examples
+        --------
+        >>> import prunemodels as pm
+        >>> tests = pm.CostItems.plain([7, 90], ["blood", "scan"]).with_currency("minutes", {"scan": 45})
+        >>> tests.currencies["minutes"]
+        (Fraction(0, 1), Fraction(45, 1))
+        """
+        if name in RESERVED or name in self.names:
+            what = "an item" if name in self.names else "a word of its own"
+            raise InvalidInputError(f"costs: the currency {name!r} has the name of {what} for limits; give it another name")
+        if isinstance(amounts, Mapping):
+            for item in amounts:
+                if item not in self.names:
+                    raise InvalidInputError(
+                        f"costs: {name!r} has an amount for {item!r}, which is no item; there are {self.names}"
+                    )
+            amounts = [amounts.get(item, 0) for item in self.names]
+        if len(amounts) != self.n_items:
+            raise InvalidInputError(f"costs: {len(amounts)} amounts of {name!r} for {self.n_items} items; give one for each")
+        taken = tuple(exact(a, f"costs: {name} of {n!r}") for n, a in zip(self.names, amounts, strict=True))
+        return replace(self, currencies={**(self.currencies or {}), name: taken})
 
     def __repr__(self) -> str:
         return f"CostItems({self.n_items} items, {self.n_features} features)"

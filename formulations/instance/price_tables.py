@@ -12,6 +12,9 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 
+CURRENCY = "cost_"
+"""Columns whose names begin so hold amounts of further currencies."""
+
 
 @checked
 def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) -> CostItems:
@@ -27,7 +30,8 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
     - ``discount_cost`` and ``shared_group``: the price once another feature of the group was bought, see `CostItems.discounted`;
     - ``needs``: names of other features, separated by ``;`` or ``,``, whose items this feature needs too (a ratio of two tests).
       Then ``cost`` may be empty, if the feature needs no item of its own.
-    - ``once``: 1 where the item is paid once for all examples; the same in all rows of an item.
+    - ``once``: 1 where the item is paid once for all examples; the same in all rows of an item;
+    - ``cost_minutes`` and any other name that begins so: what the item takes of a second currency, here "minutes", for `Limit`.
 
     Parameters
     ----------
@@ -72,7 +76,23 @@ def items_from_table(table: pd.DataFrame, names: Sequence[str] | None = None) ->
                 )
     for feature, other in _all_needed(_needed(table, names)):
         needs[feature] += [item for item in needs[other] if item not in needs[feature]]
-    return CostItems.from_items(prices, [needs[n] for n in names], [item for item, marked in once.items() if marked])
+    items = CostItems.from_items(prices, [needs[n] for n in names], [item for item, marked in once.items() if marked])
+    for column in (str(c) for c in table.columns if str(c).startswith(CURRENCY)):
+        items = items.with_currency(column.removeprefix(CURRENCY), _amounts(table, column))
+    return items
+
+
+def _amounts(table: pd.DataFrame, column: str) -> dict[str, Price]:
+    """What the items take of a second currency; of a row with several items the first takes it."""
+    amounts: dict[str, Price] = {}
+    for record in table.to_dict("records"):
+        found = _row_items({str(k): v for k, v in record.items()})
+        if found and _filled(record[column]) and amounts.setdefault(found[0][0], record[column]) != record[column]:
+            raise InvalidInputError(
+                f"costs: {column!r} of the item {found[0][0]!r} is {record[column]} for {record['feature']!r} and "
+                f"{amounts[found[0][0]]} elsewhere; give it one amount"
+            )
+    return amounts
 
 
 def _needed(table: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:

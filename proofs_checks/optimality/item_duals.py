@@ -163,7 +163,8 @@ def _check_prices(recount: Recount, borne: WideSums, rate: Fraction) -> None:
             over = sums * rate.denominator > recount.prices(m) * rate.numerator
             if over.any():
                 k = int(np.argmax(over))
-                times = float(Fraction(int(sums[k])) / (rate * int(recount.prices(m)[k]))) if rate else math.inf
+                allowed = rate * int(recount.prices(m)[k])
+                times = float(int(sums[k]) / allowed) if allowed else math.inf
                 where = recount.name(recount.by_item(m).start + k)
                 raise Refuted(f"the duals on {where} are more than its price: {times:.17g} times as much")
 

@@ -187,6 +187,18 @@ class Recount:
         prices: NDArray[np.object_] = self.weight.astype(object) * self.price[item]
         return prices
 
+    def distinct_prices(self, item: int) -> tuple[list[int], NDArray[np.intp]]:
+        """The different prices of an item's purchases, in `cost_unit`, and which of them each purchase has."""
+        if self.once[item]:
+            return [self.price[item] * self.total], np.zeros(1, dtype=np.intp)
+        weights, place = self._distinct_weights
+        return [self.price[item] * weight for weight in weights], place
+
+    @cached_property
+    def _distinct_weights(self) -> tuple[list[int], NDArray[np.intp]]:
+        weights, place = np.unique(self.weight, return_inverse=True)
+        return weights.tolist(), place
+
     def name(self, purchase: int) -> str:
         """A purchase in words."""
         item, row = divmod(purchase, self.n_rows)

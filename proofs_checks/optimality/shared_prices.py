@@ -42,9 +42,6 @@ class _Decisions:
         self.out: set[int] = set()
         self.paid = np.zeros(recount.n_purchases, dtype=bool)
         self._gain = self._evaluation = 0  # of the kept splits, in the recount's units
-        self.row_weight = _down_all([Fraction(int(w), recount.total) for w in np.unique(recount.weight)])[
-            np.unique(recount.weight, return_inverse=True)[1]
-        ]
 
     def open_splits(self) -> list[int]:
         """Neither kept, nor out, nor below one that is out; parents first."""
@@ -73,20 +70,12 @@ class _Decisions:
             rate[segment.purchases] = np.nextafter(rate[segment.purchases] + weight[segment.split], math.inf)
         for m in sorted({m for h in bearing for m in recount.charged_items[h]}):
             mine = recount.by_item(m)
-            rate[mine] = _quotient(self._prices(m), rate[mine])
+            rate[mine] = _quotient(_prices_below(recount, m, self.lam), rate[mine])
             rate[mine][self.paid[mine]] = 0.0
         charge = dict.fromkeys(splits, 0)
         for segment in recount.segments(bearing):
             charge[segment.split] += _product(weight[segment.split], _sum_below(rate[segment.purchases]))
         return charge
-
-    def _prices(self, item: int) -> NDArray[np.float64]:
-        """Lambda times the price of each purchase of an item, rounded down."""
-        per_weight = self.lam * self.recount.price[item] * self.recount.cost_unit * self.recount.total
-        if self.recount.once[item]:
-            return _down_all([per_weight])
-        prices: NDArray[np.float64] = np.nextafter(_down_all([per_weight])[0] * self.row_weight, 0.0)
-        return prices
 
     def forced(self, charge: dict[int, int]) -> tuple[Forced, Fraction]:
         """The trees at these charges, and the unit of what they are worth."""
@@ -200,6 +189,12 @@ def _down_all(numbers: list[Fraction]) -> NDArray[np.float64]:
     """The floats below some fractions >= 0; `HUGE` at most."""
     below: NDArray[np.float64] = np.nextafter(np.array([HUGE if x > HUGE else float(x) for x in numbers]), 0.0)
     return below
+
+
+def _prices_below(recount: Recount, item: int, lam: Fraction) -> NDArray[np.float64]:
+    """Lambda times the price of each purchase of an item, rounded down."""
+    prices, place = recount.distinct_prices(item)
+    return _down_all([lam * recount.cost_unit * price for price in prices])[place]
 
 
 def _quotient(price: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:

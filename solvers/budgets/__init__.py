@@ -1,17 +1,16 @@
 """The least error within a budget (LP1, 0-1). Every engine is a `formulations.answers.budget_solution.BudgetSolver`."""
 
 from formulations.answers.budget_solution import BudgetSolver
-from solvers.budgets.by_class.solve import ClassBudgetsSolution, solve_class_budgets
 from solvers.budgets.by_columns import dantzig_wolfe_within
 from solvers.budgets.by_path import best_breakpoint
 from solvers.budgets.by_programs import integer_program_within, linear_program_within, pyomo_within
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.limits.solve import solve_limits
 from solvers.budgets.reference import brute_force_budget
 from solvers.budgets.rounding import round_relaxation
 from solvers.budgets.search import best_within
 from solvers.budgets.solve import solve_budget
-from solvers.budgets.worst_case import WorstCaseSolution, solve_worst_case
 
 BUDGET_SOLVERS: dict[str, BudgetSolver] = {
     "path": best_breakpoint,
@@ -27,8 +26,6 @@ BUDGET_SOLVERS: dict[str, BudgetSolver] = {
 
 __all__ = [
     "BUDGET_SOLVERS",
-    "ClassBudgetsSolution",
-    "WorstCaseSolution",
     "best_breakpoint",
     "best_within",
     "brute_force_budget",
@@ -40,6 +37,5 @@ __all__ = [
     "relaxed_optimum",
     "round_relaxation",
     "solve_budget",
-    "solve_class_budgets",
-    "solve_worst_case",
+    "solve_limits",
 ]

@@ -28,8 +28,8 @@ from formulations.extras import naming_extras
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from formulations.programs.budget_matrix import in_integers
-from formulations.programs.budget_rows import one_row
+from formulations.programs.limit_matrix import in_integers
+from formulations.programs.limit_rows import one_row
 from formulations.programs.linear_program import LinearProgram
 from solvers.budgets.by_path import error_of
 from solvers.closures.level_sets import lower_to_parents, splits_kept

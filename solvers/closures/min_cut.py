@@ -72,10 +72,10 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     if time.perf_counter() - started <= time_limit:
         if objective.exact:
             reduced = problem.reduced(ties)
-            kept, of_groups, n_arcs = _cut(reduced.problem, objective.of_groups(reduced), ties)
+            kept, of_groups, n_arcs = closure_at(reduced.problem, objective.of_groups(reduced), ties)
             kept, dual = reduced.groups.kept(kept), reduced.groups.duals(of_groups, problem.usage)
         else:  # the grid rounds gains otherwise than the integers that the reduction is true for
-            kept, dual, n_arcs = _cut(problem, objective, ties)
+            kept, dual, n_arcs = closure_at(problem, objective, ties)
         stopped = StopReason.CONVERGED
     certificate = ItemDuals(dual, objective.unit, objective.lam)
     pruning = Pruning(problem, kept)
@@ -88,7 +88,9 @@ def min_cut(problem: PruningProblem, lam: float, *, time_limit: Seconds = math.i
     return Solution(problem, lam, pruning, value, bound, stopped, tolerance, certificate, stats, "min_cut")
 
 
-def _cut(problem: PruningProblem, objective: IntegerObjective, ties: Ties) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
+def closure_at(
+    problem: PruningProblem, objective: IntegerObjective, ties: Ties
+) -> tuple[NDArray[np.bool_], NDArray[np.int64], int]:
     """Solve (1) on the splits that are optimal for free items: these, the duals of all usage arcs, and the network's arcs.
 
     No other split is kept at any lambda, and their trees' parts below are worth nothing, so they need no duals either.

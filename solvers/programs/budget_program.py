@@ -1,11 +1,11 @@
-"""Branch and bound for integer programs with budget rows, whose points are not believed before they are recomputed.
+"""Branch and bound for integer programs with rows of limits, whose points are not believed before they are recomputed.
 
-HiGHS sees budget rows in integers of moderate size (`formulations.programs.integer_rows`). Where these had to be rounded down its
-optimum may exceed a budget by a hair. Then the purchases and splits S for which it pays more than the group c has are cut off,
+HiGHS sees these rows in integers of moderate size (`formulations.programs.integer_rows`). Where these had to be rounded down its
+optimum may exceed a limit by a hair. Then the purchases and splits S that use more of row r than there is are cut off,
 
-    sum_{j in S} x_j <= |S| - 1,          price_c(S) > B_c  in fractions                                                    (1)
+    sum_{j in S} x_j <= |S| - 1,          use_r(S) > B_r  in fractions                                                      (1)
 
-which no pruning within the budgets breaks, and the search begins again.
+which no pruning within the limits breaks, and the search begins again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.answers.pruning import Pruning
-from formulations.programs.budget_rows import BudgetRows
+from formulations.programs.limit_rows import LimitRows
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.closures.level_sets import lower_to_parents, splits_kept
 from solvers.programs.engines.answer import LinearAnswer
@@ -37,7 +37,7 @@ class BranchAnswer:
     Parameters
     ----------
     bound
-        of the error of all prunings within the budgets: HiGHS' bound less what its tolerances may hide.
+        of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide.
     last
         HiGHS' last answer, and the program that it is about.
     """
@@ -48,16 +48,16 @@ class BranchAnswer:
 
 
 def branch_within(
-    program: LinearProgram, rows: BudgetRows, offer: Callable[[Pruning], object], *, time_limit: float
+    program: LinearProgram, rows: LimitRows, offer: Callable[[Pruning], object], *, time_limit: float
 ) -> BranchAnswer:
-    """Search for the least error within budgets.
+    """Search for the least error within limits.
 
     Parameters
     ----------
     program
-        with the block "budget" in integers; `formulations.programs.budget_matrix.in_integers`.
+        with the block "budget" in integers; `formulations.programs.limit_matrix.in_integers`.
     offer
-        is called with every optimum that HiGHS claims, within the budgets or not.
+        is called with every optimum that HiGHS claims, within the limits or not.
     time_limit
         seconds.
 
@@ -76,14 +76,14 @@ def branch_within(
             break
         found = _pruning(rows, program, answer.x)
         offer(found)
-        over = [c for c, (cost, limit) in enumerate(zip(rows.costs(found), rows.limits, strict=True)) if cost > limit]
+        over = [r for r, (use, row) in enumerate(zip(rows.uses(found), rows.rows, strict=True)) if use > row.at_most]
         if not over or time.perf_counter() >= deadline:
             break
         program = _without(program, over, answer.x)
     return BranchAnswer(bound, program, answer)
 
 
-def _pruning(rows: BudgetRows, program: LinearProgram, x: NDArray[np.float64]) -> Pruning:
+def _pruning(rows: LimitRows, program: LinearProgram, x: NDArray[np.float64]) -> Pruning:
     """The pruning that an integral point stands for."""
     problem = rows.problem
     y = np.where(problem.ensemble.is_split, np.rint(splits_kept(problem, program, x)), 0.0)
@@ -92,7 +92,7 @@ def _pruning(rows: BudgetRows, program: LinearProgram, x: NDArray[np.float64]) -
 
 
 def _without(program: LinearProgram, over: list[int], x: NDArray[np.float64]) -> LinearProgram:
-    """The program with a row (1) for each group that pays too much; S is all that the group pays for."""
+    """The program with a row (1) for each limit that is exceeded; S is all that it counts."""
     first, start = program.rows.of("budget").start, program.matrix.indptr
     chosen = [program.matrix.indices[start[first + c] : start[first + c + 1]] for c in over]
     supports = [columns[x[columns] > 0.5] for columns in chosen]

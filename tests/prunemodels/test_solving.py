@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import Solution
@@ -16,7 +20,7 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.instance.papers import two_trees
 from prunemodels import solving
 from solvers import optimal_pruning
-from solvers.budgets import ClassBudgetsSolution, best_breakpoint, solve_budget, solve_class_budgets
+from solvers.budgets import best_breakpoint, solve_budget, solve_limits
 from solvers.closures.min_cut import min_cut
 from tests.instances import random_problem
 
@@ -133,25 +137,49 @@ def test_a_path_at_hand_is_used() -> None:
     assert pm.solve(problem, budget=2, method="path", path=path).relaxation.dearer.problem is path.problem
 
 
-@pytest.mark.parametrize("method", ["auto", "round", "exact"])
-def test_budgets_by_class(method: str) -> None:
-    """A mapping asks for a budget in each class."""
+@pytest.mark.parametrize("method", ["auto", "path", "best", "exact"])
+def test_limits(method: str) -> None:
+    """Limits go to their engine, and one plain limit is a budget."""
     problem = random_problem(5)
-    budgets = {"by number": ([0, 2], 1.5), "by mask": (np.array([False, True, False]), 2)}
-    found = pm.solve(problem, budget=budgets, method=method)
-    assert isinstance(found, ClassBudgetsSolution)
-    same(found, solve_class_budgets(problem, budgets, method="exact" if method == "exact" else "round"))
-    assert all(found.costs[name] <= limit for name, (_, limit) in budgets.items())
-    by_highs = pm.solve(problem, budget=budgets, method=method, engine="highs", time_limit=60)
-    assert by_highs.relaxation == pytest.approx(found.relaxation, rel=1e-6)
+    limits = [pm.Limit(1.5, rows=[0, 2]), pm.Limit(2, rows=np.array([False, True, False]))]
+    found = pm.solve(problem, limits=limits, method=method)
+    same(found, solve_limits(problem, limits, method="best" if method == "auto" else method))  # type: ignore[arg-type]
+    assert found.method == ("best" if method == "auto" else method)
+    assert all(use <= most for use, most in zip(found.uses, found.at_most, strict=True))
+    one, plain = pm.solve(problem, limits=[pm.Limit(1)], method=method), pm.solve(problem, budget=1, method=method)
+    assert (one.error, one.bound) == (plain.error, plain.bound)
+
+
+def test_errors_fall_with_the_budget() -> None:
+    """Budgets of one list, in any order, share what they find: a tiny limit leaves no larger budget with a worse pruning."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(8, max_depth=7, random_state=0).fit(X[:800], y[:800])
+    problem = pm.problem_from_forest(forest, X[800:900], costs=1.0)
+    path = pm.pruning_path(problem, certificate=False)
+    budgets = [float(share * path.exact_cost[0] / 40) for share in (17, 6, 25, 11, 18, 19)]
+    found = pm.solve(problem, budget=budgets, work=0.02, path=path)
+    for budget, one in zip(budgets, found, strict=True):
+        assert isinstance(one, BudgetSolution)
+        assert one.cost <= budget
+        assert one.method == "best"
+        assert one.error <= pm.solve(problem, budget=budget, work=0.02, path=path).error
+        assert one.bound >= pm.solve(problem, budget=budget, work=0.02, path=path).bound
+    ordered = sorted(found, key=lambda one: one.budget)
+    for less, more in pairwise(ordered):
+        assert more.error <= less.error
+        assert more.bound <= less.bound
+    assert pm.solve(two_trees(), budget=[2], method="brute_force")[0].error == pm.solve(two_trees(), budget=2).error
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "neither lam nor budget is given; give lam, error per unit of cost, or budget"),
+        ({}, "neither lam, budget nor limits is given; give lam, error per unit of cost, budget"),
         ({"lam": 0.1, "budget": 2}, "lam is 0.1 and budget is 2; give only one of them"),
-        ({"lam": 0.1, "budget": {"all": ([0], 2)}}, "lam is 0.1 and budget is {'all'"),
+        ({"lam": 0.1, "limits": [pm.Limit(2)]}, "lam is 0.1 and limits is [Limit(cost <= 2)]; give only one of them"),
+        ({"budget": {"all": ([0], 2)}}, "budget is {'all': ([0], 2)}; give"),
+        ({"budget": []}, "budget is an empty list"),
+        ({"budget": [2, -1]}, "budget[1] is -1, negative"),
         ({"lam": -1}, "lam is -1, negative"),
         ({"lam": math.nan}, "lam is nan"),
         ({"budget": -1}, "budget is -1, negative"),
@@ -159,10 +187,9 @@ def test_budgets_by_class(method: str) -> None:
         ({"lam": 0.1, "method": "best"}, "there is no method 'best' for lam; there are auto, min_cut, price_sharing"),
         ({"budget": 2, "method": "min_cut"}, "there is no method 'min_cut' for budget; there are auto, path, best, exact"),
         (
-            {"budget": {"all": ([0], 2)}, "method": "best"},
-            "there is no method 'best' for budgets by class; there are auto, round, exact",
+            {"limits": [pm.Limit(2)], "method": "round"},
+            "there is no method 'round' for limits; there are auto, path, best, exact",
         ),
-        ({"budget": {"all": ([0], -2)}}, "-2, negative"),
         ({"lam": 0.1, "gap": 0.1}, "the method 'auto' has no option 'gap'; it has ties"),
         ({"lam": 0.1, "method": "brute_force", "gap": 0.1}, "the method 'brute_force' has no option 'gap'; it has none"),
         (
@@ -170,12 +197,12 @@ def test_budgets_by_class(method: str) -> None:
             "the method 'highs_ip3' has no option 'formulation'; it has engine",
         ),
         ({"budget": 2, "ties": "largest"}, "the method 'auto' has no option 'ties'; it has work, path, progress"),
-        ({"budget": {"all": ([0], 2)}, "path": None}, "the method 'auto' has no option 'path'; it has engine"),
+        ({"limits": [pm.Limit(2)], "path": None}, "the method 'auto' has no option 'path'; it has work"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: dict[str, Any], message: str) -> None:
     """Errors say what was given and what there is."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message.replace("(", r"\(").replace("{", r"\{")):
+    with pytest.raises(pm.errors.InvalidInputError, match=re.escape(message)):
         pm.solve(two_trees(), **arguments)
 
 

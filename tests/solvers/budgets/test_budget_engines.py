@@ -17,8 +17,9 @@ import prunemodels as pm
 from formulations import CapacityOverflowError, CostItems, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.budget import budget_limit
+from formulations.instance.limit import Limit
 from formulations.instance.papers import two_trees
-from formulations.programs.budget_rows import example_rows
+from formulations.programs.limit_rows import limit_rows
 from proofs_checks import check_budget_solution, check_corollary
 from proofs_checks.optimality.recount import Recount
 from solvers.budgets import (
@@ -29,14 +30,13 @@ from solvers.budgets import (
     relaxed_optimum,
     round_relaxation,
     solve_budget,
-    solve_class_budgets,
-    solve_worst_case,
+    solve_limits,
 )
 from solvers.budgets import search as search_module
-from solvers.budgets.by_class.solve import Method
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.solve import exact_budget
+from solvers.budgets.limits.solve import LimitMethod
 from solvers.budgets.open_part import open_part
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 from tests.loops import looped
@@ -105,15 +105,15 @@ def test_a_float_allows_what_rounds_to_it(name: str) -> None:
     assert above
 
 
-@pytest.mark.parametrize("method", ["round", "exact"])
-def test_a_float_allows_what_rounds_to_it_in_a_class(method: Method) -> None:
-    """The mean cost of each class is a fraction of its own; for the dearest row costs are sums of prices."""
+@pytest.mark.parametrize("method", ["best", "exact"])
+def test_a_float_allows_what_rounds_to_it_of_a_limit(method: LimitMethod) -> None:
+    """The mean cost of each group is a fraction of its own; for the dearest row costs are sums of prices."""
     problem = sevenths()
     for row in pm.pruning_path(problem):
-        budgets = {"all": (np.arange(7), row.cost)}
-        assert solve_class_budgets(problem, budgets, method=method).error <= row.error + 1e-12
-        dearest = max(example_rows(problem, 0).costs(row))
-        assert solve_worst_case(problem, float(dearest)).error <= row.error + 1e-12
+        group = Limit(row.cost, rows=np.arange(7))
+        assert solve_limits(problem, [group], method=method).error <= row.error + 1e-12
+        dearest = max(limit_rows(problem, [Limit(0, each=True)]).uses(row))
+        assert solve_limits(problem, [Limit(float(dearest), each=True)], method=method).error <= row.error + 1e-12
 
 
 def test_half_way_to_the_next_float() -> None:

@@ -14,11 +14,12 @@ import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
-from formulations.programs.budget_matrix import budget_rows_matrix
-from formulations.programs.budget_rows import class_rows, one_row
+from formulations.instance.limit import Limit
 from formulations.programs.integer_rows import MOST, integer_row
+from formulations.programs.limit_matrix import limit_matrix
+from formulations.programs.limit_rows import limit_rows, one_row
 from solvers.brute_force import all_prunings
-from solvers.budgets import integer_program_within, solve_class_budgets, solve_worst_case
+from solvers.budgets import integer_program_within, solve_limits
 from solvers.programs.budget_program import branch_within
 from tests.instances import Node, ensemble_of, plain_errors
 
@@ -49,19 +50,16 @@ def iris(trees: int, leaves: int, seed: int, rows: list[int], prices: list[float
 @pytest.mark.parametrize("evaluation", [1e-8, 1e-7, 1e-6])
 @pytest.mark.parametrize("seed", range(3))
 def test_small_prices_at_exact_budgets(seed: int, evaluation: float) -> None:
-    """Every cost of a dearest row, or of a class, is a budget that its pruning keeps exactly; the least error is listed."""
+    """Every cost of a dearest row, or of a group, is a limit that its pruning keeps exactly; the least error is listed."""
     problem = iris(2, 5, seed, [3, 57, 81, 120, 140], [1.4, 2.7, 1e-6, 2.4], evaluation)
     prunings = [pm.Pruning(problem, kept) for kept in all_prunings(problem).kept]
-    every, one = np.arange(5), np.eye(5, dtype=bool)
-    for rows in (list(one), [every]):
-        groups = class_rows(problem, {str(c): (mine, 0) for c, mine in enumerate(rows)})
-        costs = [max(groups.costs(pruning)) for pruning in prunings]
+    for limit in (Limit(0, each=True), Limit(0, rows=np.arange(5))):
+        rows = limit_rows(problem, [limit])
+        costs = [max(rows.uses(pruning)) for pruning in prunings]
         for budget in sorted(set(costs))[1::4]:
             least = min(p.exact_error for p, cost in zip(prunings, costs, strict=True) if cost <= budget)
-            if len(rows) > 1:
-                found = solve_worst_case(problem, budget)
-            else:
-                found = solve_class_budgets(problem, {"all": (every, budget)}, method="exact")
+            found = solve_limits(problem, [replace(limit, at_most=budget)], method="exact")
+            if not limit.each:
                 assert integer_program_within(problem, budget).error == pytest.approx(float(least), abs=1e-12)
             assert found.status is Status.OPTIMAL
             assert found.error == pytest.approx(float(least), abs=1e-12)
@@ -75,11 +73,11 @@ def test_what_exceeds_by_a_hair_is_cut_off() -> None:
     ensemble, error = ensemble_of([chain], 3)
     X = np.ones((1, 3))
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain([1, 1, 1e-10]))
-    assert solve_worst_case(problem, 2).pruning.n_splits == 2
-    assert solve_worst_case(problem, Fraction(2) + Fraction(1, 10**10)).pruning.n_splits == 3
+    assert solve_limits(problem, [Limit(2, each=True)]).pruning.n_splits == 2
+    assert solve_limits(problem, [Limit(Fraction(2) + Fraction(1, 10**10), each=True)]).pruning.n_splits == 3
     tried = []
     rows = one_row(problem, 2)
-    found = branch_within(budget_rows_matrix(rows), rows, tried.append, time_limit=60)
+    found = branch_within(limit_matrix(rows), rows, tried.append, time_limit=60)
     assert [pruning.n_splits for pruning in tried] == [3, 2]
     assert found.program.rows.has("exceeded")
 
@@ -87,6 +85,6 @@ def test_what_exceeds_by_a_hair_is_cut_off() -> None:
 def test_a_bound_above_the_error_is_refused() -> None:
     """A bound that a pruning refutes is a defect; it is named, not clipped."""
     problem = iris(1, 4, 0, [3, 57], [1, 1, 1, 1], 0)
-    found = solve_worst_case(problem, 1)
+    found = solve_limits(problem, [Limit(1, each=True)])
     with pytest.raises(SolverFailedError, match="above the error"):
         replace(found, bound=found.error + 0.01)

@@ -1,0 +1,175 @@
+"""A limit of what predictions use: the one thing that a user writes to ask for less.
+
+mean over some examples of what each of them uses  <=  B        a currency, the share that asks for an item, a group      (1)
+what each of some examples uses                    <=  B        the dearest prediction                                    (2)
+splits, leaves, or items that anybody asks for     <=  B        the size of the forest                                    (3)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from formulations.arguments import checked, shown
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, Price, exact
+
+SIZES = ("splits", "leaves", "items")
+"""What (3) counts."""
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """At most so much of something: one row of LP1.
+
+    Parameters
+    ----------
+    at_most
+        B >= 0. A float also allows what rounds to it.
+    of
+        what is limited:
+
+        - ``"cost"``: what predictions cost, evaluation included, as a budget limits it;
+        - the name of one of the currencies of `CostItems`, such as ``"minutes"``;
+        - the name of an item: the share of examples that ask for it, at most 1;
+        - a mapping from items to amounts: a currency of its own;
+        - ``"splits"`` and ``"leaves"`` of the pruned forest, or ``"items"``: how many priced items anybody asks for.
+    rows
+        the examples of the cost sample that it is about: a bool mask, their numbers, or the name of a column of the cost sample
+        that holds such a mask. Default: all. An item that is paid once for all counts in full, whoever asks for it.
+    each
+        True: no single one of these examples may use more. Default: their mean may not.
+    name
+        in answers and errors. Default: made from the other arguments.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers that are negative or no numbers, and for examples of a limit that counts the forest's size.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> pm.solve(problem, limits=[pm.Limit(10), pm.Limit(0.5, "texture"), pm.Limit(30, "splits")])
+    LimitsSolution(optimal, cost 10 of 10, texture 0 of 0.5, splits 9 of 30, error 0.137, bound 0.137)
+    """
+
+    at_most: Price
+    of: str | Mapping[str, Price] = "cost"
+    rows: Any = None
+    each: bool = False
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        exact(self.at_most, "at_most")
+        if isinstance(self.of, str):
+            if self.of in SIZES and (self.rows is not None or self.each):
+                raise InvalidInputError(
+                    f"a limit of {self.of} is about the forest, not about examples; leave `rows` and `each` out"
+                )
+        else:
+            for item, amount in self.of.items():
+                exact(amount, f"of[{item!r}]")
+
+    @classmethod
+    @checked
+    def parse(cls, text: str) -> Limit:
+        """A limit from ``"30"``, ``"minutes=30"`` or ``"mri<=0.3"``, as the command line takes it.
+
+        Raises
+        ------
+        InvalidInputError
+            for a text of another form.
+        """
+        of, sign, number = text.replace("<=", "=").rpartition("=")
+        try:
+            at_most = Fraction(number.strip())
+        except (ValueError, ZeroDivisionError) as error:
+            raise InvalidInputError(f"limit is {text!r}; write a number, as 'minutes=30' or 'mri<=0.3'") from error
+        return cls(at_most, of.strip()) if sign else cls(at_most)
+
+    @property
+    def title(self) -> str:
+        """`name`, or words for what is limited."""
+        if self.name is not None:
+            return self.name
+        what = self.of if isinstance(self.of, str) else " + ".join(self.of)
+        return f"{'each ' if self.each else ''}{what}" + ("" if self.rows is None else f" of {_some(self.rows)}")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a budget: the mean cost of all examples."""
+        return self.of == "cost" and self.rows is None and not self.each
+
+    def __repr__(self) -> str:
+        return f"Limit({self.title} <= {float(exact(self.at_most, 'at_most')):.6g})"
+
+
+@dataclass(frozen=True, eq=False)
+class Meter:
+    """What a limit counts, exactly; every number >= 0.
+
+    Parameters
+    ----------
+    item
+        for each of the M items: what an example that asks for it uses.
+    once
+        for each of the M items: what is used as soon as anybody asks for it.
+    evaluation
+        for each of the F features: what an example uses that passes a split on it.
+    split
+        what each kept split adds.
+    constant
+        what is used in any case.
+    """
+
+    item: tuple[Fraction, ...]
+    once: tuple[Fraction, ...]
+    evaluation: tuple[Fraction, ...]
+    split: Fraction = Fraction(0)
+    constant: Fraction = Fraction(0)
+
+
+def meter_of(limit: Limit, costs: CostItems, evaluation: tuple[Fraction, ...], n_trees: int, name: str) -> Meter:
+    """What a limit counts of an instance with these items, prices of evaluation and trees.
+
+    Raises
+    ------
+    InvalidInputError
+        for an unknown item or currency; `name` is that of the limit.
+    """
+    nothing, free = (Fraction(0),) * costs.n_items, (Fraction(0),) * len(evaluation)
+    of, currencies = limit.of, costs.currencies or {}
+    if of == "splits":
+        return Meter(nothing, nothing, free, split=Fraction(1))
+    if of == "leaves":  # trees are binary: one leaf more than splits
+        return Meter(nothing, nothing, free, split=Fraction(1), constant=Fraction(n_trees))
+    if of == "items":
+        return Meter(nothing, tuple(Fraction(int(p > 0)) for p in costs.prices), free)
+    if of == "cost":
+        amounts = costs.prices
+    elif isinstance(of, str) and of in currencies:
+        amounts = currencies[of]
+    else:
+        shares = {of: 1} if isinstance(of, str) else of
+        for item in shares:
+            if item not in costs.names:
+                known = [*("cost", *SIZES), *currencies, *costs.names]
+                raise InvalidInputError(
+                    f"{name}: there is no {shown(item)} to limit; there are {', '.join(known[:12])}"
+                    f"{', ...' if len(known) > 12 else ''}"
+                )
+        amounts = tuple(exact(shares.get(item, 0), f"{name}: of[{item!r}]") for item in costs.names)
+        if isinstance(of, str):  # a share of examples, whoever pays
+            return Meter(amounts, nothing, free)
+    once = tuple(a if o else Fraction(0) for a, o in zip(amounts, costs.paid_once, strict=True))
+    by_example = tuple(a - o for a, o in zip(amounts, once, strict=True))
+    return Meter(by_example, once, evaluation if of == "cost" else free)
+
+
+def _some(rows: Any) -> str:
+    return rows if isinstance(rows, str) else "some rows"

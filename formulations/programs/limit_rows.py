@@ -1,0 +1,323 @@
+"""Limits as rows: for each limit, or for each example of a limit on every one, what a pruning uses and how much it may.
+
+    use_r  =  sum_{i in r} (omega_i / N_r) ( sum_m item_m w_{m,i} + sum over the kept splits h on i's paths of evaluation_h )
+              + sum_m once_m u_m  +  split (number of kept splits)  +  constant       <=   B_r,    N_r = sum_{i in r} omega_i  (1)
+
+w_{m,i}: example i asks for item m. u_m: anybody asks for it. The amounts are those of `formulations.instance.limit.Meter`. With
+all examples and the prices (1) is the cost, and B a budget. Examples may be in several groups or in none; those of weight 0
+count nowhere.
+
+Items without a price may have an amount, and an item may count by example in one row and once in another. So rows are about the
+items of the *metered* instance: one for each item that some row counts by example, one more for each that some row counts once,
+at a price of 1. It has the same splits and gains, and `formulations.instance.reduction` holds for it whatever multipliers
+price its items with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.answers.pruning import Pruning
+from formulations.errors import InvalidInputError
+from formulations.instance.budget import budget_limit, limit_of_mean_cost
+from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.integers import Integers, common_unit
+from formulations.instance.limit import Limit, Meter, meter_of
+from formulations.instance.limit_members import first_alike, members_of
+from formulations.instance.problem import PruningProblem
+from formulations.instance.usage_arcs import charges_of
+from formulations.programs.columns import PurchaseColumns
+
+INT64_SAFE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class LimitRow:
+    """(1).
+
+    Parameters
+    ----------
+    name
+        of the limit, and of the example where it is about a single one.
+    limit
+        the place of its limit.
+    meter
+        the place of its meter.
+    members
+        int64: places of its examples among those of positive weight.
+    at_most
+        B_r.
+    """
+
+    name: str
+    limit: int
+    meter: int
+    members: NDArray[np.int64]
+    at_most: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class LimitRows:
+    """R rows (1) over an instance.
+
+    Parameters
+    ----------
+    problem
+        the instance as the user knows it.
+    limits
+        as they were given.
+    meters
+        for each limit what it counts.
+    rows
+        one a limit, or one for each way through the forest where a limit is about every example.
+    """
+
+    problem: PruningProblem
+    limits: tuple[Limit, ...]
+    meters: tuple[Meter, ...]
+    rows: tuple[LimitRow, ...]
+
+    @cached_property
+    def counted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The items that some row counts by example, and those that some row counts once."""
+        by_example, once = (
+            np.flatnonzero([any(amounts[m] for amounts in columns) for m in range(self.problem.costs.n_items)])
+            for columns in ([meter.item for meter in self.meters], [meter.once for meter in self.meters])
+        )
+        return by_example, once
+
+    @cached_property
+    def metered(self) -> PruningProblem:
+        """The metered instance."""
+        problem, (by_example, once) = self.problem, self.counted
+        place = {(int(m), False): k for k, m in enumerate(by_example)}
+        place |= {(int(m), True): by_example.size + k for k, m in enumerate(once)}
+        needs = tuple(
+            tuple(place[m, o] for o in (False, True) for m in items if (m, o) in place) for items in problem.costs.needs
+        )
+        names = tuple(problem.costs.names[m] for m in (*by_example, *once))
+        one = (Fraction(1),) * len(place)
+        costs = CostItems(names, one, needs, (False,) * by_example.size + (True,) * once.size)
+        usage = replace(problem.usage, costs=costs, charges=charges_of(problem.ensemble, costs))
+        ints, ones = problem.integers, np.ones(len(place), dtype=np.int64)
+        charged = np.bincount(self.of_splits().indices, minlength=problem.ensemble.n_nodes) > 0
+        weight = np.ones(problem.n_rows, dtype=np.int64)
+        unit, lost = Fraction(1), ints.error_rounding
+        return PruningProblem(
+            usage, problem.errors, Integers(ints.gain, ones, weight, charged.astype(np.int64), ints.gain_unit, unit, lost, 0.0)
+        )
+
+    @cached_property
+    def amounts(self) -> NDArray[np.float64]:
+        """What each meter counts of each metered item, float64, shape (Q, M')."""
+        by_example, once = self.counted
+        counts = [[*(q.item[m] for m in by_example), *(q.once[m] for m in once)] for q in self.meters]
+        return np.array([[float(a) for a in row] for row in counts], dtype=np.float64).reshape(len(counts), -1)
+
+    @cached_property
+    def share(self) -> sparse.csr_array:
+        """omega_i / N_r where i is in r, else 0; float64, shape (R, N): the exact ratios rounded once, where weights fit."""
+        weight = self._weight
+        mine = [np.asarray(weight[row.members], dtype=np.float64) / int(weight[row.members].sum()) for row in self.rows]
+        start = np.cumsum([0, *(row.members.size for row in self.rows)])
+        none = np.zeros(0)
+        members = np.concatenate([*(row.members for row in self.rows), none]).astype(np.int64)
+        return sparse.csr_array((np.concatenate([*mine, none]), members, start), shape=(len(self.rows), self.problem.n_rows))
+
+    @cached_property
+    def at_most(self) -> NDArray[np.float64]:
+        """B_r less what is used in any case, float64, shape (R,)."""
+        return np.array([float(self.room(r)) for r in range(len(self.rows))])
+
+    def room(self, r: int) -> Fraction:
+        """B_r less what is used in any case."""
+        return self.rows[r].at_most - self.meters[self.rows[r].meter].constant
+
+    @cached_property
+    def meter_of_row(self) -> NDArray[np.int64]:
+        """int64, shape (R,)."""
+        return np.array([row.meter for row in self.rows], dtype=np.int64)
+
+    def of_purchases(self, columns: PurchaseColumns) -> sparse.csr_array:
+        """What each purchase variable of the metered instance adds to each row: float64, shape (R, J), merged ones added up."""
+        n_rows = self.problem.n_rows
+        per_row, for_all = np.split(columns.of_purchase, [-self.amounts.shape[1]])
+        bought = np.flatnonzero(per_row >= 0)
+        item, row = np.divmod(bought, n_rows)
+        found = sparse.csr_array((len(self.rows), columns.n_columns))
+        for q, amounts in enumerate(self.amounts):
+            mine = sparse.diags_array((self.meter_of_row == q).astype(np.float64))
+            buys = sparse.csr_array((amounts[item], (row, per_row[bought])), shape=(n_rows, columns.n_columns))
+            once = np.zeros(columns.n_columns)
+            np.add.at(once, for_all[for_all >= 0], amounts[for_all >= 0])
+            per_group = sparse.csr_array(self.share @ buys)
+            found = found + sparse.csr_array(mine @ (per_group + sparse.csr_array(np.tile(once, (len(self.rows), 1)))))
+        return sparse.csr_array(found)
+
+    def of_splits(self) -> sparse.csr_array:
+        """What keeping each split adds to each row by itself: float64, shape (R, n)."""
+        ensemble, routing = self.problem.ensemble, self.problem.routing
+        splits, found = self.problem.splits, sparse.csr_array((len(self.rows), self.problem.ensemble.n_nodes))
+        for q, meter in enumerate(self.meters):
+            mine = (self.meter_of_row == q).astype(np.float64)
+            if meter.split:
+                each = np.where(ensemble.is_split, float(meter.split), 0.0)
+                found = found + sparse.csr_array(np.outer(mine, each))
+            rate = np.array([float(a) for a in meter.evaluation])[ensemble.feature[splits]]
+            nodes = splits[rate > 0]
+            count = routing.counts()[nodes]
+            within = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+            rows = routing.order[np.repeat(ensemble.tree_of[nodes], count), np.repeat(routing.start[nodes], count) + within]
+            passed = (np.repeat(rate[rate > 0], count), (rows, np.repeat(nodes, count)))
+            passes = sparse.csr_array(passed, shape=(self.problem.n_rows, ensemble.n_nodes))
+            found = found + sparse.csr_array(sparse.diags_array(mine) @ sparse.csr_array(self.share @ passes))
+        return sparse.csr_array(found)
+
+    def uses(self, pruning: Pruning) -> tuple[Fraction, ...]:
+        """(1) of every row, exactly: amounts and weights as they were given, nothing rounded."""
+        metered, (by_example, once) = self.metered, self.counted
+        paid = metered.usage.paid_by(pruning.kept)
+        by_row = paid[: -metered.costs.n_items].reshape(-1, self.problem.n_rows)[: by_example.size]
+        needed = metered.usage.once(pruning.kept)[by_example.size :]
+        weight, found = self._weight, [Fraction(0)] * len(self.rows)
+        for q, meter in enumerate(self.meters):
+            fixed = meter.constant + meter.split * pruning.n_splits
+            fixed += sum((meter.once[m] for m in once[needed]), Fraction(0))
+            counts = [(meter.item[m], asked) for m, asked in zip(by_example, by_row, strict=True)]
+            used, unit = _in_units([*counts, *self._evaluations(pruning, meter)], self.problem.n_rows)
+            used = (
+                used if weight.dtype == object or used.max(initial=0) < INT64_SAFE // max(1, self._total) else used.astype(object)
+            )
+            for r, row in enumerate(self.rows):
+                if row.meter == q:
+                    mine = weight[row.members]
+                    found[r] = fixed + int((mine * used[row.members]).sum()) * unit / int(mine.sum())
+        return tuple(found)
+
+    def within(self, pruning: Pruning) -> bool:
+        """Whether every row keeps to its limit, in exact numbers."""
+        return all(use <= row.at_most for use, row in zip(self.uses(pruning), self.rows, strict=True))
+
+    @cached_property
+    def _weight(self) -> NDArray[np.int64]:
+        """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
+        weights, place = np.unique(self.problem.weights, return_inverse=True)
+        decimals = [Fraction(repr(float(w))) for w in weights]
+        common = math.lcm(*(d.denominator for d in decimals))
+        integers = [int(d * common) for d in decimals]
+        divisor = math.gcd(*integers)
+        fits = max(integers) // divisor * self.problem.n_rows < INT64_SAFE
+        return np.array([i // divisor for i in integers], dtype=np.int64 if fits else object)[place]
+
+    @cached_property
+    def _total(self) -> int:
+        return int(self._weight.sum())
+
+    def _evaluations(self, pruning: Pruning, meter: Meter) -> list[tuple[Fraction, NDArray[np.int64]]]:
+        """For every amount of a split: how many kept splits of that amount each example passes."""
+        problem, times = self.problem, dict[Fraction, NDArray[np.int64]]()
+        for h in np.flatnonzero(pruning.kept).tolist() if any(meter.evaluation) else []:
+            a = meter.evaluation[int(problem.ensemble.feature[h])]
+            if a:
+                met = times.setdefault(a, np.zeros(problem.n_rows, dtype=np.int64))
+                met[problem.routing.order[problem.ensemble.tree_of[h], problem.routing.start[h] : problem.routing.stop[h]]] += 1
+        return list(times.items())
+
+    @cached_property
+    def integer_scales(self) -> tuple[Fraction, ...]:
+        """For every row a factor that makes its amounts integers, for `formulations.programs.integer_rows`."""
+        units = [common_unit([a for a in (*q.item, *q.once, *q.evaluation, q.split) if a]) for q in self.meters]
+        scales = []
+        for row in self.rows:
+            mine = self._weight[row.members].tolist()
+            scales.append(Fraction(sum(mine), math.gcd(*mine)) / units[row.meter])
+        return tuple(scales)
+
+    @property
+    def relative_error(self) -> float:
+        """By how much floating point may have changed what `of_purchases` and `of_splits` say, as a share of it."""
+        return (64 + 2 * self.problem.n_rows) * 2.0**-53
+
+    def only(self, rows: NDArray[np.int64]) -> LimitRows:
+        """Some of the rows, with the same metered instance."""
+        some = replace(self, rows=tuple(self.rows[r] for r in rows))
+        some.__dict__["metered"] = self.metered  # cached there
+        return some
+
+    def __repr__(self) -> str:
+        return f"LimitRows({len(self.limits)} limits, {len(self.rows)} rows)"
+
+
+def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
+    """Limits as rows.
+
+    Raises
+    ------
+    InvalidInputError
+        without limits; for unknown items and currencies; for rows that are not there, occur twice, or have no weight; for two
+        limits of the same thing; for a limit below what is used in any case. The message names the limit.
+    """
+    if not limits:
+        raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10)]")
+    meters, found = [], list[LimitRow]()
+    titles: dict[str, int] = {}
+    for k, limit in enumerate(limits):
+        name = f"limits[{k}] ({limit.title!r})"
+        if limit.title in titles and (limit.name is not None or limit.rows is None or isinstance(limit.rows, str)):
+            raise InvalidInputError(
+                f"{name} has the name of limits[{titles[limit.title]}]; keep the smaller one, or give one of them another `name`"
+            )
+        titles.setdefault(limit.title, k)
+        meter = meter_of(limit, problem.costs, problem.evaluation, problem.ensemble.n_trees, name)
+        members = members_of(problem, limit, name)
+        if budget_limit(limit.at_most, name) < meter.constant:
+            raise InvalidInputError(f"{name}: no pruning has less than {meter.constant} of it; give at least that")
+        meters.append(meter)
+        if limit.each:
+            firsts = members[first_alike(problem, members)]
+            found += [LimitRow(f"{limit.title}: row {problem.rows[i]}", k, k, np.array([i]), Fraction(0)) for i in firsts]
+        else:
+            found.append(LimitRow(limit.title, k, k, members, Fraction(0)))
+    rows = LimitRows(problem, tuple(limits), tuple(meters), tuple(found))
+    units = zip(found, rows.integer_scales, strict=True)
+    exact_rows = [replace(row, at_most=_at_most(problem, limits[row.limit], meters[row.meter], 1 / s)) for row, s in units]
+    return replace(rows, rows=tuple(exact_rows))
+
+
+def _at_most(problem: PruningProblem, limit: Limit, meter: Meter, unit: Fraction) -> Fraction:
+    """B_r: the largest use that the limit allows, see `formulations.instance.budget`."""
+    if limit.is_plain:
+        return limit_of_mean_cost(problem, limit.at_most)
+    return budget_limit(limit.at_most, unit=common_unit([unit, *([meter.constant] if meter.constant else [])]))
+
+
+def one_row(problem: PruningProblem, budget: Price) -> LimitRows:
+    """One budget for the mean cost of all examples: LP1's.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or no number.
+    """
+    return limit_rows(problem, [Limit(limit_of_mean_cost(problem, budget))])
+
+
+def _in_units(
+    counts: list[tuple[Fraction, NDArray[np.int64] | NDArray[np.bool_]]], n_rows: int
+) -> tuple[NDArray[np.int64], Fraction]:
+    """Sum of amount times count for each example, in a common unit."""
+    unit = common_unit([a for a, _ in counts if a])
+    whole = [(int(a / unit), count) for a, count in counts if a]
+    most = sum(n * int(count.max(initial=0)) for n, count in whole)
+    used = np.zeros(n_rows, dtype=np.int64 if most < INT64_SAFE else object)
+    for n, count in whole:
+        used += count.astype(used.dtype) * n
+    return used, unit

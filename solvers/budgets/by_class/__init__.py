@@ -1,1 +1,0 @@
-"""Budgets for classes of examples."""

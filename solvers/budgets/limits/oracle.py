@@ -1,0 +1,179 @@
+"""One closure at given multipliers, and the bound that it proves.
+
+    D(mu)  =  min over prunings of  error + sum_r mu_r (use_r - B_r)   <=   the least error within the limits                (1)
+
+for every mu >= 0. A purchase costs sum_r mu_r amount_{r,j} and a split sum_r mu_r amount_{r,h}, so (1) is a maximum closure like
+(OBJ), whatever the limits are about. It is solved in integers, profits rounded up and prices rounded down, by a minimum cut or by
+price sharing. So the bound holds in spite of floating-point errors, and the pruning is the best one up to this rounding.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from formulations.answers.pruning import Pruning
+from formulations.answers.solution import Certificate, ItemDuals
+from formulations.programs.limit_rows import LimitRows
+from solvers.automatic import predicted_seconds
+from solvers.closures.integer_objective import IntegerObjective
+from solvers.closures.min_cut import closure_at
+from solvers.closures.tree_pass import climb
+from solvers.price_sharing.checkpoint import Scores
+from solvers.price_sharing.local_rows import LocalRows
+from solvers.price_sharing.loop import run_to_goal
+from solvers.price_sharing.solve import told_of_forest
+from solvers.price_sharing.stopping import SMALL_CORE, Goal
+
+SUM_BITS = 59
+"""Bits of the sum of all profits, and of the sum of all prices."""
+
+WARM_START_ITERATION = 5
+"""Rounds that count as made when price sharing starts from the scores of other multipliers."""
+
+LEAST_SECONDS = 1e-3
+"""Seconds of a closure of any size, by formula."""
+
+MOST_ROUNDS = 100_000
+"""Most rounds of price sharing for one closure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A best pruning by (1), the value of (1) that is proven, and what proves it.
+
+    Parameters
+    ----------
+    mu
+        float64, shape (R,): the multipliers.
+    kept
+        bool, shape (n,), over the nodes of the user's forest.
+    bound
+        (1), proven.
+    certificate
+        on the usage arcs of the metered instance; its lambda is 1.
+    """
+
+    mu: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+    bound: float
+    certificate: Certificate
+
+
+class Oracle:
+    """Solves (1) for any multipliers, and counts uses in floating point, for searches."""
+
+    def __init__(self, rows: LimitRows) -> None:
+        self.rows, self.user_problem = rows, rows.problem
+        reduced = rows.metered.reduced("smallest")
+        self.problem, self.groups = reduced.problem, reduced.groups
+        self.own = rows.of_splits()
+        of, r = self.groups.of, self.groups.bearer.size
+        in_group = np.flatnonzero(of >= 0)
+        into = sparse.csr_array((np.ones(in_group.size), (in_group, of[in_group])), shape=(of.size, r))
+        self.own_of_groups = sparse.csr_array(self.own @ into)
+        ints = rows.problem.integers
+        self.gain = self.problem.integers.gain * float(ints.gain_unit)
+        largest_group = int(np.bincount(of[in_group], minlength=1).max(initial=1))
+        self._margin = (32 + len(rows.rows) + largest_group) * 2.0**-52
+        self.roots = rows.problem.errors.of_all_roots(rows.problem.ensemble)
+        self._by_example = rows.counted[0].size
+        cut, sharing = predicted_seconds(self.problem.n_usage_arcs, self.problem.ensemble.n_splits)
+        self.shares_prices = cut > sharing and self.problem.n_usage_arcs > SMALL_CORE
+        self.seconds = max(LEAST_SECONDS, sharing if self.shares_prices else cut)
+        self.scores: Scores | None = None
+        self.calls = 0
+
+    def objective(self, mu: NDArray[np.float64]) -> tuple[IntegerObjective, int]:
+        """The profits and prices of (1) in integers, and by how much rounding can have changed the worth of a closure."""
+        price, own = self.prices(mu), self.own_of_groups.T @ mu
+        total = float(np.abs(self.gain).sum()) or 1.0
+        # what costs more than all gains together is never kept; twice that, so that rounding cannot make it a tie
+        price, profit = np.minimum(price, 2.0 * total), np.maximum(self.gain - own, -2.0 * total)
+        largest = max(float(np.abs(profit).sum()), float(price.sum()), total)
+        exponent = SUM_BITS - math.frexp(largest)[1]
+        spare = 2.0**-50 * np.abs(self.gain) + self._margin * np.minimum(own, 2.0 * total)
+        profits = np.ceil(np.ldexp(profit + spare, exponent)).astype(np.int64)
+        grid = np.floor(np.ldexp(price * (1.0 - self._margin), exponent)).astype(np.int64)
+        usage, ints = self.problem.usage, self.problem.integers
+        unit, one = Fraction(2) ** -exponent, Fraction(1)
+        gains = np.where(self.problem.ensemble.is_split, profits, 0)
+        hidden = math.ldexp(float(spare.sum() + self._margin * price.sum()), exponent) + gains.size + grid.size
+        return IntegerObjective(usage, ints.price, ints.weight, grid, self.problem, gains, 1, 0, 0, one, unit, 0.0), int(hidden)
+
+    def prices(self, mu: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What each purchase of the metered instance costs at the multipliers; float64, shape (M' (N + 1),)."""
+        rows, k = self.rows, self._by_example
+        price = np.zeros((rows.amounts.shape[1], rows.problem.n_rows + 1))
+        for q, amounts in enumerate(rows.amounts):
+            mine = np.where(rows.meter_of_row == q, mu, 0.0)
+            price[:k, :-1] += np.outer(amounts[:k], rows.share.T @ mine)
+            price[k:, -1] += amounts[k:] * mine.sum()
+        return np.concatenate([price[:, :-1].ravel(), price[:, -1]])
+
+    def solve(self, mu: NDArray[np.float64], *, gap: float = 0.0, time_limit: float = math.inf) -> Priced:
+        """Solve (1), or up to a relative gap where that saves time."""
+        self.calls += 1
+        objective, hidden = self.objective(mu)
+        if self.shares_prices:
+            kept, best, certificate = self._shared(objective, hidden, gap, time_limit)
+        else:
+            kept, dual, _ = closure_at(self.problem, objective, "smallest")
+            charged = objective.profits()
+            arcs = self.problem.usage_arcs()
+            np.subtract.at(charged, arcs.tail, dual)
+            best = int(climb(self.problem.ensemble.parent, charged, self.problem.ensemble.is_split))
+            certificate = ItemDuals(self.groups.duals(dual, self.rows.metered.usage), objective.unit, objective.lam)
+        return Priced(mu, self.groups.kept(kept), self.bound_of(best, objective.unit, mu), certificate)
+
+    def bound_of(self, best: int, unit: Fraction, mu: NDArray[np.float64]) -> float:
+        """(1) where no closure is worth more than `best`, rounded down."""
+        spent = sum((Fraction(float(x)) * self.rows.room(r) for r, x in enumerate(mu) if x), Fraction(0))
+        exact = self.roots - best * unit - spent
+        found = float(exact)
+        return (
+            math.nextafter(found, -math.inf) if Fraction(found) > exact else found
+        ) - self.user_problem.integers.error_rounding
+
+    def _shared(
+        self, objective: IntegerObjective, hidden: int, gap: float, time_limit: float
+    ) -> tuple[NDArray[np.bool_], int, Certificate]:
+        """By price sharing, from the scores of the last multipliers."""
+        goal = Goal(time.perf_counter() + time_limit, gap, MOST_ROUNDS, SMALL_CORE)
+        with ThreadPoolExecutor(1) as pool:
+            rows = LocalRows(objective, pool)
+            rows.margin = hidden  # a split is decided only where the numbers as they were given decide it, too
+            run, _, _ = run_to_goal(rows, goal, ties="smallest", start=self.scores, checkpoint=None, progress=False)
+        self.scores = Scores(run.scores().score, WARM_START_ITERATION)
+        return run.best_kept, run.bound, told_of_forest(run.certificate(), self.groups, self.rows.metered)
+
+    def uses(self, kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """What a pruning uses of every row beyond what is used in any case, up to rounding errors; float64, shape (R,)."""
+        rows, usage, k = self.rows, self.rows.metered.usage, self._by_example
+        paid = usage.paid_by(kept)
+        bought = paid[: -usage.costs.n_items].reshape(-1, rows.problem.n_rows)[:k]
+        needed = usage.once(kept)[k:]
+        found: NDArray[np.float64] = self.own @ kept.astype(np.float64)
+        for q, amounts in enumerate(rows.amounts):
+            mine = rows.meter_of_row == q
+            used = rows.share @ (amounts[:k] @ bought) + amounts[k:] @ needed
+            found += np.where(mine, used, 0.0)
+        return found
+
+    def raised(self, bound: float) -> float:
+        """A bound of the error of prunings, raised to the next error that a pruning can have."""
+        ints = self.user_problem.integers
+        if ints.error_rounding or bound == -math.inf:
+            return bound
+        return float(self.roots - (self.roots - Fraction(bound)) // ints.gain_unit * ints.gain_unit)
+
+    def error(self, pruning: Pruning) -> float:
+        """The error as a float; if the instance is exact, the exact error rounded once."""
+        return float(self.roots - pruning.integer_gain * self.user_problem.integers.gain_unit)

@@ -1,0 +1,306 @@
+"""Any number of limits: by hand, against all prunings in fractions, and against LP1."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+import prunemodels as pm
+from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations.answers.solution import Status, StopReason
+from formulations.instance.limit import Limit
+from formulations.programs.limit_rows import limit_rows
+from proofs_checks import check_limits_solution
+from solvers.brute_force import all_prunings
+from solvers.budgets import relaxed_optimum, solve_limits
+from solvers.budgets.limits import oracle as oracle_module
+from solvers.budgets.limits.oracle import Oracle
+from solvers.budgets.limits.relaxation import relax
+from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.loops import looped
+from tests.solvers.budgets.limits.cases import chain, drawn, two_wards
+from tests.solvers.cases import instance, twin_stumps
+
+
+def wards(left: Any, right: Any) -> list[Limit]:
+    """A limit for the rows on each side of `two_wards`."""
+    return [Limit(left, rows=[0, 1], name="left"), Limit(right, rows=[2, 3], name="right")]
+
+
+def halves(problem: PruningProblem, shares: tuple[Fraction, Fraction]) -> list[Limit]:
+    """Limits for every other row and for all, at shares of what the unpruned forest costs these."""
+    groups = [(problem.rows[::2], "half"), (None, "all")]
+    rows = limit_rows(problem, [Limit(10**9, rows=mine, name=name) for mine, name in groups])
+    uses = rows.uses(Pruning.unpruned(problem))
+    return [Limit(s * use, rows=mine, name=name) for (mine, name), s, use in zip(groups, shares, uses, strict=True)]
+
+
+def test_two_wards_by_hand() -> None:
+    """Left pays 6 each, right 2. "left at most 5, right at most 2" keeps the right split only; "at most 6, at most 1" the left.
+
+    Either gains 3 of 10, as in no other pruning within the limits: errors .8 less .3.
+    """
+    problem = two_wards()
+    for left, right, kept in ((5, 2, [0, 4]), (6, 1, [0, 1]), (6, 2, [0, 1, 4]), (5, 1, [])):
+        found = solve_limits(problem, wards(left, right))
+        assert set(kept) <= set(np.flatnonzero(found.pruning.kept))
+        assert found.error == pytest.approx(0.8 - 0.3 * sum(h in kept for h in (1, 4)))
+        assert found.status is Status.OPTIMAL
+        assert found.uses == (6 if 1 in kept else 0, 2 if 4 in kept else 0)
+    # the relaxation: left to 5/6, right in half: .8 - .25 - .15; a unit for the left is worth .3 / 6, one for the right .3 / 2
+    found = solve_limits(problem, wards(5, 1), method="path")
+    assert found.relaxation == pytest.approx(0.8 - 0.3 * 5 / 6 - 0.3 / 2)
+    assert found.multipliers == pytest.approx((0.05, 0.15))
+    assert found.proof is not None
+    assert found.proof.bound == pytest.approx(found.relaxation)
+    assert len(found.mixture) <= 3
+    assert sum(weight for _, weight in found.mixture) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        ([Limit(3, "minutes")], {0, 1, 4}),  # 2 rows of 4 for 1 minute, 2 for 5: a mean of 3
+        ([Limit(2.5, "minutes")], {0, 4}),  # either split gains as much; 5 * 2 / 4 is 2.5, and cheaper
+        ([Limit(2.4, "minutes")], {0, 1}),
+        ([Limit(2.5, "minutes"), Limit(0.9)], {0}),  # the scan costs 3 on average, the blood 1
+        ([Limit(0.4, "scan")], {0, 4}),  # half of the rows ask for the scan
+        ([Limit(0.5, "scan"), Limit(0.4, "blood")], {0, 1}),
+        ([Limit(5, each=True)], {0, 4}),
+        ([Limit(1, "items")], {0, 1}),  # one of the two priced items; which one, the limits leave open
+        ([Limit(2, "splits")], {0, 1}),
+        ([Limit(3, "leaves")], {0, 1}),
+        ([Limit(1, "leaves")], set()),
+        ([Limit(0, {"scan": 1, "blood": 0})], {0, 4}),
+    ],
+)
+def test_what_can_be_limited(limits: list[Limit], kept: set[int]) -> None:
+    """Each kind of limit on `two_wards`: how many of the two lower splits fit, and which where only one can."""
+    problem = two_wards()
+    found = solve_limits(problem, limits)
+    lower = kept - {0}
+    assert found.error == pytest.approx(0.8 - 0.3 * len(lower))
+    assert found.status is Status.OPTIMAL
+    assert check_limits_solution(problem, found).holds is not False
+    if len(limits) > 1 or (limits[0].of in ("scan", "minutes", "cost") and limits[0].at_most != 2.5):
+        assert set(np.flatnonzero(found.pruning.kept)) & {1, 4} == lower
+
+
+@pytest.mark.parametrize(("most", "splits"), [(0.9, 0), (1, 1), (2.5, 2), (3, 3)])
+def test_a_chain_by_hand(most: float, splits: int) -> None:
+    """Whoever gets to the third split has paid 3: with 2.5 for the dearest only two are kept; the mean of three is 2.25."""
+    found = solve_limits(chain(), [Limit(most, each=True)])
+    assert found.pruning.n_splits == splits
+    assert found.uses == (splits,)
+    assert found.status is Status.OPTIMAL
+
+
+def test_evaluation_is_used_by_the_dearest() -> None:
+    """A price of 1/4 for each split: three splits take 3.75 of the dearest, two 2.5."""
+    assert solve_limits(chain(0.25), [Limit(3.75, each=True)]).pruning.n_splits == 3
+    found = solve_limits(chain(0.25), [Limit(3.74, each=True)])
+    assert found.pruning.n_splits == 2
+    assert found.uses == (Fraction(5, 2),)
+
+
+def test_a_shared_item_is_paid_once_by_an_example() -> None:
+    """Two stumps on one feature cost one example 1 together."""
+    assert solve_limits(twin_stumps(), [Limit(1, each=True)]).pruning.n_splits == 2
+    assert solve_limits(twin_stumps(), [Limit(0.99, each=True)]).pruning.n_splits == 0
+
+
+def test_a_licence_counts_in_full_in_every_group() -> None:
+    """An item paid once for all costs every group its price as soon as one split needs it; its share is of who asks."""
+    left, right = Node(4, 1, 0.5, Node(0), Node(1)), Node(4, 0, 0.5, Node(2), Node(2))
+    ensemble, error = ensemble_of([Node(8, 0, 0.5, left, right)], 2)
+    X = np.array([[0, 0], [1, 0]], dtype=float)
+    costs = CostItems.from_items({"free": 0, "licence": 7}, [["free"], ["licence"]], once=["licence"])
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, costs)
+    limits = [
+        Limit(7, rows=[0], name="left"),
+        Limit(Fraction(69, 10), rows=[1], name="right"),
+        Limit(1, "licence"),
+        Limit(1, "items"),
+    ]
+    rows = limit_rows(problem, limits)
+    assert rows.uses(Pruning.unpruned(problem)) == (7, 7, Fraction(1, 2), 1)
+    assert not solve_limits(problem, limits[1:2]).pruning.kept[1]
+    assert solve_limits(problem, [Limit(7, rows=[1])]).pruning.kept[1]
+    assert not solve_limits(problem, [Limit(0.4, "licence")]).pruning.kept[1]
+
+
+def test_what_no_limit_is_about_is_free() -> None:
+    """With a limit of 0 for the left rows alone, the right split is kept."""
+    found = solve_limits(two_wards(), [Limit(0, rows=np.array([True, True, False, False]))])
+    assert found.pruning.kept[4]
+    assert not found.pruning.kept[1]
+    assert found.status is Status.OPTIMAL
+
+
+def test_a_limit_a_hair_too_small_is_too_small() -> None:
+    """A limit of 2 less 10^-12, below what floats and HiGHS can tell from 2: the split that costs 2 is not kept."""
+    hair = Fraction(1, 10**12)
+    assert solve_limits(two_wards(), [Limit(2, rows=[2, 3])]).pruning.kept[4]
+    found = solve_limits(two_wards(), [Limit(2 - hair, rows=[2, 3])])
+    assert not found.pruning.kept[4]
+    assert not solve_limits(two_wards(), [Limit(2 - hair, each=True)]).pruning.kept[4]
+
+
+@looped("seed", range(36))
+def test_it_is_the_best_of_all_prunings(seed: int) -> None:
+    """One to four limits drawn at random: the best of all prunings in fractions, a true bound, a proof that a stranger takes."""
+    problem = random_problem(seed + 300, rounded=seed % 6 == 5)
+    every = [Pruning(problem, kept) for kept in all_prunings(problem).kept]
+    limits = drawn(problem, np.random.default_rng(seed))
+    rows = limit_rows(problem, limits)
+    best = min(p.exact_error for p in every if rows.within(p))
+    found = solve_limits(problem, limits)
+    spare = Fraction(2 * problem.integers.error_rounding) + Fraction(1, 10**12)
+    assert rows.within(found.pruning)
+    assert found.pruning.exact_error <= best + spare
+    assert Fraction(found.bound) <= best + spare
+    assert found.status is Status.OPTIMAL
+    assert check_limits_solution(problem, found).holds is not False
+
+
+@pytest.mark.parametrize("shares_prices", [False, True])
+@looped("seed", range(16))
+def test_multipliers_prove_the_relaxation(seed: int, shares_prices: bool) -> None:
+    """The mixture is the optimum over all prunings as one linear program; by cuts and by price sharing, and both are proven."""
+    problem = random_problem(seed + 40, rounded=seed % 5 == 4)
+    rows = limit_rows(problem, drawn(problem, np.random.default_rng(seed)))
+    oracle = Oracle(rows)
+    oracle.shares_prices = shares_prices
+    every = [Pruning(problem, kept) for kept in all_prunings(problem).kept]
+    uses, errors = np.array([oracle.uses(p.kept) for p in every]), np.array([p.error for p in every])
+    whole = optimize.linprog(errors, A_ub=uses.T, b_ub=rows.at_most, A_eq=np.ones((1, errors.size)), b_eq=[1.0])
+    found = relax(oracle)
+    spare = 2 * problem.integers.error_rounding
+    assert found.value == pytest.approx(whole.fun, abs=1e-8 + spare)
+    assert whole.fun - 1e-8 - spare <= found.bound <= whole.fun + 1e-9 + spare
+    assert sum(c.error * weight for c, weight in found.mixture) == pytest.approx(found.value, abs=1e-9)
+    assert (sum(c.use * weight for c, weight in found.mixture) <= rows.at_most + 1e-7).all()
+    for mu in (np.zeros(rows.at_most.size), np.random.default_rng(seed).random(rows.at_most.size)):
+        worth = errors + (uses - rows.at_most) @ mu
+        assert oracle.solve(mu).bound == pytest.approx(worth.min(), abs=1e-9 + spare)
+        assert oracle.solve(mu).bound <= worth.min() + 1e-12
+
+
+@looped("name", ["wine, evaluation", "breast cancer, licence", "iris, weights", "breast cancer, discounts", "rounded 1"])
+def test_one_limit_is_a_budget(name: str) -> None:
+    """``limits=[Limit(B)]`` is ``budget=B``, bit for bit; and the path's mixture is what the engine for several limits finds."""
+    problem = instance(name)
+    path = pm.pruning_path(problem)
+    budget = (path.exact_cost[len(path) // 2] + path.exact_cost[len(path) // 2 - 1]) / 2
+    one, plain = pm.solve(problem, limits=[Limit(budget)]), pm.solve(problem, budget=budget)
+    assert np.array_equal(one.pruning.kept, plain.pruning.kept)
+    assert (one.error, one.bound, one.relaxation) == (plain.error, plain.bound, float(plain.relaxation.value))
+    hull, twice = relaxed_optimum(path, budget), [Limit(budget), Limit(10**6, name="slack")]
+    found = solve_limits(problem, twice, method="path")
+    assert found.relaxation == pytest.approx(float(hull.value), abs=1e-8)
+    assert found.multipliers[0] == pytest.approx(float(hull.lam), rel=1e-6, abs=1e-9)
+    assert found.multipliers[1] == 0.0
+
+
+@pytest.mark.parametrize("name", ["digits", "wine, evaluation", "diabetes", "sonar"])
+def test_rounding_is_worth_it(name: str) -> None:
+    """What is found is at least as good as the best path row that is within all limits."""
+    problem = instance(name)
+    limits = halves(problem, (Fraction(1, 2), Fraction(1, 3)))
+    rows = limit_rows(problem, limits)
+    inside = [pruning.error for pruning in pm.pruning_path(problem) if rows.within(pruning)]
+    assert solve_limits(problem, limits, time_limit=5).error <= min(inside) + 1e-12
+
+
+@pytest.mark.parametrize("name", ["wine, groups", "digits", "breast cancer, licence", "iris, weights"])
+def test_the_dearest_is_solved_to_the_end(name: str) -> None:
+    """On small forests the gap is closed, errors fall as limits grow, and no example pays more."""
+    problem = instance(name)
+    dearest = max(limit_rows(problem, [Limit(0, each=True)]).uses(Pruning.unpruned(problem)))
+    errors = []
+    for share in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1)):
+        found = solve_limits(problem, [Limit(share * dearest, each=True)], method="exact")
+        assert found.status is Status.OPTIMAL
+        assert found.uses[0] <= share * dearest
+        errors.append(found.error)
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_no_time_leaves_a_true_answer() -> None:
+    """Past the limit: a pruning within the limits, and the bound that needs no closure but the first."""
+    problem = instance("digits")
+    for limits in (halves(problem, (Fraction(1, 3), Fraction(1, 2))), [Limit(4, each=True)]):
+        found = solve_limits(problem, limits, time_limit=0)
+        assert found.bound == pytest.approx(float(pm.pruning_path(problem).error[0]))
+        assert found.stopped is StopReason.TIME_LIMIT
+        assert limit_rows(problem, limits).within(found.pruning)
+        assert found.status is Status.FEASIBLE
+
+
+def test_generous_limits_are_none() -> None:
+    """Where the best pruning at no price keeps to all limits it is the answer, at multipliers 0 and gap 0."""
+    problem = instance("wine, groups")
+    found = solve_limits(problem, halves(problem, (Fraction(1), Fraction(1))))
+    assert found.error == pytest.approx(float(pm.pruning_path(problem).error[0]))
+    assert set(found.multipliers) == {0.0}
+    assert found.status is Status.OPTIMAL
+
+
+def test_price_sharing_serves_large_instances(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is chosen by the size, and both lead to the same relaxation."""
+    problem = instance("digits")
+    rows = limit_rows(problem, halves(problem, (Fraction(1, 2), Fraction(1, 3))))
+    small = Oracle(rows)
+    monkeypatch.setattr(oracle_module, "SMALL_CORE", 0)
+    monkeypatch.setattr(oracle_module, "predicted_seconds", lambda arcs, splits: (2.0, 1.0))
+    large = Oracle(rows)
+    assert (small.shares_prices, large.shares_prices) == (False, True)
+    assert relax(large).value == pytest.approx(relax(small).value, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ([], "limits is empty"),
+        (
+            [Limit(5, "scam")],
+            r"limits\[0\] \('scam'\): there is no 'scam' to limit; there are cost, splits, leaves, items, minutes",
+        ),
+        ([Limit(5, {"scam": 1})], r"there is no 'scam' to limit"),
+        ([Limit(5), Limit(7)], r"limits\[1\] \('cost'\) has the name of limits\[0\]"),
+        ([Limit(0, "leaves")], r"limits\[0\] \('leaves'\): no pruning has less than 1 of it"),
+        ([Limit(1, rows=[0, 4])], "there is no row 4 in a cost sample of 4 rows"),
+        ([Limit(1, rows=[-1])], "there is no row -1"),
+        ([Limit(1, rows=[1, 1])], "row 1 occurs twice"),
+        ([Limit(1, rows=[True, False])], "the mask has 2 entries, the cost sample 4 rows"),
+        ([Limit(1, rows=[0.5])], "rows is float64"),
+        ([Limit(1, rows=[[0]])], r"rows has shape \(1, 1\)"),
+        ([Limit(1, rows=[])], "has no row of positive weight"),
+        ([Limit(1, rows="ill")], "the cost sample has no column 'ill'"),
+    ],
+)
+def test_wrong_limits_are_refused(limits: list[Limit], message: str) -> None:
+    """Each refusal names the limit and what is wrong with it."""
+    with pytest.raises(InvalidInputError, match=message):
+        solve_limits(two_wards(), limits)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"at_most": -1}, "at_most is -1, negative"),
+        ({"at_most": float("nan")}, "at_most is nan"),
+        ({"at_most": 1, "of": {"scan": -2}}, r"of\['scan'\] is -2, negative"),
+        ({"at_most": 1, "of": "splits", "each": True}, "a limit of splits is about the forest"),
+        ({"at_most": 1, "of": "leaves", "rows": [0]}, "a limit of leaves is about the forest"),
+        ({"at_most": "much"}, "at_most is 'much'"),
+    ],
+)
+def test_wrong_numbers_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """They are refused where they are written."""
+    with pytest.raises(InvalidInputError, match=message):
+        Limit(**arguments)
