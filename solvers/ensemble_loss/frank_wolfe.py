@@ -247,7 +247,7 @@ class Oracle:
         self.problem = problem = ensemble_problem.problem
         ints = problem.integers
         rate = float(lam * ints.price_unit)
-        self._evaluation = (rate * ints.evaluation).astype(np.float64)
+        self._evaluation = np.asarray(rate * ints.evaluation, dtype=np.float64)
         # in any pruning's cost, the integer prices differ from the real ones by at most this
         self._cost_slack = float(lam) * ints.cost_rounding
         arcs, price = problem.usage_arcs(), problem.purchase_price()
@@ -257,7 +257,7 @@ class Oracle:
         merged = merge_purchases(tail, head, price[purchases])
         occurring, self._head = compact(head[merged.arc], purchases.size)
         self._tail = tail[merged.arc]
-        self._price = (rate * merged.price[occurring]).astype(np.float64)
+        self._price = np.asarray(rate * merged.price[occurring], dtype=np.float64)
 
     def best(self, slopes: NDArray[np.float64]) -> OracleAnswer:
         """Solve (2) for dL/dF, shape (R, C).
