@@ -296,7 +296,7 @@ def _saved_line(saved: str, before: Evaluation, after: Evaluation, seeds: int, *
     used, was = f"{after.features:.1f} features", f"{before.features:.1f}"
     if priced:
         used, was = f"{after.cost:.1f} dollars", f"{before.cost:.1f}"
-        first, does = " of the first seed" if seeds > 1 else "", "costs" if priced else "uses"
+    first, does = " of the first seed" if seeds > 1 else "", "costs" if priced else "uses"
     return (
         f"Saved the forest{first} of budget {saved}: it {does} {used} a prediction (unpruned {was}) and errs on "
         f"{percent(after.error)} of the held-out examples (unpruned {percent(before.error)})."

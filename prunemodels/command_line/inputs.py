@@ -160,7 +160,7 @@ def columns_in_order(columns: tuple[str, ...], n_features: int, kind: str, file:
 
 def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
     if model.classes is None:
-        if not np.issubdtype(y.dtype, np.number):
+        if model.task == "regression" and not np.issubdtype(y.dtype, np.number):
             raise InvalidInputError(f"{file}: the targets are {y.dtype}, not numbers; the {kind} is a regressor")
         class_numbers(None, y, len(y))
         return

@@ -56,7 +56,12 @@ def class_numbers(
     if missing.size and (unknown is None or missing.size == n_rows):
         i = int(missing[0])
         label = labels[i : i + 1].tolist()[0]
-        raise InvalidInputError(f"{entry(i)} is the label {label!r}, the model was trained on {list(place)}; leave such rows out")
+        there = sorted(set(labels.tolist()), key=str)
+        raise InvalidInputError(
+            f"{entry(i)} is the label {label!r}, the model was trained on {list(place)}; "
+            + (f"{name} has {there[:6]}: map those that mean the same; else " if len(there) <= 2 * len(place) else "")
+            + "leave such rows out"
+        )
     return found if unknown is None else np.where(found < 0, unknown, found)
 
 

@@ -253,7 +253,7 @@ pm_route = usage.route
 def test_labels_that_no_tree_knows_are_refused(label: Any) -> None:
     """Nobody can predict them; only a fold of a cross-validation counts them as errors."""
     path, y = two_stumps(), np.array(["no", label], dtype=object)
-    with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[1\] is the label {label!r}, .*; leave such rows out"):
+    with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[1\] is the label {label!r}, .*leave such rows out"):
         evaluate_path(path, [[0, 0], [0, 0]], y)
     assert sweep_path(path, [[0, 0], [0, 0]], y, None, unknown=-1).error.tolist() == [0.5] * 3
 
