@@ -169,6 +169,8 @@ def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool,
     splitter = check_cv(cv, y, classifier=classifier)
     if isinstance(cv, Integral) and int(cv) > n:
         raise InvalidInputError(f"cv is {cv}, and there are {n} examples; give at most as many folds")
+    if isinstance(cv, Integral) and classifier and int(cv) > (most := int(np.unique(y, return_counts=True)[1].max())):
+        raise InvalidInputError(f"cv is {cv}, and no class has more than {most} examples; give at most as many folds")
     if isinstance(cv, Integral):  # a splitter object belongs to the caller and is not changed
         splitter.shuffle, splitter.random_state = True, int(rng.randint(np.iinfo(np.int32).max))
     return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(np.zeros(n), y)]

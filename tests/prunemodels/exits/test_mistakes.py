@@ -66,6 +66,7 @@ def test_stages_that_are_none(stages: Any, message: str) -> None:
         ({"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 6 features"),
         ({"costs": dict.fromkeys(NAMES[:5], 1)}, "costs has no price for 'c5'"),
         ({"costs": -1}, "negative"),
+        ({"cv": 150}, "cv is 150, and no class has more than 1[0-4][0-9] examples; give at most as many folds"),
     ],
 )
 def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
