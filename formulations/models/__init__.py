@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from formulations.models import budgeted, closure, naive, single_tree, unimodular
+from formulations.models.own_rows import feature_used
 from formulations.models.reading import read_point, read_pruning
 from formulations.models.standard_form import standard_form
 
@@ -22,4 +23,4 @@ FORMULATIONS: dict[str, Callable[..., Any]] = {
 }
 """Pyomo models by the papers' names; the same names as in `formulations.programs.matrix.MATRICES`."""
 
-__all__ = ["FORMULATIONS", "read_point", "read_pruning", "standard_form"]
+__all__ = ["FORMULATIONS", "feature_used", "read_point", "read_pruning", "standard_form"]

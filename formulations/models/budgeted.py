@@ -12,12 +12,20 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.models.unimodular import constraints
 
 
-def build(problem: PruningProblem, *, budget: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
+def build(
+    problem: PruningProblem,
+    *,
+    budget: Price | None = None,
+    relax: bool = False,
+    merge: bool = False,
+    lam: Price | None = None,
+) -> pyo.ConcreteModel:
     """(LP1); with ``relax=False`` the 0-1 problem, a precedence-constrained knapsack.
 
     Parameters
@@ -28,7 +36,19 @@ def build(problem: PruningProblem, *, budget: Price, relax: bool = False, merge:
         the linear relaxation, which is what the paper calls (LP1).
     merge
         one variable for purchases with the same usage, exactly; see `formulations.programs.columns`.
+    lam
+        refused: LP1 has a budget in its place.
+
+    Raises
+    ------
+    InvalidInputError
+        without a budget, or with a lambda.
     """
+    if budget is None or lam is not None:
+        raise InvalidInputError(
+            f"LP1 takes budget, the largest mean cost, and no lam; budget is {budget!r}, lam is {lam!r}: "
+            "for a lambda build IP3 or closure"
+        )
     m: Any = constraints(problem, "LP1", relax=relax, merge=merge)
     limit = float(exact(budget, "budget"))
     m.limit = pyo.Param(initialize=limit, mutable=True, domain=pyo.NonNegativeReals, doc="B")

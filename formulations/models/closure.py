@@ -57,6 +57,7 @@ def build(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bo
         parent = int(ensemble.parent[h])
         return (1 if parent < 0 else m.y[parent]) - (m.y[h] if ensemble.is_split[h] else 0)
 
+    m.kept = pyo.Expression(m.SPLITS, rule=lambda m, h: m.y[h], doc="y_h, as in the other models")
     _add_error_and_cost(m)
     add_objective(m, lam)
     return m

@@ -40,7 +40,14 @@ def trees_model(problem: PruningProblem, title: str, *, relax: bool) -> Any:
     def leaf(m: Any, h: int) -> Any:
         return m.stopped[h] == 1
 
+    add_kept(m)
     return m
+
+
+def add_kept(m: Any) -> None:
+    """The expression `kept`: 1 where a split is still a split, for rows of a user's own."""
+    splits = m.problem.splits.tolist()
+    m.kept = pyo.Expression(splits, rule=lambda m, h: 1 - m.stopped[h], doc="y_h = 1 - sum of z over h and what is above it")
 
 
 def add_purchases(m: Any, columns: PurchaseColumns, *, relax: bool) -> None:

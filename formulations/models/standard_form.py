@@ -65,5 +65,7 @@ def _block(component: Any) -> Block:
     if not component.is_indexed():
         return Block(component.name, ())
     keys = [key if isinstance(key, tuple) else (key,) for key in component]
+    if not all(k == "all" or isinstance(k, int | np.integer) for key in keys for k in key):  # a user's own names
+        keys = [(number,) for number in range(len(keys))]
     parts = [np.array([FOR_ALL if k == "all" else k for k in part], dtype=np.int32) for part in zip(*keys, strict=True)]
     return Block(component.name, tuple(parts) if keys else (np.zeros(0, dtype=np.int32),))

@@ -82,8 +82,8 @@ def pyomo_highs(
 
 
 @checked
-def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearProgram, LinearAnswer]:
-    """Solve a model of `formulations.models` in place: its variables get values.
+def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "highs") -> tuple[LinearProgram, LinearAnswer]:
+    """Solve a model of `formulations.models` in place: its variables get values. Rows and objectives of one's own may be in it.
 
     A relaxation's dual values and reduced costs come back in ``model.dual`` and ``model.rc``, by constraint and by variable:
     d objective / d right-hand side of the row as it is written, and cost less what the rows' dual values charge.
@@ -91,17 +91,22 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearPr
     Parameters
     ----------
     time_limit
-        seconds.
+        seconds; for HiGHS alone.
+    solver
+        ``"highs"``, or any name that ``pyomo.environ.SolverFactory`` knows, as ``"glpk"`` or ``"cbc"``, whose program is
+        installed. Another solver than HiGHS gives values, but neither dual values nor a bound.
 
     Returns
     -------
     LinearProgram, LinearAnswer
-        the model as arrays, and HiGHS' answer in the same order: iterations, nodes, bound, how it stopped.
+        the model as arrays, and the solver's answer in the same order: iterations, nodes, bound, how it stopped.
 
     Raises
     ------
+    InvalidInputError
+        for an unknown solver or one that is not installed, and for a model without one active objective.
     SolverFailedError
-        if HiGHS ends otherwise than at an optimum or the time limit.
+        if the solver ends otherwise than at an optimum or the time limit.
     InterruptedSolveError
         after Ctrl-C; the model is as it was.
 
@@ -118,7 +123,14 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearPr
 
     from formulations.models import standard_form
 
+    active = list(model.component_data_objects(pyo.Objective, active=True))
+    if len(active) != 1:
+        raise InvalidInputError(
+            f"the model has {len(active)} active objectives; deactivate all but one: model.objective.deactivate()"
+        )
     program = standard_form(model)
+    if solver != "highs":
+        return program, _by_another(model, program, solver)
     for suffix in ("dual", "rc"):
         model.del_component(suffix)
         model.add_component(suffix, pyo.Suffix(direction=pyo.Suffix.IMPORT))
@@ -149,6 +161,20 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf) -> tuple[LinearPr
     return program, answer
 
 
+def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
+    """The point of a solver that Pyomo knows by name."""
+    pyo = package("pyomo.environ")
+
+    engine = pyo.SolverFactory(name)
+    if not engine.available(exception_flag=False):
+        raise InvalidInputError(f"solver is {name!r}, which Pyomo does not find; install it, or give 'highs'")
+    result = engine.solve(model)
+    if str(result.solver.termination_condition) != "optimal":
+        raise SolverFailedError(f"{name} ended the model {model.name} with {result.solver.termination_condition}")
+    x = np.array([v.value or 0.0 for v in model.component_data_objects(pyo.Var)], dtype=np.float64)
+    return linear_answer(program, StopReason.CONVERGED, x, None, iterations=0.0, seconds=0.0)
+
+
 def _solve(model: Any, k: int, time_limit: float) -> Any:
     """Solve the model by HiGHS with its objective times 2^k, then restore the objective."""
     pyo = package("pyomo.environ")
@@ -163,8 +189,9 @@ def _solve(model: Any, k: int, time_limit: float) -> Any:
         "mip_abs_gap": 0.0,
     }
     # not HiGHS' own user_objective_scale: with it 1.13.1 reports the bound of an integer program in the scaled unit
-    model.objective.deactivate()
-    model.scaled_objective = pyo.Objective(expr=2.0**k * model.objective.expr)
+    (objective,) = model.component_data_objects(pyo.Objective, active=True)
+    objective.deactivate()
+    model.scaled_objective = pyo.Objective(expr=2.0**k * objective.expr, sense=objective.sense)
     try:
         return SolverFactory("highs").solve(
             model,
@@ -177,7 +204,7 @@ def _solve(model: Any, k: int, time_limit: float) -> Any:
         raise InterruptedSolveError("interrupted while HiGHS solved a Pyomo model, which is as it was") from stop
     finally:
         model.del_component("scaled_objective")
-        model.objective.activate()
+        objective.activate()
 
 
 def _stop_reason(model: Any, result: Any) -> StopReason:

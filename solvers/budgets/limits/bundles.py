@@ -46,7 +46,8 @@ class Growth:
         weight = np.where(mu > 0, mu, 1e-3 * (float(mu.max(initial=0.0)) or 1.0))
         price, own = self.oracle.prices(weight), self.oracle.own_of_groups.T @ weight
         for _ in range(MOST_ROUNDS):
-            charge = own + np.bincount(self.tail, np.where(bought[self.head], 0.0, price[self.head]), self.parent.size)
+            to_pay = np.where(bought[self.head], 0.0, price[self.head])
+            charge: NDArray[np.float64] = own + np.bincount(self.tail, to_pay, self.parent.size).astype(np.float64)
             added = False
             for part in (1.0, 0.0):
                 for bundle in self._bundles(kept, charge, part):
@@ -66,12 +67,13 @@ class Growth:
     def _heads(self, nodes: NDArray[np.int64]) -> NDArray[np.int32]:
         first, count = self.start[nodes], self.start[nodes + 1] - self.start[nodes]
         at = np.arange(count.sum()) + np.repeat(first - np.cumsum(count) + count, count)
-        return self.head[at]
+        heads: NDArray[np.int32] = self.head[at]
+        return heads
 
     def _used(self, nodes: NDArray[np.int64], bought: NDArray[np.bool_] | NDArray[np.int32]) -> NDArray[np.float64]:
         """What splits and purchases, a mask or numbers, use of every row."""
         purchases = np.flatnonzero(bought) if bought.dtype == np.bool_ else bought
-        used: NDArray[np.float64] = np.asarray(self.own[:, nodes].sum(axis=1)).ravel()
+        used = np.asarray(self.own[:, nodes].sum(axis=1), dtype=np.float64).ravel()
         n, rows = self.problem.n_rows, self.oracle.rows
         items = rows.amounts.shape[1]
         by_row = purchases[purchases < items * n]

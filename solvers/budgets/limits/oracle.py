@@ -38,7 +38,7 @@ SUM_BITS = 59
 WARM_START_ITERATION = 5
 """Rounds that count as made when price sharing starts from the scores of other multipliers."""
 
-LEAST_SECONDS = 1e-3
+LEAST_SECONDS = 2e-2
 """Seconds of a closure of any size, by formula."""
 
 MOST_ROUNDS = 100_000
