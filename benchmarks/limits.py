@@ -53,7 +53,8 @@ def measure(file: Path, gap: float, seconds: float) -> None:
     solution = pm.solve(problem, limits=limits, time_limit=seconds)
     above = (solution.error - solution.bound) / span
     print(
-        f"pruning within {seconds:g} s: error {solution.error:.6f}, bound {solution.bound:.6f}, {100 * above:.2f} % of the gain open"
+        f"pruning within {seconds:g} s: error {solution.error:.6f}, bound {solution.bound:.6f}, "
+        f"{100 * above:.2f} % of the gain open"
     )
 
 

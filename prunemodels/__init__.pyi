@@ -27,7 +27,6 @@ from formulations import (
     Solution as Solution,
 )
 from formulations.answers.budget_solution import BudgetSolution as BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution as LimitsSolution
 from formulations.instance.limit import Limit as Limit
 from prunemodels.comparison.compare import compare as compare
 from prunemodels.estimators import (

@@ -1,6 +1,7 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from formulations.answers.budget_rounding import BudgetRounding as BudgetRounding
+from formulations.answers.limits_solution import LimitsSolution as LimitsSolution
 from prunemodels.evaluation.certified_budget import (
     CertifiedBudget as CertifiedBudget,
     budget_for_confidence as budget_for_confidence,
