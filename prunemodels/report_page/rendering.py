@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from formulations.shown import error_name, is_rate
 from prunemodels.evaluation import wording
-from prunemodels.evaluation.overrun import budget_verdict, is_overrun
+from prunemodels.evaluation.overrun import budget_verdict
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import asked_for
 
@@ -105,7 +105,6 @@ def _template() -> jinja2.Template:
         "figures_of": figures_of,
         "first_names": first_names,
         "interval": wording.interval,
-        "is_overrun": is_overrun,
         "is_rate": is_rate,
         "less": wording.less,
         "listed": listed,
