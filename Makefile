@@ -7,7 +7,7 @@
 # make wheel     sdist and wheel: dist/
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
-# make fuzz SECONDS=600  damaged files against every reader, random instances against every solver; SEED=N: others
+# make fuzz SECONDS=600  damaged files against every reader, random instances and cascades; SEED=N: others
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
@@ -28,7 +28,7 @@ VERSION_TESTS := tests/prunemodels/forests tests/prunemodels/files/test_forests.
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 PYTHON_TESTS := build/pythons
 
-# seconds for both fuzzers together, and the seed of their random choices
+# seconds for all fuzzers together, and the seed of their random choices
 SECONDS ?= 600
 SEED ?= 0
 
@@ -87,8 +87,9 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees
 
 fuzz: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.fuzzing files --seconds $$(($(SECONDS) / 2)) --seed $(SEED); status=$$?; \
-	$(BIN)/python -m benchmarks.fuzzing answers --seconds $$(($(SECONDS) / 2)) --seed $(SEED) && exit $$status
+	status=0; for fuzzer in files answers cascades; do \
+	    $(BIN)/python -m benchmarks.fuzzing $$fuzzer --seconds $$(($(SECONDS) / 3)) --seed $(SEED) || status=$$?; \
+	done; exit $$status
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.fuzzing files|answers --seconds S --seed N``; ``make fuzz SECONDS=600`` runs both.
+"""``python -m benchmarks.fuzzing files|answers|cascades --seconds S --cases K --seed N``; ``make fuzz SECONDS=600`` runs all.
 
 The status is 0 if nothing was found and 1 if something was.
 """
@@ -9,33 +9,39 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from benchmarks.fuzzing.seeds import try_seeds
+
+ABOUT = {
+    "files": "damaged files against every reader, each in a child process with limits on memory and time",
+    "answers": "random instances: every solver against enumeration in fractions",
+    "cascades": "random tables: what cascades that choose their features state, cost on demand, and store",
+}
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one fuzzer and return its status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.fuzzing", description=__doc__)
     fuzzers = top.add_subparsers(dest="fuzzer", required=True)
-    for name, about, run in (
-        ("files", "damaged files against every reader, each in a child process with limits on memory and time", _run_files),
-        ("answers", "random instances: every solver against enumeration in fractions", _run_answers),
-    ):
+    for name, about in ABOUT.items():
         fuzzer = fuzzers.add_parser(name, help=about, description=about)
-        fuzzer.add_argument("--seconds", type=float, default=60.0, metavar="S", help="stop after this long (default: 60)")
+        fuzzer.add_argument("--seconds", type=float, metavar="S", help="stop after so long (default: 60, never with --cases)")
+        fuzzer.add_argument("--cases", type=int, metavar="K", help="stop after so many (default: only by time)")
         fuzzer.add_argument("--seed", type=int, default=0, metavar="N", help="of all random choices (default: 0)")
-        fuzzer.set_defaults(run=run)
+        if name == "files":
+            fuzzer.add_argument("--readers", default="", metavar="WORD", help="readers whose names begin so: boosted")
     args = top.parse_args(argv)
-    return int(args.run(args.seconds, args.seed))
+    seconds = args.seconds or (60.0 if args.cases is None else float("inf"))
+    if args.fuzzer == "files":
+        from benchmarks.fuzzing import files
 
+        return files.run(seconds, args.seed, args.cases, args.readers)
+    if args.fuzzer == "cascades":
+        from benchmarks.fuzzing import cascades
 
-def _run_files(seconds: float, seed: int) -> int:
-    from benchmarks.fuzzing import files
-
-    return files.run(seconds, seed)
-
-
-def _run_answers(seconds: float, seed: int) -> int:
+        return try_seeds(cascades.findings, "cascades", seconds, args.seed, args.cases)
     from benchmarks.fuzzing import answers
 
-    return answers.run(seconds, seed)
+    return try_seeds(answers.findings, "instances", seconds, args.seed, args.cases)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ What floats can hide is `PRECISION` of the error of the forest of single leaves,
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -66,6 +65,9 @@ class Finding:
     call: str
     wrong: str
 
+    def __str__(self) -> str:
+        return f"{self.call}: {self.wrong}"
+
 
 @dataclass(frozen=True, eq=False)
 class Enumerated:
@@ -92,18 +94,6 @@ class Enumerated:
     def number_of(self, kept: NDArray[np.bool_]) -> int:
         """Which pruning that is."""
         return next(k for k, mine in enumerate(self.kept) if np.array_equal(mine, kept))
-
-
-def run(seconds: float, seed: int) -> int:
-    """Try instances until the seconds are over; print what was found. Returns 1 if anything was, else 0."""
-    started, tried, found = time.perf_counter(), 0, []
-    while time.perf_counter() - started < seconds:
-        for finding in findings(seed + tried):
-            found.append(finding)
-            print(f"seed {finding.seed}: {finding.call}: {finding.wrong}", flush=True)
-        tried += 1
-    print(f"{tried:,} instances from seed {seed} on, {len(found):,} wrong answers")
-    return int(bool(found))
 
 
 def findings(seed: int) -> Iterator[Finding]:

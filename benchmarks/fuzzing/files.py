@@ -54,9 +54,9 @@ class Report:
         return "\n".join([f"{self.cases.total():,} damaged files: {ends}", *found, f"{len(found)} defects"])
 
 
-def run(seconds: float, seed: int) -> int:
-    """Damage files for so many seconds; print what was found, and return 1 if something was."""
-    report = fuzz(seconds, seed)
+def run(seconds: float, seed: int, cases: int | None = None, some: str = "") -> int:
+    """Damage files of readers whose names begin so; print what was found, and return 1 if something was."""
+    report = fuzz(seconds, seed, [name for name in READERS if name.startswith(some)], cases)
     print(report)
     return 1 if report.findings else 0
 

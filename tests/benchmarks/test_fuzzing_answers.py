@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.fuzzing import answers
+from benchmarks.fuzzing.__main__ import main
 from formulations import PruningProblem
 from formulations.answers.solution import Solution
 from formulations.instance.papers import two_trees
@@ -69,5 +70,5 @@ def test_a_wrong_answer_is_found(monkeypatch: pytest.MonkeyPatch, changes: Any, 
 
 def test_the_command_says_how_much_it_tried(capsys: pytest.CaptureFixture[str]) -> None:
     """Status 0 where nothing was found."""
-    assert answers.run(0.01, 1) == 0
+    assert main(["answers", "--cases", "1", "--seed", "1"]) == 0
     assert "1 instances from seed 1 on, 0 wrong answers" in capsys.readouterr().out
