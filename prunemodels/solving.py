@@ -154,6 +154,9 @@ def solve(
             "neither lam, budget nor limits is given; give lam, error per unit of cost, budget, the largest mean cost of an "
             "example, or limits, a list of pm.Limit"
         )
+    what: object = budget
+    if isinstance(what, Mapping):
+        raise InvalidInputError("budget is a mapping; give limits=[pm.Limit(B, rows=rows), ...] for groups of examples")
     if isinstance(budget, Sequence):
         return _for_budgets(problem, budget, method, time_limit, options)
     return _for_budget(problem, budget, method, time_limit, options)

