@@ -123,6 +123,10 @@ def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "hi
 
     from formulations.models import standard_form
 
+    if not hasattr(model, "component_data_objects"):
+        raise InvalidInputError(
+            f"model is a {type(model).__name__}; give a Pyomo model, such as FORMULATIONS['IP3'](problem, lam=0.1)"
+        )
     active = list(model.component_data_objects(pyo.Objective, active=True))
     if len(active) != 1:
         raise InvalidInputError(
