@@ -95,8 +95,8 @@ class ExitPath:
     >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
     >>> print(exits.to_frame().head(2).round(3).to_string())
        lambda   cost  error  nodes  held_out_cost  held_out_error
-    0   0.000  7.960  0.027     35          7.889           0.034
-    1   0.018  7.593  0.033     20          7.510           0.045
+    0   0.000  9.900  0.033     28           9.94           0.033
+    1   0.004  6.547  0.060     21           8.92           0.060
     """
 
     stages: Stages
@@ -341,7 +341,7 @@ def learn_exit_path(
     >>> stages = pm.exits.trees_as_stages(pm.read_forest(forest), costs, [2, 8])
     >>> exits = pm.exits.learn_exit_path(stages, table_of(stages, X_valid), y_valid.to_numpy(), random_state=0)
     >>> print(f"{len(exits)} policies, costs from {exits.cost[-1]:.2f} to {exits.cost[0]:.2f}")
-    2 policies, costs from 13.15 to 13.41
+    2 policies, costs from 13.15 to 13.43
     """
     names = check_learning(doubt, n_levels, stages.task)
     if stages.classes is not None and len(stages.classes) < 2:

@@ -89,7 +89,7 @@ def exit_path(
     >>> exits = pm.exit_path(path, X_valid, y_valid, n_stages=3, n_levels=8, random_state=0)
     >>> model = exits.at_cost(12)
     >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
-    cost 8.82, error 0.077
+    cost 10.75, error 0.059
     """
     _check(path.problem.ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
