@@ -43,7 +43,7 @@ def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> list
     """The hyperparameters of a candidate whose values are the last of their grids, if these have more than one value."""
     found: list[Edge] = []
     for name, value in chosen.params.items():
-        if isinstance(value, str) or grid[name][0] == grid[name][1]:
+        if isinstance(value, str) or name not in grid or grid[name][0] == grid[name][1]:
             continue
         sides: tuple[Side, Side] = ("least", "largest")
         found += [

@@ -16,7 +16,7 @@ import pandas as pd
 from benchmarks.frontier.candidate import Candidate, Value
 from benchmarks.frontier.choice import winners
 from benchmarks.frontier.edges import edges_of, grids, written
-from benchmarks.frontier.store import Store, Unit
+from benchmarks.frontier.store import FIRST_SEED, Store, Unit
 from formulations.errors import BrokenFileError
 from prunemodels.files.outputs import OutputFiles
 
@@ -34,7 +34,8 @@ def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[floa
     kinds = {(unit.data, unit.method): None for unit in units}
     for data, method in kinds:
         done = [store.read(u) for u in units if (u.data, u.method) == (data, method) and store.has(u)]
-        grid = grids([c for unit in done for c in unit.candidates])
+        scouted = any(finished.unit.seed == FIRST_SEED for finished in done)  # without the first seed nobody knows the whole grid
+        grid = grids([c for unit in done for c in unit.candidates]) if scouted else {}
         for finished in done:
             seconds = float(f"{finished.seconds:.3g}")
             for c in winners(finished.candidates, budgets[data]):

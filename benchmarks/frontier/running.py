@@ -16,9 +16,7 @@ from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.methods import method_named
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.results import PLACE, chosen_settings
-from benchmarks.frontier.store import Store, Unit
-
-FIRST_SEED = 0
+from benchmarks.frontier.store import FIRST_SEED, Store, Unit
 
 
 def units_of(data: Sequence[str], seeds: Sequence[int], methods: Sequence[str]) -> list[Unit]:

@@ -13,6 +13,9 @@ from benchmarks.frontier.candidate import Candidate
 from formulations.errors import BrokenFileError
 from prunemodels.files.outputs import OutputFiles
 
+FIRST_SEED = 0
+"""The seed on which grids are widened; the others take the settings that were chosen there."""
+
 
 @dataclass(frozen=True)
 class Unit:
