@@ -21,7 +21,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import SMALL, HeldOutChange, held_out_change
+from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, small_increase
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import ROUNDING, PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import amount, count, error, share
@@ -294,7 +294,7 @@ class PrunedForest(Shown, HoldsModel):
             if seen.error_before.mean >= constant:
                 return [f"{known}: on these examples the unpruned forest is of no use, either."]
             return [f"{known}: pruned to this cost the forest is of no use. {self._instead()}"]
-        if seen.increase.low > (SMALL if is_rate(seen.measure) else SMALL * seen.error_before.mean):
+        if seen.increase.low > small_increase(seen.measure, seen.error_before.mean):
             return [self._instead()]
         return []
 
@@ -319,8 +319,8 @@ class PrunedForest(Shown, HoldsModel):
         if self.labels is None or int(problem.ensemble.is_split.sum()) * problem.n_rows > QUICK:
             return told
         seen = evaluate_path(self.path, problem.X, self.labels)
-        small = SMALL * (1.0 if is_rate(problem.ensemble.measure) else seen.unpruned_error)
-        near = seen.cost[seen.error <= seen.unpruned_error + small].min(initial=seen.unpruned_cost)
+        most = seen.unpruned_error + small_increase(problem.ensemble.measure, seen.unpruned_error)
+        near = seen.cost[seen.error <= most].min(initial=seen.unpruned_cost)
         within_what = "a point" if is_rate(problem.ensemble.measure) else "1 %"
         return f"{told} An error within {within_what} of the whole forest's costs {amount(float(near))}."
 

@@ -128,12 +128,16 @@ class HeldOutChange(Shown):
             return f"The error rose, by {low.removesuffix(POINTS)} to {high}."
         if d.high < 0:
             return f"The error fell, by {high.removesuffix(POINTS)} to {low}."
-        small = SMALL if is_rate(self.measure) else SMALL * self.error_before.mean
-        if max(-d.low, d.high) <= small:
+        if max(-d.low, d.high) <= small_increase(self.measure, self.error_before.mean):
             return f"The error changed by at most {_size(max(-d.low, d.high), self.measure)}, on {examples}."
         if d.mean > 0:
             return f"The error may have risen by up to {high}; {examples} are too few to say."
         return f"The error may have fallen by up to {low} or risen by up to {high}; {examples} are too few to say."
+
+
+def small_increase(measure: str, before: float) -> float:
+    """The largest increase of an error that counts as small: `SMALL` of a rate, this share of any other error before."""
+    return SMALL if is_rate(measure) else SMALL * before
 
 
 def _size(x: float, measure: str) -> str:

@@ -144,26 +144,31 @@ def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:
     if kind in ("bool", "boolean"):
         return column.infer_objects()
     if kind.startswith("datetime64"):
-        times: Any = _read(column, pd.to_datetime(column, utc=True, errors="coerce"), kind)
+        times: Any = _read(column, _parsed(column, kind), kind)
         return (times if "," in kind else times.dt.tz_convert(None)).astype(dtype)  # type: ignore[no-any-return]
     if kind.startswith(("category", "timedelta64", "period")):
         return column.astype(dtype)
-    numbers = _read(column, pd.to_numeric(column, errors="coerce"), kind)
+    numbers = _read(column, _parsed(column, kind), kind)
     gaps = kind.startswith(("int", "uint")) and bool(numbers.isna().any())  # these types have no missing value
     return numbers if gaps or column.dtype != object else numbers.astype(dtype)
 
 
 def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
     """Why some cells of a column cannot get the type that it had in training, by their place; infinite numbers cannot either."""
-    if kind.startswith("datetime64"):
-        read: Any = pd.to_datetime(column, utc=True, errors="coerce")
-    elif kind.startswith(("int", "uint", "float", "Int", "UInt", "Float")):
-        numbers = pd.to_numeric(column, errors="coerce")
-        read = numbers.where(~np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan)))
-    else:
+    read = _parsed(column, kind)
+    if read is None:
         return {}
-    wrong = np.flatnonzero(read.isna() & column.notna())
+    infinite = np.isinf(_as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
+    wrong = np.flatnonzero((read.isna() & column.notna()).to_numpy() | infinite)
     return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
+
+
+def _parsed(column: pd.Series[Any], kind: str) -> Any:
+    """The cells as times or numbers, missing where they are none; None for types that take any cell."""
+    if kind.startswith("datetime64"):
+        return pd.to_datetime(column, utc=True, errors="coerce")
+    takes_any = kind.startswith(("object", "str", "bool", "category", "timedelta64", "period"))
+    return None if takes_any else pd.to_numeric(column, errors="coerce")
 
 
 def _read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:

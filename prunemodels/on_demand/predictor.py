@@ -78,8 +78,9 @@ class OnDemandPredictor:
         pay for all that it waits for buys one feature at a time, in `order`. In a cascade, a row whose next purchase would exceed
         the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
     ask_again
-        how often a value is asked for again that an answer leaves out: a row or a column that a table, a mapping or labelled
-        records do not have.
+        how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
+        records do not have), or that is no value of its column: a word among numbers, an infinite number. What is still none
+        then counts as `UNAVAILABLE`, and so does at once what a step of a pipeline refuses; see ``refused`` of the result.
     absent
         what follows if it still does not come. ``"error"``: an `AcquisitionFailedError` names rows and features; what came is
         kept and paid, and its walk goes on with the rest. ``"unavailable"``: the value counts as `UNAVAILABLE`.
