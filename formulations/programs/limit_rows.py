@@ -86,6 +86,11 @@ class LimitRows:
     rows: tuple[LimitRow, ...]
 
     @cached_property
+    def made_when_broken(self) -> NDArray[np.bool_]:
+        """Bool, shape (R,): the rows that a search makes once an answer breaks them, those of limits on every example."""
+        return np.array([self.limits[row.limit].each for row in self.rows], dtype=bool)
+
+    @cached_property
     def counted(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The items that some row counts by example, and those that some row counts once."""
         by_example, once = (

@@ -107,8 +107,7 @@ class Master:
         self.columns: list[Column] = []
         self._known: set[bytes] = set()
         self.at_most = oracle.rows.at_most
-        lazy = np.array([oracle.rows.limits[row.limit].each for row in oracle.rows.rows])
-        self.active = np.flatnonzero(~lazy)
+        self.active = np.flatnonzero(~oracle.rows.made_when_broken)
         self.alpha, self.mu, self.value = np.zeros(0), np.zeros(self.at_most.size), math.inf
 
     def add(self, kept: NDArray[np.bool_]) -> bool:

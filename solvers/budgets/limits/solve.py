@@ -159,8 +159,7 @@ class _Search:
         Where HiGHS fails on a tiny forest, or its tolerances leave a gap, all prunings are listed.
         """
         rows, bound, tiny = self.rows, -math.inf, is_tiny(self.rows.problem)
-        lazy = np.array([rows.limits[row.limit].each for row in rows.rows])
-        active = np.flatnonzero(~lazy | (relaxed.mu > 0))
+        active = np.flatnonzero(~rows.made_when_broken | (relaxed.mu > 0))
         while True:
             last: list[NDArray[np.bool_]] = []
             some = rows.only(active)
