@@ -112,7 +112,8 @@ def wrong_with_lightgbm(content: bytes) -> str | None:
         model = ModelText.parse(content.decode("utf-8", "replace"))
         head = dict(line.partition("=")[::2] for line in model.head)
         n_features = int(head["max_feature_idx"]) + 1
-        marks = [found.start() for found in re.finditer(rb"^(?:Tree=|end of trees)", content, re.MULTILINE)]
+        stop = content.index(b"\nend of trees\n") + 1
+        marks = [*(found.start() for found in re.finditer(rb"^Tree=", content[:stop], re.MULTILINE)), stop]
         if "tree_sizes" in head and head["tree_sizes"].split() != [str(b - a) for a, b in pairwise(marks)]:
             return "tree_sizes are not those of its trees"
         return next((f"tree {t}: {w}" for t, tree in enumerate(model.trees) if (w := _wrong_block(tree, n_features))), None)
@@ -134,8 +135,11 @@ def _wrong_block(tree: Mapping[str, str], n_features: int) -> str | None:
     if n == 1:
         return None if len(tree["leaf_value"].split()) == 1 else "leaf_value has not one number"
     left, right = children(dict(tree))
+    for side in (left, right):
+        if (side > n - 2).any():
+            return f"a child is {side[side > n - 2][0]}, which is no node"
     left, right = (np.where(side < 0, n - 2 - side, side) for side in (left, right))
-    wrong = _wrong_children(left, right, 2 * n - 1)
+    wrong = _wrong_children(left, right, 2 * n - 1, spare=False)
     feature = numbers(dict(tree), "split_feature")
     if wrong is None and not ((feature >= 0) & (feature < n_features) & (feature % 1 == 0)).all():
         wrong = f"split_feature is not from 0 to {n_features - 1} throughout"
@@ -185,7 +189,7 @@ def _wrong_tree(tree: Mapping[str, Any], n_features: int) -> str | None:
     split = left >= 0
     if ((right >= 0) != split).any():
         return f"node {int(np.argmax((right >= 0) != split))} has one child"
-    wrong = _wrong_children(left, right, n)
+    wrong = _wrong_children(left, right, n, spare=True)
     feature = np.array(tree["split_indices"], dtype=np.int64)[split]
     if wrong is None and ((feature < 0) | (feature >= n_features)).any():
         wrong = f"split_indices is not from 0 to {n_features - 1} throughout"
@@ -198,8 +202,11 @@ def _wrong_tree(tree: Mapping[str, Any], n_features: int) -> str | None:
     return wrong
 
 
-def _wrong_children(left: NDArray[np.int64], right: NDArray[np.int64], n: int) -> str | None:
-    """Why the children of n nodes form no tree from node 0 on; nodes from ``len(left)`` on, and those with -1, are leaves."""
+def _wrong_children(left: NDArray[np.int64], right: NDArray[np.int64], n: int, *, spare: bool) -> str | None:
+    """Why the children of n nodes form no tree from node 0 on; nodes from ``len(left)`` on, and those with -1, are leaves.
+
+    Only with `spare` may there be nodes that are in no tree, as XGBoost leaves them behind when it prunes.
+    """
     seen = np.zeros(n, dtype=bool)
     level = np.zeros(1, dtype=np.int64)
     while level.size:
@@ -211,4 +218,4 @@ def _wrong_children(left: NDArray[np.int64], right: NDArray[np.int64], n: int) -
         level = np.concatenate([left[splits], right[splits]])
         if np.unique(level).size < level.size or (seen[level[(level >= 0) & (level < n)]]).any():
             return "a node is a child twice, or above itself"
-    return None
+    return None if spare or seen.all() else f"node {np.argmin(seen)} is nobody's child"

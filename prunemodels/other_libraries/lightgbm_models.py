@@ -61,7 +61,7 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
             raise UnsupportedModelError(f"tree {t} has linear models in its leaves; train with linear_tree=False")
     names = tuple(booster.feature_name())
     forest = forest_of(
-        treelite().frontend.from_lightgbm(booster),
+        treelite().frontend.from_lightgbm(_without_names(booster, text, names)),
         classes=getattr(model, "classes_", None),
         feature_names=None if names == tuple(f"Column_{f}" for f in range(len(names))) else names,
         source=model,
@@ -74,6 +74,16 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
     ensemble = replace(forest.ensemble, missing_left=missing_left)
     zero_missing = zero_missing[: forest.n_columns]
     return replace(forest, ensemble=ensemble, zero_missing=zero_missing, zero_near=True, codes=_codes(text))
+
+
+def _without_names(booster: Any, text: ModelText, names: tuple[str, ...]) -> Any:
+    """The booster for treelite, which takes each line that begins with ``Tree=`` for a tree, also a feature's importance."""
+    if not any(name.startswith("Tree=") for name in names):
+        return booster
+    numbered = "feature_names=" + " ".join(f"Column_{f}" for f in range(len(names)))
+    head = [numbered if line.startswith("feature_names=") else line for line in text.head]
+    tail = _with_importances(text.tail, np.zeros(len(names), dtype=np.int64), list(names))
+    return type(booster)(model_str=ModelText(tuple(head), text.trees, tail).write())
 
 
 def _codes(text: ModelText) -> TableCodes | None:

@@ -31,8 +31,8 @@ class ModelText:
     def parse(cls, text: str) -> ModelText:
         """Split the text into its parts."""
         lines = text.split("\n")
-        starts = [k for k, line in enumerate(lines) if line.startswith("Tree=")]
-        end = lines.index("end of trees")
+        end = lines.index("end of trees")  # behind it are names of features, which may begin with "Tree=" too
+        starts = [k for k, line in enumerate(lines[:end]) if line.startswith("Tree=")]
         blocks = [lines[a:b] for a, b in zip(starts, [*starts[1:], end], strict=True)]
         trees = tuple(dict(line.split("=", 1) for line in block if line) for block in blocks)
         return cls(tuple(lines[: starts[0]] if starts else lines[:end]), trees, tuple(lines[end:]))

@@ -6,12 +6,14 @@ import functools
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from lightgbm import LGBMClassifier, LGBMRegressor
@@ -26,7 +28,9 @@ from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train
 from prunemodels.files import trial_loading
 from prunemodels.other_libraries.boosted_pruning import BoostedPruning
 from prunemodels.other_libraries.lightgbm_text import ModelText
+from prunemodels.other_libraries.reading import read_model
 from prunemodels.tree_models.tree_model import tree_model_of
+from tests.loops import looped
 from tests.prunemodels.other_libraries.catboost_fixture import FILE, SHOWN, data
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3}
@@ -234,16 +238,40 @@ def test_models_that_are_cut_off_are_refused(tmp_path: Path, name: str, ending: 
         pm.load_forest(place)
 
 
-def test_a_circle_in_a_tree_is_refused_before_the_library_follows_it(tmp_path: Path) -> None:
-    """A child that is its own ancestor, with the sizes of all blocks right."""
+@looped(
+    ("left", "right", "message"),
+    [
+        ("0 -2", "1 -3", "a node is a child twice, or above itself"),
+        ("2 -1", "-2 -3", "a child is 2, which is no node"),  # splits are 0 and 1: LightGBM read beyond its arrays
+        ("-1 1", "-2 -3", "node 1 is nobody's child"),
+    ],
+)
+def test_what_is_no_tree_is_refused_before_the_library_follows_it(left: str, right: str, message: str, tmp_path: Path) -> None:
+    """Children above themselves, children that do not exist, splits that hang on nothing; the sizes of all blocks are right."""
     place = tmp_path / "model.txt"
-    pm.save_forest(fitted("lightgbm"), place)
+    pm.save_forest(lightgbm_with_three_leaves(), place)
     text = ModelText.parse(place.read_text(encoding="utf-8"))
-    words = text.trees[0]["left_child"].split()
-    circle = {**text.trees[0], "left_child": " ".join(["0", *words[1:]])}
-    place.write_text(replace(text, trees=(circle, *text.trees[1:])).write(), encoding="utf-8")
-    with pytest.raises(BrokenFileError, match="tree 0: a node is a child twice, or above itself"):
+    wrong = {**text.trees[0], "left_child": left, "right_child": right}
+    place.write_text(replace(text, trees=(wrong, *text.trees[1:])).write(), encoding="utf-8")
+    with pytest.raises(BrokenFileError, match=f"tree 0: {message}"):
         pm.load_forest(place)
+
+
+def lightgbm_with_three_leaves(names: Sequence[str] = ("a", "b")) -> Any:
+    """A booster of two trees with two splits each."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=list(names))
+    model = LGBMRegressor(n_estimators=2, num_leaves=3, min_child_samples=5, verbose=-1)
+    return model.fit(X, X.sum(axis=1))
+
+
+def test_a_feature_may_be_called_like_a_tree(tmp_path: Path) -> None:
+    """Its importance stands behind the trees as "Tree=0=5": we and treelite took that line for a tree."""
+    model = lightgbm_with_three_leaves(("Tree=0", "b"))
+    pm.save_forest(model, tmp_path / "model.txt")
+    forest = read_model(pm.load_forest(tmp_path / "model.txt"))
+    rows = pd.DataFrame([[0.5, -1.0], [-2.0, 0.1]], columns=["Tree=0", "b"])
+    assert forest.ensemble.feature_names == ("Tree=0", "b")
+    np.testing.assert_allclose(forest.margins(forest.rows(rows)).ravel(), model.predict(rows), rtol=1e-12)
 
 
 def test_a_library_that_crashes_or_does_not_end_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
