@@ -220,12 +220,25 @@ def _ascii(content: bytes) -> str:
 
 
 def commas(content: bytes) -> Matrix:
-    """Numbers between commas."""
+    """Numbers between commas; a line and a column of names may stand before them, which leave the corner empty or have no number."""
     text = _ascii(content)
-    rows = [[number(cell.strip()) for cell in line.split(",")] for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
-    if not rows or len({len(row) for row in rows}) != 1:
+    lines = [[cell.strip() for cell in line.split(",")] for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
+    if not lines or len({len(line) for line in lines}) != 1:
         raise RefusedError("lines")
-    return rows
+    corner = lines[0][0] == ""
+    names = corner or not any(map(_is_number, lines[0]))
+    column = corner or (names and not any(_is_number(line[0]) for line in lines[1:]))
+    if names and len({*lines[0][column:]}) < len(lines[0][column:]):
+        raise RefusedError("names")
+    return [[number(cell) for cell in line[column:]] for line in lines[names:]]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        number(cell)
+    except RefusedError:
+        return False
+    return True
 
 
 def _program_text(content: bytes) -> str:

@@ -117,9 +117,9 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
         X = X.toarray()
     refuse_unreal(X, name)
     try:
-        if hasattr(X, "iloc"):  # a pandas table; its NA is a missing value, as to scikit-learn
-            X = X.to_numpy(dtype=np.float32, na_value=np.nan)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):  # what becomes infinite is refused below
+            if hasattr(X, "iloc"):  # a pandas table; its NA is a missing value, as to scikit-learn
+                X = X.to_numpy(dtype=np.float32, na_value=np.nan)
             rows = np.ascontiguousarray(real_array(X, name), dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise InvalidInputError(

@@ -132,8 +132,9 @@ def _wrong_mtx(text: str, layout: str, field: str, entries: int) -> str | None:
 def _read_csv(place: Path) -> SignMatrix:
     """Numbers between commas, semicolons or tabs; with names, as ``DataFrame.to_csv`` writes them, or without.
 
-    The first line has names if one of its cells is no number; then the first column has names if its own name is empty, or if one
-    of its cells is no number.
+    The first line has names if its first cell is empty, or none of its cells is a number; the first column has names if its own
+    name is empty, or, below names, none of its cells is a number. Where numbers and text are mixed, one of them is a mistake:
+    taken for a name it would take a row or a column of numbers with it.
     """
     from prunemodels.files.csv_tables import text_of
 
@@ -141,11 +142,13 @@ def _read_csv(place: Path) -> SignMatrix:
         rows = [row for row in _csv_rows(text_of(place)) if row]
         if not rows:
             raise ValueError("it has no data")
-        header = not all(_is_number(cell) for cell in rows[0])
-        columns, body = (rows[0], rows[1:]) if header else (None, rows)
-        named = columns is not None and (columns[0] == "" or not all(_is_number(row[0]) for row in body))
+        labelled = rows[0][0] == ""
+        columns, body = (rows[0], rows[1:]) if labelled or _are_names(rows[0], "line") else (None, rows)
+        named = labelled or (columns is not None and _are_names([row[0] for row in body], "column"))
         names = [row[0] for row in body] if named else None
         columns = columns[1:] if columns is not None and named else columns
+        if columns is not None and len({*columns}) < len(columns):
+            raise ValueError("two columns have one name")
         matrix = [[_float(cell) for cell in row[named:]] for row in body]
         lengths = {len(row) for row in matrix} | (set() if columns is None else {len(columns)})
         if len(lengths) > 1:
@@ -154,6 +157,18 @@ def _read_csv(place: Path) -> SignMatrix:
         raise BrokenFileError(f"{place} cannot be read as a matrix ({type(error).__name__}: {error})") from error
     width = len(columns) if columns is not None else len(matrix[0])
     return read_matrix(np.array(matrix, dtype=np.float64).reshape(len(matrix), width), names, columns)
+
+
+def _are_names(cells: list[str], kind: str) -> bool:
+    """Whether the cells of the first line or column are names: all of them or none."""
+    text = [cell for cell in cells if not _is_number(cell)]
+    if text and len(text) < len(cells):
+        number = next(cell for cell in cells if _is_number(cell))
+        raise ValueError(
+            f"its first {kind} has numbers ({number}) and text ({text[0][:40]!r}); give numbers only or names only, "
+            "or leave the corner empty where names are numbers"
+        )
+    return bool(text)
 
 
 def _csv_rows(text: str) -> list[list[str]]:

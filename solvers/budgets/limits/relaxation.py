@@ -156,7 +156,8 @@ class Master:
         """The rows that the mixture breaks and that are not active, the most broken ones."""
         used = np.array([c.use for c in self.columns]).T @ self.alpha
         size = np.maximum(self.at_most, 1e-300)
-        over = (used - self.at_most) / size
+        with np.errstate(over="ignore"):  # infinitely over a limit of 0
+            over = (used - self.at_most) / size
         over[self.active] = 0.0
         worst = np.argsort(-over, kind="stable")[:MOST_NEW_ROWS]
         return worst[over[worst] > 1e-7]

@@ -82,6 +82,7 @@ def test_missing_values_go_where_the_node_says():
         ([1, 2], r"X has shape \(2,\); give a table"),
         ([[1, np.inf]], r"X\[0, 1\] is infinite"),
         ([[1, 2], [-1e300, 2]], r"X\[1, 0\] is infinite as a float32"),
+        (pd.DataFrame([[1, 2.0], [-1e300, 2]]), r"X\[1, 0\] is infinite as a float32"),
         ([[1, "two"]], "X has a column that is not numeric"),
         ([[1, None], [1, {}]], "X has a column that is not numeric"),
     ],

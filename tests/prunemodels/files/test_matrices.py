@@ -163,6 +163,10 @@ MTX = b"%%MatrixMarket matrix "
         ("more.mtx", MTX + b"coordinate integer general\n2 2 1\n1 1 1\n2 2 1\n", "it has 2 entries, its header announces 1"),
         ("empty.csv", b"", "no data"),
         ("comment.csv", b"1,0\n#,1\n", "could not convert string to float: '#'"),
+        # a damaged cell in the first line or column must not make names of the numbers beside it
+        ("torn.csv", b"1,5/7,0\n0,1,1\n1,0,1\n", r"its first line has numbers \(1\) and text \('5/7'\)"),
+        ("column.csv", b"a,b\n1,1\n1o,1\n", r"its first column has numbers \(1\) and text \('1o'\)"),
+        ("twice.csv", b",1,1\n0,1,0\n", "two columns have one name"),
         ("text.lp", b"hello world\n", "begins with 'hello world', not with minimize or maximize"),
         ("empty.lp", b"", "begins with ''"),
         ("around.lp", b"garbage\nminimize\n obj: x\nsubject to\n r: x + y <= 1\nend\n", "begins with 'garbage"),
