@@ -220,7 +220,7 @@ def _ascii(content: bytes) -> str:
 
 
 def commas(content: bytes) -> Matrix:
-    """Numbers between commas; a line and a column of names may stand before them, which leave the corner empty or have no number."""
+    """Numbers between commas; before them may stand a line and a column of names, without any number or with an empty corner."""
     text = _ascii(content)
     lines = [[cell.strip() for cell in line.split(",")] for line in re.split(r"\r\n|\n|\r", text) if line.strip()]
     if not lines or len({len(line) for line in lines}) != 1:
