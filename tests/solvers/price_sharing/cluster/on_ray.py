@@ -71,9 +71,9 @@ def descendants(process: int) -> set[int]:
     return found
 
 
-def assert_gone(processes: set[int]) -> None:
-    """They end within 20 seconds: Ray asks its daemons to end, gives workers some seconds, and does not wait for the last."""
-    deadline = time.monotonic() + 20
+def assert_gone(processes: set[int], within: float = 20) -> None:
+    """They end within so many seconds: Ray asks its daemons to end, and does not wait for the last."""
+    deadline = time.monotonic() + within
     while time.monotonic() < deadline and any(map(is_alive, processes)):
         time.sleep(0.05)
     assert not [p for p in processes if is_alive(p)]

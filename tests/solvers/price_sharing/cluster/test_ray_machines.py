@@ -1,4 +1,4 @@
-"""Ray started, found and ended by `ray_workers` itself: addresses, machines that are gone, Ctrl-C."""
+"""Ray started, found and ended by `ray_workers` itself: addresses, machines that are gone, Ctrl-C, a killed driver."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from formulations import InvalidInputError
-from solvers.price_sharing.cluster import ray_workers, sharded_price_sharing
+from solvers.price_sharing.cluster import LocalWorkers, ray_workers, sharded_price_sharing
 from tests.solvers.cases import instance, lambdas
 from tests.solvers.price_sharing.cluster.on_ray import Killing, asked_again, assert_gone, descendants, is_alive
 from tests.solvers.price_sharing.cluster.parted import joined, recipes_of
@@ -85,26 +87,27 @@ def _raylet(machine: Any) -> int:
     return int(machine.all_processes["raylet"][0].process.pid)
 
 
-INTERRUPTED = """
-from solvers.price_sharing.cluster import ray_workers, sharded_price_sharing
+ON_RAY = """
+from solvers.price_sharing.cluster import LocalWorkers, ray_workers, sharded_price_sharing
 from tests.solvers.cases import instance
 from tests.solvers.price_sharing.cluster.on_ray import descendants
 from tests.solvers.price_sharing.cluster.parted import joined, recipes_of
 import os
+import sys
 problem = instance("digits")
 with ray_workers(recipes_of(problem, 2), address="local", cpus=0.5) as workers:
     sharded = joined(problem, workers)
-    sharded_price_sharing(sharded, 0.002, small_core=0)
+    sharded_price_sharing(sharded, 0.002, small_core=0, checkpoint=sys.argv[1])
     print(*descendants(os.getpid()), flush=True)
     while True:
         sharded_price_sharing(sharded, 0.002, small_core=0)
 """
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_ray_too() -> None:
-    """A script that started Ray is interrupted as a terminal does it, all its processes: it says so, and none stays behind."""
-    command = [sys.executable, "-c", INTERRUPTED]
+@contextmanager
+def _run_on_ray(checkpoint: Path) -> Iterator[tuple[subprocess.Popen[str], set[int]]]:
+    """The script, when its first run has ended, and the processes of its Ray."""
+    command = [sys.executable, "-c", ON_RAY, str(checkpoint)]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as script:
@@ -112,9 +115,33 @@ def test_ctrl_c_ends_ray_too() -> None:
         assert script.stderr is not None
         processes = {int(p) for p in script.stdout.readline().split()}
         assert len(processes) > 2, script.stderr.read()
+        yield script, processes
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_ray_too(tmp_path: Path) -> None:
+    """A script that started Ray is interrupted as a terminal does it, all its processes: it says so, and none stays behind."""
+    with _run_on_ray(tmp_path / "scores.npz") as (script, processes):
         os.killpg(script.pid, signal.SIGINT)
         # Ray gives its daemons some seconds each to end by themselves
         _, error = script.communicate(timeout=60)
     assert "interrupted while sharing prices" in error
     assert script.returncode != 0
     assert_gone(processes)
+
+
+@pytest.mark.slow
+def test_a_killed_driver_leaves_its_scores_and_no_process(tmp_path: Path) -> None:
+    """The driver alone is killed without warning: Ray ends by itself, and another run goes on after the rounds that were kept."""
+    kept = tmp_path / "scores.npz"
+    with _run_on_ray(kept) as (script, processes):
+        script.kill()
+        script.communicate(timeout=60)
+    assert_gone(processes, within=180)  # Ray's agents look every minute or so whether the others are there
+    problem = instance("digits")
+    with LocalWorkers(recipes_of(problem, 2)) as workers:
+        sharded = joined(problem, workers)
+        anew = sharded_price_sharing(sharded, 0.002, small_core=0)
+        resumed = sharded_price_sharing(sharded, 0.002, small_core=0, checkpoint=kept)
+    assert resumed.value == anew.value
+    assert resumed.stats["iterations"] == 2 * anew.stats["iterations"]  # the kept ones count; both look after ten
