@@ -49,6 +49,8 @@ def connect(ray: Any, address: str | None) -> bool:
     ------
     InvalidInputError
         where no cluster answers there, and where Ray is connected to another one already.
+    SolverFailedError
+        where Ray does not start.
     """
     if ray.is_initialized():
         now = ray.get_runtime_context().gcs_address
@@ -64,6 +66,10 @@ def connect(ray: Any, address: str | None) -> bool:
             ray.init(address=address, include_dashboard=False, log_to_driver=False)
     except (ConnectionError, ValueError) as error:
         raise InvalidInputError(f"address is {address!r}, where no cluster is to be had ({error}); {ADDRESS_REMEDY}") from error
+    except Exception as error:  # Ray has no type of its own for a node that does not start in time
+        raise SolverFailedError(
+            f"Ray did not start ({str(error).strip().splitlines()[0]}); try again on a less busy machine, or {ADDRESS_REMEDY}"
+        ) from error
     return True
 
 
@@ -131,7 +137,7 @@ class RayWorkers(Workers):
     InvalidInputError
         where no cluster answers at the address, and where it has too few cores.
     SolverFailedError
-        where no cores become free in time, and where a worker is lost again and again.
+        where Ray does not start, no cores become free in time, and where a worker is lost again and again.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from formulations import BrokenFileError, CapacityOverflowError, CostItems, InvalidInputError, PruningProblem
+from formulations import BrokenFileError, CapacityOverflowError, CostItems, InvalidInputError, PruningProblem, SolverFailedError
 from solvers.price_sharing.cluster import (
     LocalWorkers,
     ShardedProblem,
@@ -196,3 +196,15 @@ def test_parts_travel() -> None:
     recipes = shard_recipes(problem.ensemble, problem.costs, parts_of(problem, 2))
     shard = pickle.loads(pickle.dumps(recipes[1]))()
     assert shard.facts().n_rows == 20
+
+
+def test_a_ray_that_does_not_start_is_named() -> None:
+    """On a busy machine Ray ends with a bare Exception after its own limit of time."""
+
+    def init(**_: Any) -> None:
+        raise Exception("The current node timed out during startup.\nSee the log.")
+
+    constants = SimpleNamespace(ENABLE_RAY_CLUSTERS_ENV_VAR="RAY_CLUSTERS", ENABLE_RAY_CLUSTER=True)
+    ray = SimpleNamespace(init=init, is_initialized=lambda: False, _private=SimpleNamespace(ray_constants=constants))
+    with pytest.raises(SolverFailedError, match=r"Ray did not start \(The current node timed out during startup\.\); try again"):
+        connect(ray, "local")
