@@ -55,7 +55,7 @@ QUICK = ("prune", "export")
 """Commands that the quick tests run under every kind of fault."""
 
 
-SLOW_ON_DISK = tuple(pytest.param(command, marks=pytest.mark.slow) for command in ("cascade", "report"))
+SLOW_ON_DISK = tuple(pytest.param(command, marks=pytest.mark.slow) for command in ("cascade", "report", "exits", "train"))
 
 
 @dataclass
