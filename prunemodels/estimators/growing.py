@@ -22,12 +22,12 @@ from formulations.instance.tree_loss import misclassification_loss
 from formulations.timed_steps import timed_step
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.reading import tree_views
-from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
+from prunemodels.models.column_prices import column_prices
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
+from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.reading import tree_views
+from prunemodels.models.tree_model import HoldsModel, HowPruned
 from solvers import pruning_path
 
 LOG = logging.getLogger(__name__)

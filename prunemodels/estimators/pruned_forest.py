@@ -25,7 +25,7 @@ from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_chang
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import ROUNDING, PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import amount, count, error, share
-from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
+from prunemodels.models.tree_model import HoldsModel, HowPruned
 from solvers.path.pruning_path import pruning_path
 
 if TYPE_CHECKING:

@@ -28,11 +28,11 @@ from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import forest_losses
-from prunemodels.forests.reading import check_columns, read_trees
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.tree_models.tree_model import fitted_model
+from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.forests.labels import forest_losses
+from prunemodels.models.forests.reading import check_columns, read_trees
+from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.tree_model import fitted_model
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from formulations.instance.tree_loss import check_counts
 from formulations.shown import Card, Shown, rate, spread
 from formulations.timed_steps import timed_step
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.forests.labels import true_outputs
-from prunemodels.forests.reading import check_columns
+from prunemodels.models.forests.labels import true_outputs
+from prunemodels.models.forests.reading import check_columns
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from prunemodels.exits.spending import WITHIN, between_optima, between_stages, n
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, HeldOut, cross_fit
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

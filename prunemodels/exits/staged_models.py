@@ -17,10 +17,10 @@ from formulations.errors import NotFittedForestError, UnsupportedModelError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.tree_stages import Link, TreeStages, boosting_as_stages
-from prunemodels.forests.costs import Costs
-from prunemodels.other_libraries.dependencies import GRADIENT_BOOSTING
-from prunemodels.other_libraries.gradient_boosting import trees_of_any_loss
-from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.models.costs import Costs
+from prunemodels.models.libraries.dependencies import GRADIENT_BOOSTING
+from prunemodels.models.libraries.gradient_boosting import trees_of_any_loss
+from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 

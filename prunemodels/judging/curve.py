@@ -23,14 +23,14 @@ from prunemodels.evaluation.path import Vote, evaluate_path
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.labels import losses_of, prediction_losses
 from prunemodels.judging.evaluate import evaluate
-from prunemodels.other_libraries.boosted_pruning import BoostedPath
-from prunemodels.other_libraries.model_forest import pruned_ends
+from prunemodels.models.boosting.boosted_pruning import BoostedPath
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.labels import losses_of, prediction_losses
+from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.models.response import sum_response
+from prunemodels.models.tree_model import tree_model_of
 from prunemodels.rivals.learner import Learner, StagedLearner
-from prunemodels.tree_models.response import sum_response
-from prunemodels.tree_models.tree_model import tree_model_of
 
 if TYPE_CHECKING:
     import pandas as pd

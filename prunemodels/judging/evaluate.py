@@ -16,8 +16,8 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.forests.costs import Costs
-from prunemodels.tree_models.tree_model import tree_model_of
+from prunemodels.models.costs import Costs
+from prunemodels.models.tree_model import tree_model_of
 
 
 @dataclass(frozen=True, eq=False)

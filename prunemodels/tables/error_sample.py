@@ -11,7 +11,7 @@ from formulations.arguments import checked
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import route
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers
 from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of
 from prunemodels.tables.table import Table, as_chunked
 

@@ -25,15 +25,15 @@ from formulations.instance.usage import Usage
 from prunemodels.evaluation.held_out import HeldOut, mean_cost
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.evaluation.path import PathEvaluation, Vote, evaluate_path
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import forest_losses
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.surgery import apply_pruning
 from prunemodels.judging.evaluate import Evaluation
+from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.forests.labels import forest_losses
+from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.tree_model import fitted_model
 from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
-from prunemodels.tree_models.tree_model import fitted_model
 
 
 @checked

@@ -16,9 +16,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import Errors, InBag
-from prunemodels.forests.reading import read_forest
+from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.forests.error_samples import Errors, InBag
+from prunemodels.models.forests.reading import read_forest
 from prunemodels.tables.reading import Column, Reader, RowBlock, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked

@@ -26,8 +26,8 @@ from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error
 from prunemodels.evaluation.overrun import budget_verdict
 from prunemodels.files import mixtures
-from prunemodels.forests.mixture import MixturePredictor
-from prunemodels.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.mixture import MixturePredictor
+from prunemodels.models.forests.surgery import pruning_from_forest
 from prunemodels.plots import tradeoff
 from solvers.budgets import solve_budget
 from solvers.budgets.exact.cost import exact_cost

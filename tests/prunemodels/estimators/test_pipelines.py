@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import prunemodels as pm
 from prunemodels.errors import InvalidInputError, UnsupportedModelError
-from tests.prunemodels.columns.tables import WORDS, raw_table
+from tests.prunemodels.models.columns.tables import WORDS, raw_table
 
 X, y = raw_table(240)
 TRAIN, VALID = X[:160], X[160:]

@@ -20,7 +20,7 @@ from prunemodels.other_libraries import boosted_path
 from prunemodels.rivals.baselines import sub_forest_path
 from prunemodels.rivals.learner import Learner, StagedLearner
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.other_libraries.models import X2, Y2
+from tests.prunemodels.models.libraries.models import X2, Y2
 
 X, Y = np.arange(8.0).reshape(4, 2), np.array(["a", "b", "a", "b"])
 
