@@ -32,8 +32,8 @@ from formulations.instance.routing import leaves_of
 from prunemodels.models.boosting.boosted import usage_of
 from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.majoriser import state_of
-from prunemodels.models.boosting.parts import Part
 from prunemodels.models.boosting.refitting import refitted
+from prunemodels.models.boosting.seeds import Part
 from prunemodels.models.libraries.model_forest import ModelForest
 
 RIDGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)

@@ -13,8 +13,8 @@ from benchmarks.frontier.problem import Problem
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.path import evaluate_path
+from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.forests.staged_costs import example_costs
 from prunemodels.models.forests.surgery import apply_pruning
 
 

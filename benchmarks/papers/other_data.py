@@ -188,8 +188,8 @@ def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
 
 def _judged(forest: Any, part: Part, data: PublishedData) -> tuple[float, float]:
     """Mean cost and error of a forest on a part; scores are shares of the trees' class fractions."""
+    from prunemodels.models.costs import example_costs
     from prunemodels.models.forests.reading import read_forest
-    from prunemodels.models.forests.staged_costs import example_costs
 
     cost = float(example_costs(read_forest(forest), part.X, data.costs).mean())
     return cost, error(part, forest.predict(part.X) if part.query is None else forest.predict_proba(part.X)[:, -1])

@@ -45,8 +45,7 @@ from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stage_models import MANY_ROWS, stage_models
-from prunemodels.models.column_prices import column_prices
-from prunemodels.models.costs import Costs
+from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.labels import class_numbers
 
 SEARCHED_ROWS = 10_000

@@ -32,8 +32,7 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import Stages
-from prunemodels.models.column_prices import column_prices
-from prunemodels.models.costs import Costs
+from prunemodels.models.costs import Costs, column_prices
 
 
 class _Cascade(Cascade):

@@ -24,9 +24,8 @@ from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
 from prunemodels.exits.stages import StageOutput
-from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.costs import Costs, cost_items, staged_example_costs
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.forests.staged_costs import staged_example_costs
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.rivals.greedy_miser.losses import SquaredError
 

@@ -2,25 +2,62 @@
 
     s_k(x)  =  ( start_k + sum over the trees t of value_k(node of x in t) ) / divisor                                     (1)
 
-The sums are in the library's own floating-point type and order: XGBoost adds float32, all others doubles. What follows from them
-stands in `prunemodels.models.libraries.links`. A `Decision` changes it: a calibrated probability takes the place of the model's
-own, a threshold that of the likelier class.
+    fractions, identity            probability_k = s_k,  number = s                                                        (2)
+    two classes, one sum           probability of the second = 1 / (1 + exp(-a s))                                         (3)
+    several classes                exp(s_k) / sum_j exp(s_j), or (3) for each class                                        (4)
+
+The sums are in the library's own floating-point type and order: XGBoost adds float32, all others doubles. The results have the
+type of the sums. A `Decision` changes them: a calibrated probability takes the place of the model's own, a threshold that of the
+likelier class.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.ensemble import Ensemble
-from prunemodels.models.libraries.links import Link, SecondClass, Sums, numbers_of, places_of, probabilities_of
 from prunemodels.models.wrappers import Decision, calibrate
 
 if TYPE_CHECKING:
     from prunemodels.models.libraries.model_forest import ModelForest
+
+Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
+
+SecondClass = Literal["probability > 1/2", "margin > 0", "margin >= 0"]
+
+Sums = NDArray[np.floating[Any]]
+
+
+def probabilities_of(sums: Sums, link: Link, sharpness: float) -> Sums:
+    """The probability of each class, shape (N, classes)."""
+    if link == "fractions":
+        return sums
+    if link == "softmax":
+        raised = np.exp(sums - sums.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    second = _sigmoid(sums, sharpness)
+    return np.column_stack([1 - second[:, 0], second[:, 0]]) if sums.shape[1] == 1 else second
+
+
+def numbers_of(sums: Sums, link: Link, sharpness: float) -> Sums:
+    """What a regression predicts, shape (N,)."""
+    return np.asarray(_sigmoid(sums, sharpness)[:, 0] if link == "sigmoid" else sums[:, 0])
+
+
+def places_of(sums: Sums, link: Link, sharpness: float, second: SecondClass) -> NDArray[np.integer[Any]]:
+    """The place of each row's label among the classes, shape (N,): that of the likelier class, or what `second` says."""
+    if sums.shape[1] == 1 and second != "probability > 1/2":
+        return (sums[:, 0] >= 0 if second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)
+    return np.asarray((sums if link == "softmax" else probabilities_of(sums, link, sharpness)).argmax(axis=1))
+
+
+def _sigmoid(sums: Sums, sharpness: float) -> Sums:
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-sums.dtype.type(sharpness) * sums)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +75,7 @@ class Response:
     dtype
         the type of the sums.
     link
-        see `prunemodels.models.libraries.links`.
+        see `prunemodels.models.response`.
     sharpness
         its a.
     classes

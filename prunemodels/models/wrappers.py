@@ -71,7 +71,7 @@ def unwrapped(model: Any) -> tuple[Any, Decision | None]:
     else:
         return model, None
     if inner is None:
-        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(model)
     compared: Score = "probability"
     if model.response_method == "decision_function" or not hasattr(inner, "predict_proba"):
         compared = "margin"
@@ -83,7 +83,7 @@ def unwrapped(model: Any) -> tuple[Any, Decision | None]:
 
 def _calibrated(model: CalibratedClassifierCV) -> tuple[Any, Decision]:
     if not hasattr(model, "calibrated_classifiers_"):
-        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(model)
     parts = model.calibrated_classifiers_
     if len(parts) != 1:
         raise UnsupportedModelError(

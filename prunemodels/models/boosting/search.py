@@ -23,13 +23,19 @@ from numpy.typing import NDArray
 from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.boosting.descent import Point, descend, point_of
+from prunemodels.models.boosting.descent import Point, Pool, descend, point_of
 from prunemodels.models.boosting.losses import Loss
 from prunemodels.models.boosting.majoriser import state_of
-from prunemodels.models.boosting.parts import Part, items_of, splits_with
-from prunemodels.models.boosting.pool import Pool
-from prunemodels.models.boosting.removals import eliminate
-from prunemodels.models.boosting.seeds import evenly, prefixes, round_ends, single_features
+from prunemodels.models.boosting.seeds import (
+    Part,
+    eliminate,
+    evenly,
+    items_of,
+    prefixes,
+    round_ends,
+    single_features,
+    splits_with,
+)
 from prunemodels.models.libraries.model_forest import ModelForest
 
 LAMBDA_RANGE = 100.0

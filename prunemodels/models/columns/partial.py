@@ -20,7 +20,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
 from formulations.errors import InvalidInputError
-from prunemodels.models.columns.step_columns import Inputs, dense
+from prunemodels.models.columns.steps import Inputs, dense
 from prunemodels.models.columns.tracing import blocks_of, is_identity, sources_of, steps_of
 
 Cells = tuple[NDArray[Any], NDArray[np.bool_]]

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from prunemodels.models.columns.partial import Cells, Part, accepted_values, part_of, writes_sparse
 from prunemodels.models.columns.restored import RestoredColumns
-from prunemodels.models.columns.step_columns import STATEMENT, Inputs, dense, names_out
+from prunemodels.models.columns.steps import STATEMENT, Inputs, dense, names_out
 from prunemodels.models.columns.tracing import is_identity, sources_of
 
 MOST_CHECKED = 64

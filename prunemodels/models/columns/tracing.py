@@ -24,9 +24,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from formulations.errors import UnsupportedModelError
-from prunemodels.models.columns.known_transformers import tracer_of
-from prunemodels.models.columns.statements import stated_sources
-from prunemodels.models.columns.step_columns import (
+from prunemodels.models.columns.steps import (
     STATEMENT,
     Inputs,
     Sources,
@@ -34,6 +32,8 @@ from prunemodels.models.columns.step_columns import (
     made_from_all,
     n_outputs,
     names_out,
+    stated_sources,
+    tracer_of,
     untraceable,
 )
 

@@ -96,7 +96,7 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     if predicts_curves(forest):
         _check_curves(forest, allowed=several_outputs)
     if not hasattr(forest, "tree_" if is_tree(forest) else "estimators_"):
-        raise NotFittedForestError(f"the {type(forest).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(forest)
     trees = [forest] if is_tree(forest) else list(forest.estimators_)
     for tree in trees:
         if not is_tree(tree):

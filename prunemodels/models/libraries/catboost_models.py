@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.libraries.links import Link
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.models.libraries.trees import Trees, joined
+from prunemodels.models.response import Link
 
 LINKS: dict[str, Link] = {"RMSE": "identity", "Logloss": "sigmoid", "CrossEntropy": "sigmoid", "MultiClass": "softmax"}
 LINKS |= {"MultiClassOneVsAll": "one_vs_rest"}
@@ -39,7 +39,7 @@ def read_catboost(model: Any) -> ModelForest:
         for a model that was not fitted.
     """
     if not model.is_fitted():
-        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(model)
     if model.get_cat_feature_indices() or model.get_text_feature_indices() or model.get_embedding_feature_indices():
         raise UnsupportedModelError(
             f"the {type(model).__name__} reads categories, texts or embeddings, of which CatBoost computes numbers from the "

@@ -1,7 +1,9 @@
 """LightGBM's boosters: reading them, and writing them back pruned.
 
-Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, but LightGBM has three kinds of missing
-values (`lightgbm_text`), so the model text says where a NaN goes:
+The model text has a head, one block of ``key=value`` lines for each tree, and a tail. Splits are numbered 0, 1, ..., leaves -1,
+-2, ...; a split's ``decision_type`` has bits: 1 categorical, 2 missing values go left, and in the third and fourth what is
+missing. Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, so the text says where a NaN
+goes:
 
     if nothing counts as missing, a NaN counts as 0: left if 0 <= t;
     if zeros count as missing, zeros and NaNs go by the split's default;                              (1)
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import copy
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,22 +25,61 @@ from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.categories import TableCodes
-from prunemodels.models.libraries.counterparts import counterparts
 from prunemodels.models.libraries.dependencies import treelite
-from prunemodels.models.libraries.lightgbm_text import (
-    CATEGORICAL,
-    DEFAULT_LEFT,
-    LEAF_KEYS,
-    NANS_MISSING,
-    NONE_MISSING,
-    SPLIT_KEYS,
-    ZEROS_MISSING,
-    ModelText,
-    children,
-    numbers,
-)
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.libraries.treelite_models import forest_of
+from prunemodels.models.libraries.trees import counterparts
+
+CATEGORICAL, DEFAULT_LEFT = 1, 2
+NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2
+"""Which values a split takes for missing: ``(decision_type >> 2) & 3``."""
+
+SPLIT_KEYS = ("split_feature", "split_gain", "threshold", "decision_type", "internal_value", "internal_weight", "internal_count")
+LEAF_KEYS = ("leaf_value", "leaf_weight", "leaf_count")
+
+
+@dataclass(frozen=True)
+class ModelText:
+    """The three parts of the text; each tree's block as its lines, in order."""
+
+    head: tuple[str, ...]
+    trees: tuple[dict[str, str], ...]
+    tail: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> ModelText:
+        """Split the text into its parts."""
+        lines = text.split("\n")
+        starts = [k for k, line in enumerate(lines) if line.startswith("Tree=")]
+        end = lines.index("end of trees")
+        blocks = [lines[a:b] for a, b in zip(starts, [*starts[1:], end], strict=True)]
+        trees = tuple(dict(line.split("=", 1) for line in block if line) for block in blocks)
+        return cls(tuple(lines[: starts[0]] if starts else lines[:end]), trees, tuple(lines[end:]))
+
+    def refuse_linear_leaves(self) -> None:
+        """Refuse trees whose leaves are no numbers."""
+        for t, tree in enumerate(self.trees):
+            if tree.get("is_linear", "0") != "0":
+                raise UnsupportedModelError(f"tree {t} has linear models in its leaves; train with linear_tree=False")
+
+    def write(self) -> str:
+        """Join the parts; the sizes of the blocks, by which LightGBM finds them, are recomputed."""
+        blocks = ["".join(f"{key}={value}\n" for key, value in tree.items()) + "\n\n" for tree in self.trees]
+        sizes = "tree_sizes=" + " ".join(str(len(block.encode())) for block in blocks)
+        head = [sizes if line.startswith("tree_sizes=") else line for line in self.head]
+        return "\n".join(head) + "\n" + "".join(blocks) + "\n".join(self.tail)
+
+
+def numbers(tree: dict[str, str], key: str) -> NDArray[np.float64]:
+    """One of the block's arrays; empty if it is absent."""
+    return np.array([float(word) for word in tree.get(key, "").split()])
+
+
+def children(tree: dict[str, str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Left and right child of each split."""
+    left, right = (numbers(tree, f"{side}_child").astype(np.int64) for side in ("left", "right"))
+    return left, right
+
 
 PANDAS, INFOS = "pandas_categorical:", "feature_infos="
 """How the lines begin that hold the categories of a table's columns, and the range or the categories of each feature."""
@@ -54,11 +95,9 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
     NotFittedForestError
         for an estimator that was not fitted.
     """
-    booster = _booster(model)
+    booster = lightgbm_booster(model)
     text = ModelText.parse(booster.model_to_string())
-    for t, tree in enumerate(text.trees):
-        if tree.get("is_linear", "0") != "0":
-            raise UnsupportedModelError(f"tree {t} has linear models in its leaves; train with linear_tree=False")
+    text.refuse_linear_leaves()
     names = tuple(booster.feature_name())
     forest = forest_of(
         treelite().frontend.from_lightgbm(booster),
@@ -92,11 +131,12 @@ def _codes(text: ModelText) -> TableCodes | None:
     return TableCodes(dict(zip(columns, stored, strict=True)), refuses=False)
 
 
-def _booster(model: Any) -> Any:
+def lightgbm_booster(model: Any) -> Any:
+    """The booster of an estimator, which is checked to be fitted; or the booster itself."""
     if not hasattr(model, "booster_") and not hasattr(model, "fit"):
         return model
     if not model.__sklearn_is_fitted__():
-        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(model)
     return model.booster_
 
 
@@ -155,13 +195,13 @@ def write_lightgbm(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     kept
         bool, shape (n,): the splits that stay.
     """
-    booster = _booster(forest.source)
+    booster = lightgbm_booster(forest.source)
     text = ModelText.parse(booster.model_to_string())
     trees = tuple(_pruned_tree(tree, forest, t, kept) for t, tree in enumerate(text.trees))
     names = booster.feature_name()
     pruned = copy.deepcopy(forest.source)
     tail = _with_importances(text.tail, np.bincount(forest.ensemble.feature[kept], minlength=len(names)), names)
-    _booster(pruned).model_from_string(ModelText(text.head, trees, tail).write())
+    lightgbm_booster(pruned).model_from_string(ModelText(text.head, trees, tail).write())
     return pruned
 
 

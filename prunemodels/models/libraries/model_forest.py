@@ -22,15 +22,12 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, leaves_of, n_examples, route
 from formulations.sparse_arrays import dense_array, without_duplicates
-from prunemodels.models.column_prices import one_leaf
 from prunemodels.models.columns import TracedColumns, trace_pipeline
-from prunemodels.models.costs import Costs, cost_items, features_named_in
+from prunemodels.models.costs import Costs, cost_items, features_named_in, one_leaf
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.libraries.categories import CategorySet, Codes
-from prunemodels.models.libraries.links import Link, SecondClass, numbers_of, places_of
-from prunemodels.models.libraries.node_values import mean_of_leaves
-from prunemodels.models.libraries.thresholds import Cells, cast_rows
-from prunemodels.models.libraries.trees import Trees
+from prunemodels.models.libraries.trees import Cells, Trees, cast_rows, mean_of_leaves
+from prunemodels.models.response import Link, SecondClass, numbers_of, places_of
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -66,7 +63,7 @@ class ModelForest:
     node_id
         int32, shape (n,): the node's number in its tree in treelite's model.
     cells
-        for thresholds that are doubles: see `thresholds`; None where the library casts data to float32.
+        for thresholds that are doubles: see `Cells`; None where the library casts data to float32.
     missing
         the number that stands for a missing value besides NaN (XGBoost's `missing`).
     zero_missing

@@ -15,12 +15,15 @@ from formulations.errors import UnsupportedModelError
 from prunemodels.models.columns import final_step
 from prunemodels.models.libraries.catboost_models import read_catboost
 from prunemodels.models.libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of, treelite
-from prunemodels.models.libraries.gradient_boosting import read_gradient_boosting, write_gradient_boosting
-from prunemodels.models.libraries.hist_gradient_boosting import read_hist_gradient_boosting, write_hist_gradient_boosting
 from prunemodels.models.libraries.lightgbm_models import read_lightgbm, write_lightgbm
 from prunemodels.models.libraries.model_forest import ModelForest
-from prunemodels.models.libraries.treelite_export import write_treelite
-from prunemodels.models.libraries.treelite_models import forest_of
+from prunemodels.models.libraries.sklearn_models import (
+    read_gradient_boosting,
+    read_hist_gradient_boosting,
+    write_gradient_boosting,
+    write_hist_gradient_boosting,
+)
+from prunemodels.models.libraries.treelite_models import forest_of, write_treelite
 from prunemodels.models.libraries.xgboost_models import read_xgboost, write_xgboost
 
 

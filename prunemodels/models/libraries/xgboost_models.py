@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.categories import TableCodes
-from prunemodels.models.libraries.counterparts import counterparts
 from prunemodels.models.libraries.dependencies import treelite
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.libraries.treelite_models import forest_of
+from prunemodels.models.libraries.trees import counterparts
 
 NO_PARENT = 2147483647
 """What XGBoost writes for the parent of a root."""
@@ -51,9 +51,7 @@ def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
         for an estimator that was not fitted.
     """
     booster = _booster(model)
-    kind = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"]
-    if kind not in ("gbtree", "dart"):
-        raise UnsupportedModelError(f"the booster is {kind!r}: it has no trees; train with booster='gbtree'")
+    check_has_trees(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
     names = booster.feature_names
     forest = forest_of(
         _through_treelite(booster),
@@ -98,6 +96,12 @@ def _without_names_of_categories(booster: Any) -> Any:
     return plain
 
 
+def check_has_trees(kind: str) -> None:
+    """Refuse linear boosters."""
+    if kind not in ("gbtree", "dart"):
+        raise UnsupportedModelError(f"the booster is {kind!r}: it has no trees; train with booster='gbtree'")
+
+
 def trees_in(document: dict[str, Any]) -> dict[str, Any]:
     """The part of a model file that holds the trees and the names of categories."""
     grown = document["learner"]["gradient_booster"]
@@ -127,14 +131,19 @@ def _names(booster: Any, f: int, column: dict[str, Any]) -> list[Any]:
     return [text[a:b] for a, b in itertools.pairwise(column["offsets"])]
 
 
-def _booster(model: Any) -> Any:
-    """The booster, cut after the round at which training stopped early, as the estimators' ``predict`` does."""
+def xgboost_booster(model: Any) -> Any:
+    """The booster of an estimator, which is checked to be fitted; or the booster itself."""
     if not hasattr(model, "get_booster"):
         return model
     if not model.__sklearn_is_fitted__():
-        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
-    booster = model.get_booster()
-    if booster.attr("best_iteration") is None:
+        raise NotFittedForestError.of(model)
+    return model.get_booster()
+
+
+def _booster(model: Any) -> Any:
+    """The booster, cut after the round at which training stopped early, as the estimators' ``predict`` does."""
+    booster = xgboost_booster(model)
+    if booster is model or booster.attr("best_iteration") is None:
         return booster
     return booster[: int(booster.attr("best_iteration")) + 1]
 
@@ -153,8 +162,7 @@ def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     for t, tree in enumerate(model["trees"]):
         _prune_tree(tree, forest, t, kept, weight[t] if weight else 1.0)
     pruned = copy.deepcopy(forest.source)
-    booster = pruned.get_booster() if hasattr(pruned, "get_booster") else pruned
-    booster.load_model(bytearray(json.dumps(document), "utf-8"))
+    xgboost_booster(pruned).load_model(bytearray(json.dumps(document), "utf-8"))
     return pruned
 
 

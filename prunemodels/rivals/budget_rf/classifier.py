@@ -26,10 +26,8 @@ from formulations.arguments import Count, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
 from prunemodels.estimators.samples import Sample, named
-from prunemodels.models.column_prices import column_prices
-from prunemodels.models.costs import Costs
+from prunemodels.models.costs import Costs, column_prices, example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.forests.staged_costs import example_costs, staged_costs
 from prunemodels.rivals.budget_rf.growing import (
     GrownTrees,
     grow_within,

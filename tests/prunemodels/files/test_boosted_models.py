@@ -25,7 +25,7 @@ from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
 from prunemodels.files import trial_loading
 from prunemodels.models.boosting.boosted_pruning import BoostedPruning
-from prunemodels.models.libraries.lightgbm_text import ModelText
+from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.tree_model import tree_model_of
 from tests.prunemodels.models.libraries.catboost_fixture import FILE, SHOWN, data
 

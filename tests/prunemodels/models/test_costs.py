@@ -14,8 +14,7 @@ import pytest
 import prunemodels as pm
 from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
-from prunemodels.models.column_prices import column_prices
-from prunemodels.models.costs import cost_items
+from prunemodels.models.costs import column_prices, cost_items
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
 

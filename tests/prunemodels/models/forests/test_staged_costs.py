@@ -17,9 +17,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CostItems, Ensemble, InvalidInputError
 from formulations.instance import usage
-from prunemodels.models.forests import staged_costs as stages
+from prunemodels.models import costs as stages
+from prunemodels.models.costs import example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.forests.staged_costs import example_costs, staged_costs
 from tests.instances import Node, ensemble_of, random_problem
 from tests.prunemodels.forest_kinds import fitted
 

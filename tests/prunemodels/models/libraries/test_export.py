@@ -15,7 +15,7 @@ import xgboost
 
 from prunemodels.judging.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
-from prunemodels.models.libraries.lightgbm_text import ModelText
+from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.libraries.reading import read_model, write_model
 from tests.loops import looped
 from tests.prunemodels.models.libraries.models import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from prunemodels.models.libraries.links import numbers_of, places_of, probabilities_of
+from prunemodels.models.response import numbers_of, places_of, probabilities_of
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from formulations import CostItems
-from prunemodels.models.libraries.counterparts import counterparts
-from prunemodels.models.libraries.lightgbm_text import ModelText, children, numbers
+from prunemodels.models.libraries.lightgbm_models import ModelText, children, numbers
+from prunemodels.models.libraries.trees import counterparts
 from prunemodels.other_libraries import ModelForest
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import boost
