@@ -38,8 +38,8 @@ from prunemodels.estimators import (
     prune_forest as prune_forest,
     prune_pipeline as prune_pipeline,
 )
-from prunemodels.judging.curve import tradeoff_curve as tradeoff_curve
-from prunemodels.judging.evaluate import evaluate as evaluate
+from prunemodels.evaluation.curve import tradeoff_curve as tradeoff_curve
+from prunemodels.evaluation.evaluate import evaluate as evaluate
 from prunemodels.evaluation.held_out import hold_out as hold_out
 from prunemodels.evaluation.path import evaluate_path as evaluate_path
 from prunemodels.exits.budget_cascade import (

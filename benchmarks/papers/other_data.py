@@ -37,7 +37,7 @@ from benchmarks.papers.data import LOADING, Parts, is_absent
 from benchmarks.papers.experiment import Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.forests import Grown
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, PRUNINGS, prunings
-from prunemodels.judging.curve import tradeoff_curve
+from prunemodels.evaluation.curve import tradeoff_curve
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
     "yahoo": published_data.load_yahoo,

@@ -21,8 +21,8 @@ from prunemodels.command_line.inputs import (
 from prunemodels.command_line.judge import loss_name, model_figures, model_table
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import Line, Summary, model_name
+from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.files.forests import check_ending, dump_forest, saved_model
-from prunemodels.judging.curve import boosted_curve
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.tree_model import TreeModel, tree_model_of

@@ -29,10 +29,10 @@ from prunemodels.command_line.summary import Summary, budget_table, figures, per
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
+from prunemodels.evaluation.evaluate import Evaluation, evaluate
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
-from prunemodels.judging.evaluate import Evaluation, evaluate
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.problems import problem_from_forest
 from prunemodels.models.forests.surgery import apply_pruning

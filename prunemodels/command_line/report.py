@@ -34,8 +34,7 @@ from prunemodels.command_line.summary import Line, Summary
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
 from prunemodels.evaluation.held_out_change import HeldOutChange
-from prunemodels.evaluation.overrun import budget_verdict, is_overrun
-from prunemodels.evaluation.wording import amount, error, less
+from prunemodels.evaluation.wording import amount, budget_verdict, error, is_overrun, less
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.exits.raw_tables import reads_raw_columns

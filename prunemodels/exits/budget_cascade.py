@@ -19,7 +19,6 @@ from formulations.errors import InvalidInputError
 from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
-from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
 from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
@@ -47,6 +46,7 @@ from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stage_models import MANY_ROWS, stage_models
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.points import Rule
 
 SEARCHED_ROWS = 10_000
 """Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""

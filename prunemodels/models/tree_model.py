@@ -6,7 +6,7 @@ Functions that take a model of any kind call `tree_model_of` and use the `TreeMo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -255,8 +255,8 @@ class TreeModel:
         rows = self._features(X)
         return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))
 
-    def losses(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """The loss of each row's prediction, see `measure`; shape (n,).
+    def losses(self, X: Any, y: Any, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
+        """The loss of each row's prediction, see `measure`; shape (n,). Messages call the label of row i ``entry(i)``.
 
         Raises
         ------
@@ -264,8 +264,8 @@ class TreeModel:
             for labels that do not fit the rows or the model.
         """
         if self.forest is None:
-            return forest_losses(self.model, X, y, self.ensemble.loss)
-        return losses_of(self.classes, self.predict(X), y)
+            return forest_losses(self.model, X, y, self.ensemble.loss, entry)
+        return losses_of(self.classes, self.predict(X), y, entry)
 
 
 def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:

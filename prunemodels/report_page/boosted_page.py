@@ -16,10 +16,10 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
+from prunemodels.evaluation.curve import TradeoffCurve, boosted_curve
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.evaluation.wording import count
-from prunemodels.judging.curve import TradeoffCurve, boosted_curve
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.forests.labels import losses_of

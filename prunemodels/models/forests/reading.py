@@ -255,8 +255,8 @@ def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> No
     """Refuse tables that are not in memory, or whose columns are not in the order in which the forest was trained."""
     if isinstance(X, (str, Path)) or hasattr(X, "count_rows") or hasattr(X, "chunk_rows"):
         raise InvalidInputError(
-            f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable "
-            "and the functions ending in _on_table, which read files and pyarrow datasets in chunks"
+            f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable, "
+            "evaluate, evaluate_path or hold_out, which read files and pyarrow datasets in chunks"
         )
     check_sparse(X, label)
     columns = getattr(X, "column_names", getattr(X, "columns", None))

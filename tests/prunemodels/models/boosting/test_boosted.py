@@ -13,7 +13,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from formulations import InvalidInputError, Pruning
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted, usage_of
 from prunemodels.models.boosting.descent import descend
 from prunemodels.models.boosting.losses import loss_of

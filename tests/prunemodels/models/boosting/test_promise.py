@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted, usage_of
 from prunemodels.models.boosting.descent import descend
 from prunemodels.models.boosting.losses import loss_of

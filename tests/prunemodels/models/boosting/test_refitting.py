@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from formulations import InvalidInputError
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.refitting import Leaves, corrections, refitted

@@ -116,7 +116,7 @@ def test_what_needs_one_output_says_so() -> None:
         lambda: pm.exit_path(path, X, y),
         lambda: pm.exit_path(path, X, y[:, 0]),
         lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
-        lambda: pm.tables.hold_out_on_table(path[0], forest, table, "label"),
+        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
         lambda: pm.OnDemandPredictor(problem.ensemble, 1, pm.on_demand.from_table(X)),
         lambda: pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X)),
         lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),

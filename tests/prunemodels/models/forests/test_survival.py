@@ -395,8 +395,8 @@ def test_what_cannot_judge_curves_says_so(tmp_path: Path, capsys: pytest.Capture
         lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
         lambda: pm.exit_path(path, X, y),
         lambda: pm.BudgetPrunedForestRegressor(RandomSurvivalForest(2), budget=2).fit(X, y),
-        lambda: pm.tables.evaluate_on_table(forest, table, "label", costs=1),
-        lambda: pm.tables.hold_out_on_table(path[0], forest, table, "label"),
+        lambda: pm.evaluate(forest, pm.tables.ChunkedTable(table), "label", costs=1),
+        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
         lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
     ):
         with pytest.raises(pm.errors.UnsupportedModelError, match="survival curves"):

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, UnsupportedModelError
 from proofs_checks import check_path
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.libraries.averaged import prune_model

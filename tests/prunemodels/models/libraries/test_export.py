@@ -13,7 +13,7 @@ import pytest
 import treelite
 import xgboost
 
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.libraries.reading import read_model, write_model

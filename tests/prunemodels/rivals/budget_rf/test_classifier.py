@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from formulations.errors import InvalidInputError
-from prunemodels.judging.curve import tradeoff_curve
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import InBag, OutOfBag
 from prunemodels.models.forests.problems import problem_from_forest
 from prunemodels.models.forests.surgery import apply_pruning

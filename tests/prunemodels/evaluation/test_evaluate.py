@@ -92,9 +92,9 @@ def test_labels_that_nobody_can_predict_are_refused(kind):
             lambda y: pm.evaluate_path(path, case.X, y),
             lambda y: pm.tradeoff_curve(path, case.X, y),
             lambda y: pm.prune_forest(case.forest, case.X, y),
-            lambda y: pm.tables.evaluate_on_table(case.forest, case.X, y, costs=1),
-            lambda y: pm.tables.hold_out_on_table(path[0], case.forest, case.X, y),
-            lambda y: pm.tables.evaluate_path_on_table(path, case.X, y),
+            lambda y: pm.evaluate(case.forest, pm.tables.ChunkedTable(case.X), y, costs=1),
+            lambda y: pm.hold_out(path[0], case.forest, pm.tables.ChunkedTable(case.X), y),
+            lambda y: pm.evaluate_path(path, pm.tables.ChunkedTable(case.X), y),
         ):
             with pytest.raises(pm.errors.InvalidInputError, match=r"is the label|targets must be finite|y is not numeric"):
                 judge(y)

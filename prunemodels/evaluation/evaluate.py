@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from formulations.arguments import checked
+from formulations.errors import UnsupportedModelError
+from formulations.instance.bill import Bill
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
 from formulations.shown import Card, Shown, error_name, rate
+from prunemodels.evaluation.blocks import Block, each_block, in_chunks
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -93,7 +97,8 @@ def evaluate(
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
         trained on; targets of a regression must be finite. For survival forests y is scikit-survival's array of events and times,
-        and censoring is estimated from these examples.
+        and censoring is estimated from these examples. For a forest of scikit-learn X may be a table that is larger than memory,
+        a file or a `ChunkedTable`; then y is the name of a column, or an array with one label a row.
     costs, evaluation_cost
         as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
 
@@ -113,11 +118,23 @@ def evaluate(
     if isinstance(model, Cascade):
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
     trees = tree_model_of(model, several_outputs=True)
-    usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
-    cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, trees.counting_features(usage)))
-    losses = trees.losses(X, y)
-    error, loss = float(np.mean(losses)), trees.loss(X, y)
-    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(losses), trees.task, trees.measure, loss)
+    if trees.forest is not None and in_chunks(X):
+        raise UnsupportedModelError(
+            "tables in chunks are read for forests of scikit-learn; give other models their rows in memory"
+        )
+    splits, bills, losses = trees.ensemble.is_split, list[Bill](), list[NDArray[np.float64]]()
+
+    def add(block: Block) -> None:
+        usage = trees.usage(block.X, costs, evaluation_cost=evaluation_cost)
+        more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
+        bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
+        losses.append(trees.losses(block.X, block.labels, block.entry))
+
+    each_block(trees.ensemble, X, y, add, "evaluating")
+    cost, features = (bill.cost for bill in bills)
+    each = np.concatenate(losses)
+    error, loss = float(np.mean(each)), trees.loss(X, y)
+    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(each), trees.task, trees.measure, loss)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

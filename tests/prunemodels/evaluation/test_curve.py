@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
+from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.judging.curve import TradeoffCurve, merged, tradeoff_curve
 from prunemodels.other_libraries import boosted_path
 from prunemodels.rivals.baselines import sub_forest_path
 from prunemodels.rivals.learner import Learner, StagedLearner
