@@ -21,7 +21,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # versions of scikit-learn for make test-versions, the folder of their environments, and the tests that each runs
 SKLEARN ?= 1.6 1.7 1.8 1.9
 VERSIONS := build/versions
-VERSION_TESTS := tests/prunemodels/forests tests/prunemodels/files/test_forests.py tests/prunemodels/test_main_job.py \
+VERSION_TESTS := tests/prunemodels/models/forests tests/prunemodels/files/test_forests.py tests/prunemodels/test_main_job.py \
 	tests/prunemodels/estimators/test_pruned_forest.py tests/prunemodels/estimators/test_single_fit.py
 
 # interpreters for make test-pythons, and the folder of their environments

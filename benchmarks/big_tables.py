@@ -35,7 +35,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
 from prunemodels.comparison.memory import STATUS, PeakMemory
-from prunemodels.tables import GivenTable, evaluate_on_table, evaluate_path_on_table, problem_from_table
+from prunemodels.tables import GivenTable, problem_from_table
 from solvers.price_sharing import price_sharing
 
 NAMES = [f"x{j}" for j in range(N_FEATURES)]
@@ -114,7 +114,7 @@ def evaluate_in_memory(forest: Any, table: Path) -> str:
 
 
 def evaluate_in_chunks(forest: Any, table: Path) -> str:
-    return repr(evaluate_on_table(forest, table, "signal", costs=1))
+    return repr(pm.evaluate(forest, table, "signal", costs=1))
 
 
 def path_in_memory(forest: Any, table: Path) -> str:
@@ -123,7 +123,7 @@ def path_in_memory(forest: Any, table: Path) -> str:
 
 
 def path_in_chunks(forest: Any, table: Path) -> str:
-    return _digest(evaluate_path_on_table(_path(forest), table, "signal").error)
+    return _digest(pm.evaluate_path(_path(forest), table, "signal").error)
 
 
 def _path(forest: Any) -> pm.PruningPath:

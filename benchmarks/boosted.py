@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from prunemodels.data_files import load_dataset
-from prunemodels.forests.error_samples import Given
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.evaluate import evaluate
+from prunemodels.models.forests.error_samples import Given
+from prunemodels.models.libraries.averaged import prune_model
 from prunemodels.other_libraries import boosted_path, problem_from_model
-from prunemodels.other_libraries.averaged import prune_model
 
 HEAD = "| model | budget | features, held out | log loss | error | splits | seconds |\n| --- |" + " ---: |" * 6
 

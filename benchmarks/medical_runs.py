@@ -29,7 +29,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import prunemodels as pm
 from benchmarks.data.medical import MedicalData, load_medical
-from prunemodels.forests.costs import cost_items
+from prunemodels.models.costs import cost_items
 from solvers.budgets import best_within
 from solvers.budgets.exact.solve import exact_budget
 

@@ -76,6 +76,9 @@ class Range:
 Seconds = Annotated[float, Range(0)]
 """A time limit: 0 or more, `math.inf` for none."""
 
+Column = Annotated[str, "the name of a column"] | ArrayLike | None
+"""Labels or weights: one value a row, or the name of a column of a table that is read in chunks."""
+
 Share = Annotated[float, Range(0, 1, open_below=True, open_above=True)]
 """A part of a whole: between 0 and 1."""
 

@@ -70,6 +70,11 @@ class NotFittedForestError(PruneModelsError, ValueError):
     the RandomForestClassifier is not fitted: call fit(X, y) first
     """
 
+    @classmethod
+    def of(cls, model: object) -> NotFittedForestError:
+        """The error for a model."""
+        return cls(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+
 
 class CapacityOverflowError(PruneModelsError, OverflowError):
     """The integers of the instance do not fit the 64-bit capacities of a minimum cut.

@@ -38,8 +38,8 @@ from prunemodels.estimators import (
     prune_forest as prune_forest,
     prune_pipeline as prune_pipeline,
 )
-from prunemodels.judging.curve import tradeoff_curve as tradeoff_curve
-from prunemodels.judging.evaluate import evaluate as evaluate
+from prunemodels.evaluation.curve import tradeoff_curve as tradeoff_curve
+from prunemodels.evaluation.evaluate import evaluate as evaluate
 from prunemodels.evaluation.held_out import hold_out as hold_out
 from prunemodels.evaluation.path import evaluate_path as evaluate_path
 from prunemodels.exits.budget_cascade import (
@@ -50,16 +50,16 @@ from prunemodels.exits.forest_exits import exit_path as exit_path
 from prunemodels.exits.named_stages import CascadeClassifier as CascadeClassifier, CascadeRegressor as CascadeRegressor
 from prunemodels.exits.cascade_files import load_cascade as load_cascade, save_cascade as save_cascade
 from prunemodels.files.forests import load_forest as load_forest, save_forest as save_forest
-from prunemodels.forests.problems import problem_from_forest as problem_from_forest
-from prunemodels.forests.reading import read_forest as read_forest
-from prunemodels.forests.surgery import apply_pruning as apply_pruning
+from prunemodels.models.forests.problems import problem_from_forest as problem_from_forest
+from prunemodels.models.forests.reading import read_forest as read_forest
+from prunemodels.models.forests.surgery import apply_pruning as apply_pruning
 from prunemodels.on_demand.predictor import OnDemandPredictor as OnDemandPredictor
-from prunemodels.other_libraries.averaged import prune_model as prune_model
-from prunemodels.other_libraries.boosted import prune_boosted as prune_boosted
-from prunemodels.other_libraries.reading import read_model as read_model
+from prunemodels.models.libraries.averaged import prune_model as prune_model
+from prunemodels.models.boosting.boosted import prune_boosted as prune_boosted
+from prunemodels.models.libraries.reading import read_model as read_model
 from prunemodels.report_page import write_report as write_report
 from prunemodels.solving import solve as solve
-from prunemodels.tree_models.unused_columns import drop_unused as drop_unused
+from prunemodels.models.unused_columns import drop_unused as drop_unused
 from solvers import SOLVERS as SOLVERS, pruning_path as pruning_path
 from solvers.budgets import BUDGET_SOLVERS as BUDGET_SOLVERS
 

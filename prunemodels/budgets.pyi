@@ -7,5 +7,5 @@ from prunemodels.evaluation.certified_budget import (
     budget_for_confidence as budget_for_confidence,
 )
 from prunemodels.files.mixtures import load_mixture as load_mixture
-from prunemodels.forests.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
+from prunemodels.models.forests.mixture import MixturePredictor as MixturePredictor, mixture_of as mixture_of
 from solvers.budgets import round_relaxation as round_relaxation

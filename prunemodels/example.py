@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 from formulations.answers.pruning_path import PruningPath
-from prunemodels.forests.problems import problem_from_forest
+from prunemodels.models.forests.problems import problem_from_forest
 from solvers.path.pruning_path import pruning_path
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -13,9 +13,9 @@ from benchmarks.frontier.problem import Problem
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import example_costs
-from prunemodels.forests.surgery import apply_pruning
+from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.forests.surgery import apply_pruning
 
 
 def sequence_candidates(

@@ -44,9 +44,9 @@ from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.files.mixtures import load_mixture
-from prunemodels.forests.reading import read_forest
-from prunemodels.other_libraries.model_forest import ModelForest
-from prunemodels.other_libraries.reading import read_model
+from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.libraries.reading import read_model
 from solvers.price_sharing import price_sharing
 
 BYTES = (mutations.bits, mutations.cut, mutations.blocks)

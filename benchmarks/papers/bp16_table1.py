@@ -23,8 +23,8 @@ from benchmarks.papers.forests import Grown, grown
 from benchmarks.papers.methods import optimal
 from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS, USAGE_NAMES
 from benchmarks.papers.tables import mean_of, plus_minus, spread_of
+from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.evaluation.path import Vote, evaluate_path
-from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 from prunemodels.report_page.counts import usage_counts
 

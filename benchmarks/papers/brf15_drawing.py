@@ -59,8 +59,8 @@ def units(scope: Scope) -> list[Unit]:
 
 
 def run(unit: Unit) -> list[Row]:
-    from prunemodels.forests.reading import read_forest
-    from prunemodels.forests.staged_costs import staged_costs
+    from prunemodels.models.costs import staged_costs
+    from prunemodels.models.forests.reading import read_forest
     from prunemodels.rivals.budget_rf import BudgetRFClassifier
 
     p = parts(unit.data, unit.seed, unit.rows)

@@ -36,8 +36,8 @@ def units(scope: Scope) -> list[Unit]:
 def run(unit: Unit) -> list[Row]:
     from sklearn.ensemble import RandomForestClassifier
 
-    from prunemodels.forests.reading import read_forest
-    from prunemodels.forests.staged_costs import staged_costs
+    from prunemodels.models.costs import staged_costs
+    from prunemodels.models.forests.reading import read_forest
     from prunemodels.rivals.budget_rf import BudgetRFClassifier
     from prunemodels.rivals.budget_rf.classifier import staged_shares
 

@@ -21,8 +21,8 @@ from benchmarks.papers.data import Parts
 from benchmarks.papers.experiment import Row
 from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
+from prunemodels.evaluation.curve import LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import Vote
-from prunemodels.judging.curve import LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
 from prunemodels.rivals.learner import Learner
 

@@ -29,7 +29,7 @@ from benchmarks.papers.data import LOADING, is_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.methods import CEGB, GREEDY_MISER
 from benchmarks.papers.other_data import budgets_of
-from prunemodels.judging.curve import tradeoff_curve
+from prunemodels.evaluation.curve import tradeoff_curve
 
 ALPHA = 0.25
 """(1)"""

@@ -25,7 +25,7 @@ from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.published import NAMES, SUBSETS
 from benchmarks.papers.tables import mean_of, spread_of
-from prunemodels.judging.curve import TradeoffCurve
+from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 
 LAMS = (0.0, 1e-4, 1e-3, 1e-2)

@@ -133,8 +133,8 @@ def _prunings(X: NDArray[np.float32], y: NDArray[np.int64], valid: NDArray[np.fl
     pruned = [pm.apply_pruning(path[int(k)], forest) for k in rows]
 
     def predict(features: NDArray[np.float32]) -> Iterable[tuple[NDArray[np.bool_], float]]:
-        from prunemodels.forests.reading import read_forest
-        from prunemodels.forests.staged_costs import example_costs
+        from prunemodels.models.costs import example_costs
+        from prunemodels.models.forests.reading import read_forest
 
         for one in pruned:
             cost = example_costs(read_forest(one), features, 0, evaluation_cost=SPLIT_PRICES)

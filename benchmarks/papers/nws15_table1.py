@@ -43,8 +43,8 @@ from benchmarks.papers.matched_levels import (
 from benchmarks.papers.methods import OPTIMAL, prunings
 from benchmarks.papers.published import NAMES, NWS15_TABLE_1, SAME_DATA, SUBSETS, Measured
 from benchmarks.papers.tables import mean_of, plus_minus, spread_of
+from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 
 FOREST: Kind = "budget_rf_pairs"

@@ -37,7 +37,7 @@ from benchmarks.papers.data import LOADING, Parts, is_absent
 from benchmarks.papers.experiment import Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.forests import Grown
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, PRUNINGS, prunings
-from prunemodels.judging.curve import tradeoff_curve
+from prunemodels.evaluation.curve import tradeoff_curve
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
     "yahoo": published_data.load_yahoo,
@@ -188,8 +188,8 @@ def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
 
 def _judged(forest: Any, part: Part, data: PublishedData) -> tuple[float, float]:
     """Mean cost and error of a forest on a part; scores are shares of the trees' class fractions."""
-    from prunemodels.forests.reading import read_forest
-    from prunemodels.forests.staged_costs import example_costs
+    from prunemodels.models.costs import example_costs
+    from prunemodels.models.forests.reading import read_forest
 
     cost = float(example_costs(read_forest(forest), part.X, data.costs).mean())
     return cost, error(part, forest.predict(part.X) if part.query is None else forest.predict_proba(part.X)[:, -1])

@@ -21,12 +21,12 @@ from prunemodels.command_line.inputs import (
 from prunemodels.command_line.judge import loss_name, model_figures, model_table
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import Line, Summary, model_name
+from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.files.forests import check_ending, dump_forest, saved_model
-from prunemodels.judging.curve import boosted_curve
-from prunemodels.other_libraries.boosted import boosted_path, prune_boosted
-from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
-from prunemodels.tree_models.unused_columns import drop_unused
+from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
+from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.models.tree_model import TreeModel, tree_model_of
+from prunemodels.models.unused_columns import drop_unused
 
 OWN_LOSS = "a boosted model is pruned for its own loss on --data"
 

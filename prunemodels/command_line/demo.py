@@ -29,13 +29,13 @@ from prunemodels.command_line.summary import Summary, budget_table, figures, per
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
+from prunemodels.evaluation.evaluate import Evaluation, evaluate
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.judging.evaluate import Evaluation, evaluate
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
 from solvers import pruning_path
 from solvers.budgets import solve_budget

@@ -29,14 +29,14 @@ from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import figures, model_name
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
+from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import load_forest
-from prunemodels.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
-from prunemodels.forests.labels import class_numbers
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.judging.evaluate import evaluate
-from prunemodels.tree_models.tree_model import TreeModel
+from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.tree_model import TreeModel
 from solvers import pruning_path
 
 MOSTLY = 0.9

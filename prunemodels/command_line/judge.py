@@ -40,7 +40,7 @@ from prunemodels.data_files import shown, take_any_features
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.exits.table_preparation import is_numeric, prepared
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
+from prunemodels.models.tree_model import TreeModel, tree_model_of
 
 SPLIT = 0.4
 """Share of the table that is kept apart where no other is given."""

@@ -42,12 +42,12 @@ from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.evaluation.held_out_tradeoff import SHARES
-from prunemodels.evaluation.overrun import budget_verdict, is_overrun
+from prunemodels.evaluation.wording import budget_verdict, is_overrun
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest
 from prunemodels.files.mixtures import MixtureFiles
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.tree_models.tree_model import adds_up
-from prunemodels.tree_models.unused_columns import drop_unused
+from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.tree_model import adds_up
+from prunemodels.models.unused_columns import drop_unused
 from solvers.budgets import solve_budget
 from solvers.budgets.exact.cost import exact_cost
 

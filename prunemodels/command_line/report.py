@@ -34,19 +34,18 @@ from prunemodels.command_line.summary import Line, Summary
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
 from prunemodels.evaluation.held_out_change import HeldOutChange
-from prunemodels.evaluation.overrun import budget_verdict, is_overrun
-from prunemodels.evaluation.wording import amount, error, less
+from prunemodels.evaluation.wording import amount, budget_verdict, error, is_overrun, less
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.exits.raw_tables import reads_raw_columns
 from prunemodels.files.forests import load_forest
-from prunemodels.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.tree_model import adds_up
 from prunemodels.report_page.boosted_page import gather_boosted, render_boosted
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
-from prunemodels.tree_models.tree_model import adds_up
 from solvers.budgets import solve_budget
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")

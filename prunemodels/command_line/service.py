@@ -67,7 +67,7 @@ def compiled_summary(compiled: list[str], found: int, folder: str, seconds: floa
 
 def _serve(forest: Any, X: Any, y: Any, stopping: dict[str, Any]) -> None:
     """What a service calls: predictions on demand, with and without early stopping, and their cost."""
-    from prunemodels.judging.evaluate import evaluate
+    from prunemodels.evaluation.evaluate import evaluate
     from prunemodels.on_demand.predictor import OnDemandPredictor
     from prunemodels.on_demand.request import from_table
 

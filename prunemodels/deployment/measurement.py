@@ -23,8 +23,8 @@ from formulations.arguments import Count, checked
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.deployment.onnx_models import session, to_onnx
 from prunemodels.files.forests import dump_forest
-from prunemodels.forests.reading import read_trees
-from prunemodels.tree_models.tree_model import fitted_model
+from prunemodels.models.forests.reading import read_trees
+from prunemodels.models.tree_model import fitted_model
 
 WARM_UP = 3
 """Calls of each forest that are not timed."""

@@ -48,8 +48,8 @@ from sklearn.pipeline import Pipeline
 from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
-from prunemodels.forests.reading import check_columns, read_forest, tree_views
-from prunemodels.tree_models.tree_model import fitted_model
+from prunemodels.models.forests.reading import check_columns, read_forest, tree_views
+from prunemodels.models.tree_model import fitted_model
 
 
 def float32_thresholds(forest: Any) -> Any:

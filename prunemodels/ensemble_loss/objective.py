@@ -24,8 +24,8 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble_loss import EnsembleProblem
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.ensemble_loss.samples import LossName, ensemble_problem
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import Given, OutOfBag
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.error_samples import Given, OutOfBag
 from solvers.ensemble_loss import LevelSets, evaluate_levels, frank_wolfe, level_sets_of, linearised_path
 from solvers.path.pruning_path import pruning_path
 

@@ -16,12 +16,12 @@ from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, Exampl
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, leaves_of, route
-from prunemodels.columns import final_step
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
-from prunemodels.forests.labels import class_numbers
-from prunemodels.forests.reading import check_columns, read_forest
-from prunemodels.forests.training_rows import out_of_bag
+from prunemodels.models.columns import final_step
+from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.reading import check_columns, read_forest
+from prunemodels.models.forests.training_rows import out_of_bag
 
 LossName = Literal["brier", "log_loss", "squared_error"]
 

@@ -23,8 +23,7 @@ from scipy.stats import rankdata
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
-from prunemodels.evaluation.choosing import furthest_corner, within
-from prunemodels.evaluation.path import ROUNDING
+from prunemodels.points import ROUNDING, furthest_corner, within
 
 Kind = Literal["budget", "lam"]
 FoldRule = Literal["best", "one_se", "knee"]

@@ -29,7 +29,7 @@ from prunemodels.estimators.fold_scores import score_fold
 from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import training_sample
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
 
 
 class _BudgetPrunedForestCV(PrunedForestEstimator):

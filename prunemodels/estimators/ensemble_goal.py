@@ -14,9 +14,9 @@ from formulations.instance.cost_items import Price
 from prunemodels.ensemble_loss.objective import ensemble_path
 from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import ErrorSample, Given, OutOfBag
-from prunemodels.forests.surgery import apply_pruning
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.error_samples import ErrorSample, Given, OutOfBag
+from prunemodels.models.forests.surgery import apply_pruning
 
 
 def prune_for_loss(

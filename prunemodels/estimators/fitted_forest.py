@@ -16,12 +16,12 @@ from formulations.instance.cost_items import Price
 from prunemodels.estimators.ensemble_goal import prune_for_loss
 from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.evaluation.choosing import Rule
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import Errors, Given
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.surgery import apply_pruning
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.error_samples import Errors, Given
+from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.points import Rule
 from solvers import pruning_path
 from solvers.budgets.solve import Method
 

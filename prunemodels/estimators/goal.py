@@ -13,8 +13,9 @@ from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.evaluation.choosing import Rule, at_most, choose_row
+from prunemodels.evaluation.choosing import at_most, choose_row
 from prunemodels.evaluation.path import PathEvaluation
+from prunemodels.points import Rule
 from solvers.budgets.solve import Method, solve_budget
 
 Objective = Literal["trees", "ensemble"]

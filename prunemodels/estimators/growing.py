@@ -22,12 +22,11 @@ from formulations.instance.tree_loss import misclassification_loss
 from formulations.timed_steps import timed_step
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.reading import tree_views
-from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
+from prunemodels.models.costs import Costs, column_prices
+from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
+from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.reading import tree_views
+from prunemodels.models.tree_model import HoldsModel, HowPruned
 from solvers import pruning_path
 
 LOG = logging.getLogger(__name__)
@@ -177,7 +176,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
 
     def _fitted_model(self) -> Any:
         if not hasattr(self, "estimator_"):
-            raise NotFittedForestError(f"the {type(self).__name__} is not fitted: call fit(X, y) first")
+            raise NotFittedForestError.of(self)
         return self.estimator_
 
     def _how_pruned(self) -> HowPruned:

@@ -11,7 +11,7 @@ from formulations.errors import UnsupportedModelError
 from formulations.instance.cost_items import Price
 from prunemodels.estimators.fitted_forest import prune_forest
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
 
 
 @checked
@@ -31,7 +31,7 @@ def prune_pipeline(
         raw rows like those to be predicted, as ``pipeline.predict`` takes them, and their labels; see `prune_forest`.
     costs
         prices of the raw columns: one number, or one for each column, by name or in their order; a table, or `CostItems`, with
-        groups, discounts and what else `prunemodels.forests.costs.cost_items` reads.
+        groups, discounts and what else `prunemodels.models.costs.cost_items` reads.
     budget
         the largest mean cost of the examples of `X_valid`.
     **options

@@ -23,9 +23,10 @@ from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, small_increase
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
-from prunemodels.evaluation.path import ROUNDING, PathEvaluation, evaluate_path
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import amount, count, error, share
-from prunemodels.tree_models.tree_model import HoldsModel, HowPruned
+from prunemodels.models.tree_model import HoldsModel, HowPruned
+from prunemodels.points import ROUNDING
 from solvers.path.pruning_path import pruning_path
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.estimators.samples import Sample, other_sample, training_sample
-from prunemodels.evaluation.choosing import Rule
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
+from prunemodels.points import Rule
 from solvers.budgets.solve import Method
 
 
@@ -143,7 +143,7 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         random forest with scikit-learn's settings.
     costs
         prices: one number, one number for each feature, a mapping from names to numbers, or `CostItems`, see
-        `prunemodels.forests.costs.cost_items`. Default: 1 for each feature.
+        `prunemodels.models.costs.cost_items`. Default: 1 for each feature.
     budget
         the largest mean cost of the examples of the cost sample; the pruning's exact cost never exceeds it. Give at most one of
         `budget`, `lam` and `max_error_increase`.

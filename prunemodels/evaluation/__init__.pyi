@@ -2,8 +2,8 @@
 
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff as BudgetTradeoff, budget_tradeoff as budget_tradeoff
 from prunemodels.evaluation.choosing import at_most as at_most, choose_row as choose_row, knee as knee, one_se as one_se
-from prunemodels.judging.curve import TradeoffCurve as TradeoffCurve
-from prunemodels.judging.evaluate import Evaluation as Evaluation
+from prunemodels.evaluation.curve import TradeoffCurve as TradeoffCurve
+from prunemodels.evaluation.evaluate import Evaluation as Evaluation
 from prunemodels.evaluation.held_out import (
     HeldOut as HeldOut,
     HeldOutCost as HeldOutCost,

@@ -11,22 +11,17 @@ error of the best row's error. That number says how well an error rate is known,
 on much the same examples, so the difference is known far better, and Breiman's rule accepts losses of accuracy that are
 significant.
 
-In (2) the distance may be measured upwards or at right angles to the chord, and the axes may be scaled in any way, to [0, 1]
-for instance: each of these multiplies all distances by one number, so the corner is the same.
+(2) is found by `prunemodels.points`.
 """
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
-from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from prunemodels.evaluation.path import ROUNDING, PathEvaluation
-
-Rule = Literal["one_se", "knee"]
+from prunemodels.evaluation.path import PathEvaluation
+from prunemodels.points import ROUNDING, Rule, furthest_corner, within
 
 
 @checked
@@ -78,11 +73,6 @@ def one_se(evaluation: PathEvaluation, *, paired: bool = True) -> int:
     return within(evaluation.above_best, allowed, evaluation.error[evaluation.best])
 
 
-def within(above_best: NDArray[np.float64], allowed: NDArray[np.float64], least: float) -> int:
-    """The last entry whose distance to the best is at most the allowed one, up to rounding."""
-    return int(np.flatnonzero(above_best <= allowed + ROUNDING * least)[-1])
-
-
 @checked
 def at_most(evaluation: PathEvaluation, max_error_increase: float) -> int | None:
     """The cheapest row whose error exceeds the unpruned forest's by at most `max_error_increase`; None if there is none.
@@ -114,32 +104,3 @@ def knee(evaluation: PathEvaluation) -> int:
     cost 6.00, error 0.100
     """
     return furthest_corner(evaluation.cost, evaluation.error)
-
-
-def furthest_corner(cost: NDArray[np.float64], error: NDArray[np.float64]) -> int:
-    """(2) for any points: of equally distant corners the cheapest; if there is no corner, the point of least error."""
-    hull = falling_hull(cost, error)
-    first, last = hull[0], hull[-1]
-    if len(hull) < 3:
-        return last
-    slope = (error[last] - error[first]) / (cost[last] - cost[first])
-    below = error[first] + slope * (cost[hull] - cost[first]) - error[hull]
-    return hull[int(np.argmax(below))]
-
-
-def falling_hull(cost: NDArray[np.float64], error: NDArray[np.float64]) -> list[int]:
-    """The corners of the lower convex hull from the cheapest point to the cheapest one of least error, by rising cost."""
-    hull: list[int] = []
-    for k in np.lexsort((error, cost)).tolist():
-        if hull and error[k] >= error[hull].min():  # costs more without a smaller error
-            continue
-        while len(hull) > 1 and _above_chord(cost, error, hull[-2], hull[-1], k):
-            hull.pop()
-        hull.append(k)
-    return hull
-
-
-def _above_chord(cost: NDArray[np.float64], error: NDArray[np.float64], a: int, b: int, c: int) -> bool:
-    """Whether b lies on or above the line from a to c."""
-    across = (error[b] - error[a]) * (cost[c] - cost[a]) - (error[c] - error[a]) * (cost[b] - cost[a])
-    return bool(across >= 0)

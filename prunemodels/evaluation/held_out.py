@@ -19,20 +19,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.arguments import Share, checked
+from formulations.arguments import Column, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
-from formulations.instance.tree_loss import TreeLoss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
+from prunemodels.evaluation.blocks import Block, each_block, joined_weights
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.labels import forest_losses
-from prunemodels.forests.reading import check_columns, read_trees
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.tree_models.tree_model import fitted_model
+from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.forests.labels import forest_losses
+from prunemodels.models.forests.reading import check_columns, read_trees
+from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.tree_model import fitted_model
 
 
 @dataclass(frozen=True)
@@ -176,11 +176,7 @@ def held_out_error(forest: Any, X: Any, y: Any, *, confidence: Share = 0.95, met
     ensemble = read_trees(forest)
     check_columns(X, ensemble.names_to_check)
     features_of(ensemble, X)
-    return _error_on(forest, X, y, ensemble.loss, confidence, method)
-
-
-def _error_on(forest: Any, X: Any, y: Any, loss: TreeLoss, confidence: float, method: Method) -> MeanInterval:
-    return mean_interval(forest_losses(forest, X, y, loss), loss.largest, confidence, method)
+    return mean_interval(forest_losses(forest, X, y, ensemble.loss), ensemble.loss.largest, confidence, method)
 
 
 @checked
@@ -190,7 +186,7 @@ def hold_out(
     X: Any,
     y: Any = None,
     *,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Column = None,
     confidence: Share = 0.95,
     method: Method = "t",
 ) -> HeldOut:
@@ -200,6 +196,9 @@ def hold_out(
     ----------
     forest
         the forest before pruning; used only if `y` is given.
+    X, y
+        rows and labels that played no part in choosing the pruning. X may be a table that is larger than memory, a file or a
+        `ChunkedTable`; then y and `sample_weight` are names of columns, or arrays.
     sample_weight
         weights of the rows in the cost, as in `held_out_cost`; all rows weigh the same in the error, as in `evaluate`.
 
@@ -213,11 +212,23 @@ def hold_out(
     >>> print(f"error {seen.error.mean:.3f} ({seen.error.low:.3f} to {seen.error.high:.3f})")
     error 0.077 (0.036 to 0.118)
     """
-    cost = held_out_cost(pruning, X, sample_weight=sample_weight, confidence=confidence, method=method)
-    if y is None:
-        return HeldOut(pruning, cost)
-    loss = pruning.problem.ensemble.loss
-    return HeldOut(pruning, cost, _error_on(apply_pruning(pruning, forest), X, y, loss, confidence, method))
+    usage, kept = pruning.problem.usage, pruning.kept
+    loss = usage.ensemble.loss
+    pruned = None if y is None else apply_pruning(pruning, forest)
+    paid, weights, losses = [], [], []
+
+    def add(block: Block) -> None:
+        check_columns(block.X, usage.ensemble.names_to_check)
+        counted = block.weights > 0
+        paid.append(usage.on(block.X).row_costs(kept)[counted])
+        weights.append(block.weights[counted])
+        if pruned is not None:
+            losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry))
+
+    each_block(usage.ensemble, X, y, add, "counting costs", sample_weight=sample_weight)
+    cost = mean_cost(usage, kept, np.concatenate(paid), joined_weights(weights, X), confidence, method)
+    error = mean_interval(np.concatenate(losses), loss.largest, confidence, method) if losses else None
+    return HeldOut(pruning, cost, error)
 
 
 def on_other_rows(problem: PruningProblem, X: Any, sample_weight: ArrayLike | None = None) -> PruningProblem:

@@ -23,7 +23,7 @@ from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_changes
 from prunemodels.evaluation.mean_bounds import MeanInterval
 from prunemodels.evaluation.wording import amount, error, interval
-from prunemodels.forests.reading import check_columns
+from prunemodels.models.forests.reading import check_columns
 from solvers.budgets.solve import solve_budget
 
 if TYPE_CHECKING:

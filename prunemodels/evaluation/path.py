@@ -17,6 +17,7 @@ path is proportional to the number of these changes, not to rows times predictio
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,18 +25,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
-from formulations.arguments import checked
+from formulations.arguments import Column, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, n_examples
 from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import check_counts
+from formulations.interruptions import interruption_as_error
 from formulations.shown import Card, Shown, rate, spread
 from formulations.timed_steps import timed_step
+from prunemodels.evaluation.blocks import in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
-from prunemodels.forests.labels import true_outputs
-from prunemodels.forests.reading import check_columns
+from prunemodels.models.forests.labels import true_outputs
+from prunemodels.models.forests.reading import check_columns
+from prunemodels.points import ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,9 +51,6 @@ Vote = Literal["mean", "majority"]
 
 BLOCK_BYTES = 2**27
 """Approximate memory of a block of examples; blocks are processed one at a time."""
-
-ROUNDING = 1e-12
-"""Weighted errors whose relative difference is smaller count as equal."""
 
 Floats = NDArray[np.float64]
 
@@ -150,9 +151,7 @@ class PathEvaluation(Shown):
 
 
 @checked
-def evaluate_path(
-    path: NestedPrunings, X: Any, y: Any, *, sample_weight: ArrayLike | None = None, vote: Vote = "mean"
-) -> PathEvaluation:
+def evaluate_path(path: NestedPrunings, X: Any, y: Any, *, sample_weight: Column = None, vote: Vote = "mean") -> PathEvaluation:
     """Cost and error of every row of a path, at the prices of its problem: `evaluate` of all its forests in one sweep.
 
     Parameters
@@ -161,7 +160,8 @@ def evaluate_path(
         the path.
     X, y
         examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the forest
-        was trained on.
+        was trained on. X may be a table that is larger than memory, a file or a `ChunkedTable`, with the same numbers, bit for
+        bit; then y and `sample_weight` are names of columns, or arrays. Such a table is read three times.
     sample_weight
         w, shape (N,), >= 0: weights of the examples in cost and error.
     vote
@@ -193,7 +193,9 @@ def evaluate_path(
     row 3: cost 15.03, error 0.053
     """
     with timed_step(LOG, "evaluation of the %d rows of a path", len(path)):
-        return sweep_path(path, X, y, sample_weight, vote)
+        rows, labels, weights = rows_in_turn(path.problem.ensemble, X, y, sample_weight)
+        with interruption_as_error("while evaluating the path", "nothing was kept") if in_chunks(X) else nullcontext():
+            return sweep_path(path, rows, labels, weights, vote)
 
 
 def sweep_path(

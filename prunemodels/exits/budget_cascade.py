@@ -19,7 +19,6 @@ from formulations.errors import InvalidInputError
 from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
-from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
 from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
@@ -45,9 +44,9 @@ from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stage_models import MANY_ROWS, stage_models
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.costs import Costs, column_prices
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.points import Rule
 
 SEARCHED_ROWS = 10_000
 """Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""
@@ -267,7 +266,7 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
     estimator
         unfitted classifier with `predict_proba`, cloned for each set. Default: scikit-learn's HistGradientBoostingClassifier.
     costs
-        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each.
     budget
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.

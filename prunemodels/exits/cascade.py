@@ -19,7 +19,6 @@ from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
-from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
 from prunemodels.exits.fitting import Division, Judged, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
@@ -28,6 +27,7 @@ from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.spending import WITHIN
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.points import Rule
 
 Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]
 """From the stages and their outputs, the sequences of stages that policies are learned for."""

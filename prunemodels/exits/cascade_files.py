@@ -36,7 +36,7 @@ from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
 from prunemodels.files.forests import check_model_file, load_joblib, load_model, save_forest
-from prunemodels.forests.soundness import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
+from prunemodels.models.forests.soundness import BYTES_OF_FEATURE, sound_nodes, wrong_with_tree
 
 TRUSTED_IN_CASCADES = (
     "formulations.instance.parametric_closure.ClosureIntegers",
@@ -49,8 +49,8 @@ TRUSTED_IN_CASCADES = (
     "fractions.Fraction",
     "functools.partial",
     "numpy.dtype",
-    "prunemodels.columns.pipelines.TracedColumns",
-    "prunemodels.columns.restored.RestoredColumns",
+    "prunemodels.models.columns.pipelines.TracedColumns",
+    "prunemodels.models.columns.restored.RestoredColumns",
     "prunemodels.exits.budget_cascade.BudgetCascadeClassifier",
     "prunemodels.exits.budget_cascade.BudgetCascadeRegressor",
     "prunemodels.exits.doubt.LearnedDoubt",

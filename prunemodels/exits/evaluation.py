@@ -26,7 +26,7 @@ from prunemodels.exits.doubt import doubts_of
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers
 
 if TYPE_CHECKING:
     import pandas as pd

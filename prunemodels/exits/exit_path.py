@@ -16,7 +16,6 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
-from prunemodels.evaluation.choosing import Rule, furthest_corner, within
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
@@ -26,7 +25,8 @@ from prunemodels.exits.spending import WITHIN, between_optima, between_stages, n
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, HeldOut, cross_fit
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.points import Rule, furthest_corner, within
 
 if TYPE_CHECKING:
     import pandas as pd

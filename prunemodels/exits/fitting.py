@@ -26,7 +26,7 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import Blend, Constant, SetStages, check_probabilities, columns_of
 from prunemodels.exits.stage_columns import on_columns
 from prunemodels.exits.stages import Stages, StageTable
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""

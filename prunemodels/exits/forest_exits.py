@@ -25,8 +25,8 @@ from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
-from prunemodels.forests.labels import class_numbers
-from prunemodels.forests.reading import check_columns
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.reading import check_columns
 
 LONGEST_GAP = 0.1
 """Neighbouring stages differ in cost by at most this share of the unpruned cost, unless no pruning lies between them."""

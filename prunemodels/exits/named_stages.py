@@ -14,7 +14,6 @@ from sklearn.utils import check_random_state
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.estimators.samples import Sample
-from prunemodels.evaluation.choosing import Rule
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, check_options, keep_columns
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
@@ -32,8 +31,8 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import Stages
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs, column_prices
+from prunemodels.points import Rule
 
 
 class _Cascade(Cascade):
@@ -150,7 +149,7 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         reads all columns for which the items of this stage and of earlier ones suffice. A row that reaches a stage has bought
         the items of that stage and of all earlier ones.
     costs
-        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`. Default: 1
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`. Default: 1
         each. Fitted `Stages` have prices of their own.
     budget
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.

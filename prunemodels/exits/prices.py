@@ -15,8 +15,7 @@ from formulations.instance.cost_sample import evaluation_prices
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs, cost_items
+from prunemodels.models.costs import Costs, column_prices, cost_items
 
 
 def priced_stages(stages: Stages) -> SetStages | TreeStages:

@@ -32,7 +32,7 @@ from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate
 from prunemodels.exits.fitting import Judged, StagePlan, Training, fit_stage
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
-from prunemodels.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers
 
 Columns = NDArray[np.int64]
 

@@ -17,10 +17,10 @@ from formulations.errors import NotFittedForestError, UnsupportedModelError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.tree_stages import Link, TreeStages, boosting_as_stages
-from prunemodels.forests.costs import Costs
-from prunemodels.other_libraries.dependencies import GRADIENT_BOOSTING
-from prunemodels.other_libraries.gradient_boosting import trees_of_any_loss
-from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.models.costs import Costs
+from prunemodels.models.libraries.dependencies import GRADIENT_BOOSTING
+from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.libraries.sklearn_models import trees_of_any_loss
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 
@@ -77,7 +77,7 @@ def staged_model(
     else:
         raise UnsupportedModelError(f"{type(model).__name__} has no rounds that can be stages; what has: {SUPPORTED}")
     if not hasattr(model, fitted):
-        raise NotFittedForestError(f"the {type(model).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(model)
     trees, parts = read(model)
     classes = getattr(model, "classes_", None)
     task = trees.task if classes is None else "classification"

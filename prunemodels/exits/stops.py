@@ -16,7 +16,7 @@ from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.prices import priced_stages
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.forests.staged_costs import first_stages_of_items
+from prunemodels.models.costs import first_stages_of_items
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,10 +24,9 @@ from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
 from prunemodels.exits.stages import StageOutput
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.reading import check_columns
-from prunemodels.forests.staged_costs import staged_example_costs
-from prunemodels.other_libraries.model_forest import pruned_ends
+from prunemodels.models.costs import Costs, cost_items, staged_example_costs
+from prunemodels.models.forests.reading import check_columns
+from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.rivals.greedy_miser.losses import SquaredError
 
 Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
@@ -194,7 +193,7 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     ensemble
         the trees, from `prunemodels.read_forest`.
     costs
-        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`.
+        prices: one number, one a column, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`.
     trees
         the number of trees of each stage, rising.
     evaluation_cost

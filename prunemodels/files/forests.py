@@ -30,13 +30,14 @@ from formulations.errors import (
 )
 from formulations.extras import naming_extras, package
 from formulations.stored_arrays import array_header, check_archive
-from prunemodels.columns import final_step
 from prunemodels.files import FOREST_ENDINGS as FOREST_ENDINGS
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, dump_boosted, load_boosted
+from prunemodels.files.former_names import former_modules, former_names
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.sklearn_versions import SAME_TREES, VERSION, version_of
-from prunemodels.other_libraries.dependencies import library_of
-from prunemodels.tree_models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
+from prunemodels.models.columns import final_step
+from prunemodels.models.forests.sklearn_versions import SAME_TREES, VERSION, version_of
+from prunemodels.models.libraries.dependencies import library_of
+from prunemodels.models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
 
 MODEL_ENDINGS = (*FOREST_ENDINGS, *BOOSTED_ENDINGS)
 """Endings of files that hold a model of any kind."""
@@ -47,7 +48,7 @@ TRUSTED = (
     "lightgbm.basic.Booster",
     "lightgbm.sklearn.LGBMClassifier",
     "lightgbm.sklearn.LGBMRegressor",
-    "prunemodels.columns.restored.RestoredColumns",
+    "prunemodels.models.columns.restored.RestoredColumns",
     "prunemodels.exits.table_preparation.PreparedModel",
     "prunemodels.exits.table_preparation.TableColumns",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -69,8 +70,8 @@ TRUSTED = (
 )
 """Types that a model of trees, or a pipeline of scikit-learn's own steps, holds beyond those that skops trusts.
 
-skops cannot check trees; `prunemodels.forests.soundness` and `Ensemble` do. Functions inside of a ``partial`` need trust of their
-own.
+skops cannot check trees; `prunemodels.models.forests.soundness` and `Ensemble` do. Functions inside of a ``partial`` need trust
+of their own.
 """
 
 
@@ -242,6 +243,7 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     from sklearn.exceptions import InconsistentVersionWarning
 
     skops_io = package("skops.io")
+    trusted = (*trusted, *former_names(tuple(trusted)))
     try:
         with zipfile.ZipFile(place) as archive:
             check_archive(archive, place)
@@ -262,7 +264,7 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     if unknown:
         raise _untrusted(place, unknown, kind)
     try:
-        with warnings.catch_warnings(), naming_extras():
+        with warnings.catch_warnings(), naming_extras(), former_modules():
             warnings.simplefilter("ignore", InconsistentVersionWarning)  # the versions are checked
             return skops_io.load(place, trusted=list(trusted))
     except MissingPackageError:
@@ -336,7 +338,7 @@ def load_joblib(place: Path, kind: str) -> Any:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", InconsistentVersionWarning)
         try:
-            with naming_extras():
+            with naming_extras(), former_modules():
                 model = joblib.load(place)
         except MissingPackageError:
             raise

@@ -23,7 +23,7 @@ from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import stored_fraction, stored_json
 from prunemodels.files.forests import check_model_file, dump_forest, load_forest
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.mixture import MixturePredictor, mixture_of
+from prunemodels.models.forests.mixture import MixturePredictor, mixture_of
 
 ENDING = ".mixture.json"
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import BrokenFileError
-from prunemodels.other_libraries.lightgbm_text import CATEGORICAL, LEAF_KEYS, SPLIT_KEYS, ModelText, children, numbers
-from prunemodels.other_libraries.xgboost_models import PER_NODE, trees_in
+from prunemodels.models.libraries.lightgbm_models import CATEGORICAL, LEAF_KEYS, SPLIT_KEYS, ModelText, children, numbers
+from prunemodels.models.libraries.xgboost_models import PER_NODE, trees_in
 from solvers.child_process import how_it_ended
 
 SECONDS, SECONDS_PER_MEGABYTE = 20.0, 1.0

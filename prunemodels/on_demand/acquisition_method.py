@@ -19,7 +19,7 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.files.forests import load_forest, save_forest
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
 from prunemodels.on_demand.partly_known import partly_known
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.on_demand.walk import Walk

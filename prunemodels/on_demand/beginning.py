@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulations.instance.cost_items import Price, exact
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import check_same_prices
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk

@@ -22,8 +22,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from prunemodels.models.response import Response
 from prunemodels.on_demand.stopping import Extremes
-from prunemodels.tree_models.response import Response
 
 SATURATED = 30.0
 """Below this number the sigmoid is well below 1 in floating-point numbers, and above its negative well above 0."""

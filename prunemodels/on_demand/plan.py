@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from formulations.errors import CapacityOverflowError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
+from prunemodels.models.response import Response, average_response
+from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.stopping import Extremes, extremes_of
-from prunemodels.tree_models.response import Response, average_response
-from prunemodels.tree_models.tree_model import TreeModel
 
 MOST_UNITS = 2**62
 """The most that a row may pay, in units."""

@@ -17,7 +17,8 @@ from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.cascade import Cascade
-from prunemodels.forests.costs import Costs, features_named_in
+from prunemodels.models.costs import Costs, features_named_in
+from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
 from prunemodels.on_demand.answers import Cells, column
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.beginning import Begin, cap_of, cascade_walks
@@ -29,7 +30,6 @@ from prunemodels.on_demand.plan import plan_of
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
-from prunemodels.tree_models.tree_model import TreeModel, tree_model_of, with_threshold
 
 
 class OnDemandPredictor:
@@ -48,7 +48,7 @@ class OnDemandPredictor:
         `FrozenEstimator`; or a fitted cascade, such as `CascadeClassifier`, `BudgetCascadeRegressor`, or what
         ``ExitPath.at_cost`` returns.
     costs
-        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.forests.costs.cost_items`. A cascade
+        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.models.costs.cost_items`. A cascade
         knows its own prices, and other ones are refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the

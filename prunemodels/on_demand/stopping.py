@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
+from prunemodels.models.response import Response
 from prunemodels.on_demand.steps import KNOWN, UNKNOWN
-from prunemodels.tree_models.response import Response
 
 
 @dataclass(frozen=True, eq=False)

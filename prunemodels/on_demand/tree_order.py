@@ -11,8 +11,8 @@ from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
-from prunemodels.forests.costs import Costs
-from prunemodels.tree_models.tree_model import TreeModel, tree_model_of
+from prunemodels.models.costs import Costs
+from prunemodels.models.tree_model import TreeModel, tree_model_of
 
 
 @checked

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from formulations.arguments import Natural, checked
 from formulations.errors import InvalidInputError
 from formulations.shown import is_rate
-from prunemodels.evaluation.choosing import falling_hull, knee, one_se
+from prunemodels.evaluation.choosing import knee, one_se
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.plots.picture import (
     AXIS,
@@ -27,6 +27,7 @@ from prunemodels.plots.picture import (
     styled,
 )
 from prunemodels.plots.tradeoff import label_axes
+from prunemodels.points import falling_hull
 
 ERRORS_SHOWN = 4.0
 """The right-hand part reaches this many standard errors above the least error."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from prunemodels.judging.curve import TradeoffCurve
+from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.plots.picture import (
     axes_for,
     cost_label,

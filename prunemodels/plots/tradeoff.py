@@ -19,9 +19,9 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
 from formulations.shown import is_rate
+from prunemodels.evaluation.evaluate import Evaluation
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.judging.evaluate import Evaluation
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,

@@ -16,18 +16,18 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
+from prunemodels.evaluation.curve import TradeoffCurve, boosted_curve
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.evaluation.wording import count
-from prunemodels.forests.labels import losses_of
-from prunemodels.judging.curve import TradeoffCurve, boosted_curve
+from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.models.boosting.losses import loss_of
+from prunemodels.models.forests.labels import losses_of
+from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.models.response import sum_response
 from prunemodels.on_demand.tree_order import items_on_path
-from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.other_libraries.losses import loss_of
-from prunemodels.other_libraries.model_forest import pruned_ends
 from prunemodels.report_page.facts import Labels, PageOptions, shown_as, versions
 from prunemodels.report_page.rendering import render_page
-from prunemodels.tree_models.response import sum_response
 
 
 @dataclass(frozen=True, eq=False)

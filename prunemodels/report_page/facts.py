@@ -22,9 +22,9 @@ from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
-from prunemodels.evaluation.overrun import is_overrun
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.forests.surgery import apply_pruning
+from prunemodels.evaluation.wording import is_overrun
+from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
 

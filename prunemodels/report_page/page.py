@@ -18,13 +18,13 @@ from formulations.timed_steps import timed_step
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.other_libraries.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.models.tree_model import HoldsModel
 from prunemodels.report_page.boosted_page import boosted_page
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, PageOptions, gather, half_width, shown_as, spread
 from prunemodels.report_page.rendering import render_page
-from prunemodels.tree_models.tree_model import HoldsModel
 
 LOG = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from formulations.shown import error_name, is_rate
 from prunemodels.evaluation import wording
-from prunemodels.evaluation.overrun import budget_verdict
+from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import asked_for
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from formulations.arguments import checked
+from formulations.arguments import Column, checked
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.routing import route
-from prunemodels.forests.labels import class_numbers
-from prunemodels.tables.reading import Column, Reader, RowBlock, labels_of
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.tables.reading import Reader, RowBlock, labels_of
 from prunemodels.tables.table import Table, as_chunked
 
 
@@ -29,8 +29,6 @@ class GivenTable:
         the name of the column of labels (classification: labels that the forest was trained on) or targets, or an array.
     sample_weight
         the name of the column of weights, or an array, >= 0. Default: 1 each.
-    progress
-        show a progress bar on stderr.
 
     Notes
     -----
@@ -49,7 +47,6 @@ class GivenTable:
     table: Table
     y: Column
     sample_weight: Column = None
-    progress: bool = False
 
     @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
@@ -73,7 +70,7 @@ class GivenTable:
         ensemble.check_one_output("GivenTable")
         ensemble.check_no_curves("GivenTable")
         table = as_chunked(self.table)
-        reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight, progress=self.progress)
+        reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight)
         e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
 
         def count(block: RowBlock) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.arguments import checked
+from formulations.arguments import Column, checked
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_size, evaluation_prices
@@ -16,10 +16,10 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
-from prunemodels.forests.costs import Costs, cost_items
-from prunemodels.forests.error_samples import Errors, InBag
-from prunemodels.forests.reading import read_forest
-from prunemodels.tables.reading import Column, Reader, RowBlock, weights_of
+from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.forests.error_samples import Errors, InBag
+from prunemodels.models.forests.reading import read_forest
+from prunemodels.tables.reading import Reader, RowBlock, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
 
@@ -35,7 +35,6 @@ def problem_from_table(
     evaluation_cost: EvaluationCost = 0,
     misclassification_costs: ArrayLike | None = None,
     scratch: str | Path | None = None,
-    progress: bool = False,
 ) -> PruningProblem:
     """`problem_from_forest` for a cost sample that may be larger than memory: the same instance, bit for bit.
 
@@ -57,8 +56,6 @@ def problem_from_table(
         a folder on a disk (on some systems ``/tmp`` is itself in memory) for the 4 bytes for each row and tree, and for 2 more
         bytes when `price_sharing` asks for its blocks; None (default): memory. The files disappear with the problem or the
         process; where the system allows it they have no names.
-    progress
-        show a progress bar on stderr.
 
     Returns
     -------
@@ -89,7 +86,7 @@ def problem_from_table(
     evaluation = evaluation_prices(evaluation_cost, ensemble)
     if isinstance(errors, str):
         errors = InBag()
-    reader = Reader(as_chunked(table), ensemble, weight=sample_weight, progress=progress)
+    reader = Reader(as_chunked(table), ensemble, weight=sample_weight)
     check_size(items, reader.n_rows or 0, reader.table.source.name)
     node_errors = errors.measure(forest, ensemble)
     routed = _Routed(ensemble, reader, scratch)
@@ -97,7 +94,7 @@ def problem_from_table(
     rows = np.flatnonzero(routed.weights > 0)
     weights = routed.weights if rows.size == routed.weights.size else routed.weights[rows]
     check_size(items, rows.size, reader.table.source.name)
-    X = RowsInTurn(reader.without_labels(), len(routed.weights))
+    X = RowsInTurn(reader.without_labels(quiet=True), len(routed.weights))
     usage = Usage(ensemble, items, evaluation, charges_of(ensemble, items), X, rows, weights, routing)
     return PruningProblem.of(usage, node_errors)
 

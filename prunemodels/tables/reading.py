@@ -6,13 +6,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from tqdm import tqdm
 
+from formulations.arguments import Column
 from formulations.errors import BrokenFileError, InterruptedSolveError, InvalidInputError, PruneModelsError, UnsupportedModelError
 from formulations.instance.cost_sample import check_largest, real_array
 from formulations.instance.ensemble import Ensemble
@@ -20,9 +21,6 @@ from formulations.instance.routing import as_rows
 from prunemodels.files.damage import is_damage
 from prunemodels.tables.cells import Chunk, check_present, column_names
 from prunemodels.tables.table import ChunkedTable
-
-Column = Annotated[str, "the name of a column"] | ArrayLike | None
-"""Labels or weights: a column of the table, or one value a row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +59,6 @@ class Reader:
         the table, and the trees that it is read for.
     y, weight
         labels and weights: the name of a column, or an array with one entry a row.
-    progress
-        show a progress bar on stderr.
 
     Raises
     ------
@@ -70,9 +66,7 @@ class Reader:
         for missing columns, or a wrong number of them, if that is known before reading.
     """
 
-    def __init__(
-        self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None, progress: bool = False
-    ) -> None:
+    def __init__(self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None) -> None:
         if ensemble.made is not None:
             raise UnsupportedModelError(
                 "tables in chunks are read for forests, not for a Pipeline; give its last step, a table of transformed chunks, "
@@ -89,7 +83,7 @@ class Reader:
         self._non_features = tuple(self._columns.values())
         self._with_features = True
         self._used = np.unique(ensemble.feature[ensemble.is_split]).astype(np.int64)
-        self._progress = progress
+        self._progress = table.progress
         names = table.source.columns
         self._names = None if names is None else self._feature_columns(list(names))
         for what, values in self._arrays.items():
@@ -102,10 +96,10 @@ class Reader:
         other._with_features = False
         return other
 
-    def without_labels(self, *, progress: bool = False) -> Reader:
-        """A reader of features only."""
+    def without_labels(self, *, quiet: bool) -> Reader:
+        """A reader of features only; a `quiet` one shows no progress."""
         other = copy(self)
-        other._columns, other._arrays, other._progress = {}, {}, progress
+        other._columns, other._arrays, other._progress = {}, {}, other._progress and not quiet
         return other
 
     @property

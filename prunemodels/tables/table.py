@@ -27,12 +27,14 @@ class ChunkedTable:
         - a pyarrow Dataset or Table;
         - an array (a NumPy memmap, say), a sparse matrix, a pandas or polars table;
         - an iterable of chunks, each an array or a pandas, polars or Arrow table, or a function that returns such an iterable.
-          Functions and lists can be read several times, which `evaluate_path_on_table` needs; iterators only once.
+          Functions and lists can be read several times, which `evaluate_path` needs; iterators only once.
     columns
         names of the columns that are the forest's features, in its order. Default: the names that the forest was trained with,
         in any order; if it has none, all columns but labels and weights.
     chunk_rows
         number of rows to read at a time; chunks of an iterable keep their sizes.
+    progress
+        show a progress bar on stderr at each pass.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class ChunkedTable:
     given: Any
     columns: Sequence[str] | None = None
     chunk_rows: Count = CHUNK_ROWS
+    progress: bool = False
     source: Source = field(init=False, repr=False)
     unchanged: Unchanged = field(init=False, repr=False)
 

@@ -42,7 +42,7 @@ def test_pruning_a_forest_logs_its_steps(caplog: pytest.LogCaptureFixture) -> No
         result = pm.prune_forest(forest, X_valid, y_valid, costs=costs)
         pm.solve(result.problem, budget=10, method="path")
     names = {name for name, _ in messages(caplog, logging.INFO)}
-    assert {"prunemodels.forests.problems", "solvers.path.pruning_path", "prunemodels.solving"} <= names
+    assert {"prunemodels.models.forests.problems", "solvers.path.pruning_path", "prunemodels.solving"} <= names
     assert any(text.startswith("path of PruningProblem(Ensemble(8 trees") for _, text in messages(caplog, logging.INFO))
     assert not messages(caplog, logging.DEBUG)
 

@@ -15,8 +15,8 @@ from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.pruned import sequence_candidates
 from benchmarks.frontier.rivals.forests import votes
 from benchmarks.frontier.rivals.staged import prefixes
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import staged_costs
+from prunemodels.models.costs import staged_costs
+from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.budget_rf import BudgetRFClassifier
 from prunemodels.rivals.budget_rf.options import Impurity
 

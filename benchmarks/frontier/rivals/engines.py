@@ -172,7 +172,7 @@ def trees_of(model: Boosted, columns: Sequence[int], n_features: int) -> Ensembl
     """The trees of a model over all columns, to compute what each example pays; None if they cannot be read."""
     from dataclasses import replace
 
-    from prunemodels.other_libraries.reading import read_model
+    from prunemodels.models.libraries.reading import read_model
 
     if not model.readable:
         return None

@@ -15,7 +15,7 @@ from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.engines import Setting, lightgbm_engine, trees_of, two_columns
 from benchmarks.frontier.rivals.retrained import LEAVES
 from benchmarks.frontier.rivals.staged import checkpoints, prefixes
-from prunemodels.forests.staged_costs import staged_costs
+from prunemodels.models.costs import staged_costs
 
 RATES = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Rungs of the learning rate. Half the rate takes twice the rounds, so 0.05 is the least; 1 is the full step."""

@@ -15,8 +15,8 @@ from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.staged import prefixes
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import staged_costs
+from prunemodels.models.costs import staged_costs
+from prunemodels.models.forests.reading import read_forest
 
 TREES = 40
 LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -14,7 +14,7 @@ from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, meas
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.engines import ENGINES, Boosted, Setting, trees_of
 from benchmarks.frontier.rivals.sets import QUICK, QUICK_SMALL, at_budgets, by_importance, eliminated
-from prunemodels.forests.staged_costs import example_costs
+from prunemodels.models.costs import example_costs
 
 LEAVES = (2, 3, 5, 8, 15, 31, 63, 127, 255, 511, 1023, 2047)
 """Rungs of the search for leaves. Two leaves are the fewest possible; 2,047 are more than the rows support."""

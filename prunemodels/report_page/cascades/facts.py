@@ -165,7 +165,7 @@ def gather_cascade(
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
     if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
-        raise NotFittedForestError(f"the {type(source).__name__} is not fitted: call fit(X, y) first")
+        raise NotFittedForestError.of(source)
     given = _given(X, y, sample_weight)
     cascade = shown_cascade(source, budget)
     limit: Price | None = getattr(source, "budget", None) if budget is None else budget

@@ -20,7 +20,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.forests.reading import read_forest, tree_views
+from prunemodels.models.forests.reading import read_forest, tree_views
 
 Criterion = Literal["stored", "entropy", "gini", "pairs"]
 

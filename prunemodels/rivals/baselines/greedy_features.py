@@ -23,7 +23,7 @@ from formulations.answers.nested_prunings import PruningSequence
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
 from formulations.interruptions import interruption_as_error
-from prunemodels.forests.removal_effects import RemovalEffects, Unit, units_of
+from prunemodels.models.removal_effects import RemovalEffects, Unit, units_of
 from solvers.progress import Progress
 
 

@@ -26,10 +26,8 @@ from formulations.arguments import Count, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
 from prunemodels.estimators.samples import Sample, named
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import example_costs, staged_costs
+from prunemodels.models.costs import Costs, column_prices, example_costs, staged_costs
+from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.budget_rf.growing import (
     GrownTrees,
     grow_within,
@@ -81,7 +79,7 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     costs
-        prices: one number, one for each feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`.
+        prices: one number, one for each feature, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`.
         Default: 1 for each feature. c(t) is the price of all items that t needs, without those paid once for all examples.
     budget
         B: trees are added until the mean cost of a prediction on the cost sample exceeds it; the last one is removed. None: no

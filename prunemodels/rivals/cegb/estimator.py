@@ -14,9 +14,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
-from prunemodels.forests.costs import Costs
-from prunemodels.forests.staged_costs import example_costs, staged_costs
-from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.models.costs import Costs, example_costs, staged_costs
+from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import EvaluationCost, Prices, read_prices

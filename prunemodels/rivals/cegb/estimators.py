@@ -36,7 +36,7 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
     Parameters
     ----------
     costs
-        prices: one number, one for each feature, by name, a table, or `CostItems`, see `prunemodels.forests.costs.cost_items`.
+        prices: one number, one for each feature, by name, a table, or `CostItems`, see `prunemodels.models.costs.cost_items`.
         Default: 1 each.
     lam
         >= 0: loss per unit of cost, see (OBJ).

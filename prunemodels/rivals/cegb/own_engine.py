@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from formulations.instance.ensemble import Ensemble
-from prunemodels.other_libraries.links import Link
-from prunemodels.other_libraries.model_forest import ModelForest
+from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.response import Link
 from prunemodels.rivals.cegb.purchases import Prices, Purchases
 from prunemodels.rivals.cegb.settings import Settings
 from prunemodels.rivals.greedy_miser.boosting import TrainingRows

@@ -25,8 +25,7 @@ from scipy.sparse import csr_matrix
 
 from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs, column_prices
 
 EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 

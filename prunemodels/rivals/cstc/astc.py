@@ -39,7 +39,7 @@ from tqdm import tqdm
 
 from formulations.arguments import NotNegative, check_argument
 from formulations.errors import InvalidInputError
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
 from prunemodels.rivals.cstc.classifier_tree import FINE_RIDGE, ClassifierTree, Examples
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import Weights

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from formulations.arguments import Count, Natural, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, Examples, with_zeros
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import GlobalLoss

@@ -29,8 +29,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, exact
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.costs import Costs
+from prunemodels.models.costs import Costs, column_prices
 
 FEATURES = ("boosted", "identity")
 

@@ -18,8 +18,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
 from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
-from prunemodels.forests.column_prices import column_prices
-from prunemodels.forests.staged_costs import example_costs, staged_costs
+from prunemodels.models.costs import column_prices, example_costs, staged_costs
 from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost, staged_margins
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits
 from prunemodels.rivals.greedy_miser.losses import Loss, LossName, class_targets

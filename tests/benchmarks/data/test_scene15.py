@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from benchmarks.data import load_scene15
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import example_costs
+from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.reading import read_forest
 
 NAMES = ["gist_0", "gist_1", "lbp_0", "lbp_1"]
 GROUPS = "feature,descriptor,cost\nlbp_1,lbp,0.0374\ngist_0,gist,9.282\nlbp_0,lbp,0.0374\ngist_1,gist,9.282\n"

@@ -20,7 +20,7 @@ from formulations import BrokenFileError, InvalidInputError
 from formulations.instance import chunked_routing as module
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.routing import as_rows, route
-from prunemodels.forests.reading import read_forest
+from prunemodels.models.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_tree
 
 

@@ -20,9 +20,9 @@ from xgboost import XGBClassifier
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
-from prunemodels.tree_models.tree_model import tree_model_of
-from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
-from tests.prunemodels.other_libraries.catboost_fixture import FILE, data
+from prunemodels.models.tree_model import tree_model_of
+from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
+from tests.prunemodels.models.libraries.catboost_fixture import FILE, data
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
 INPUTS = ["--data", "valid.csv", "--label", "y", "--costs", "prices.csv", "--quiet"]

@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import prunemodels as pm
 from prunemodels.command_line.cli import main
-from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
+from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table(300)
 PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}

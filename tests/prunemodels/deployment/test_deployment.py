@@ -30,8 +30,8 @@ from prunemodels.deployment import (
 from prunemodels.deployment.onnx_models import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.loops import looped
-from tests.prunemodels.columns.tables import WORDS, raw_table
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
+from tests.prunemodels.models.columns.tables import WORDS, raw_table
 
 TINY, MOST, INF = np.float32(1e-45), np.finfo(np.float32).max, np.float32(np.inf)
 

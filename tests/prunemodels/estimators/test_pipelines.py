@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import prunemodels as pm
 from prunemodels.errors import InvalidInputError, UnsupportedModelError
-from tests.prunemodels.columns.tables import WORDS, raw_table
+from tests.prunemodels.models.columns.tables import WORDS, raw_table
 
 X, y = raw_table(240)
 TRAIN, VALID = X[:160], X[160:]
@@ -312,7 +312,7 @@ def test_transformed_chunks_in_the_place_of_tables_of_raw_columns() -> None:
     assert np.array_equal(path.cost, ours.cost)
     cheap = pm.apply_pruning(path[path.row_at_cost(9)], pipe)
     assert pm.evaluate(cheap, VALID, y[160:], costs=PRICES).cost == pytest.approx(path.cost[path.row_at_cost(9)])
-    seen = pm.tables.evaluate_path_on_table(path, table, y[160:])
+    seen = pm.evaluate_path(path, table, y[160:])
     assert seen.error == pytest.approx(pm.evaluate_path(ours, VALID, y[160:]).error)
 
 

@@ -12,9 +12,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder, load_dataset
-from prunemodels.evaluation.choosing import at_most, choose_row, falling_hull, furthest_corner, knee, one_se
+from prunemodels.evaluation.choosing import at_most, choose_row, knee, one_se
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.plots.choice import plot_choice
+from prunemodels.points import falling_hull, furthest_corner
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.overrun import budget_verdict, is_overrun
+from prunemodels.evaluation.wording import budget_verdict, is_overrun
 
 
 def cost(mean: float, low: float, high: float) -> MeanInterval:

@@ -20,8 +20,8 @@ from proofs_checks import check_closure_path
 from prunemodels.exits.forest_exits import LONGEST_GAP, path_stages
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import table_of
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import example_costs
+from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, plain_errors
 from tests.prunemodels.exits.tables import tally
 from tests.prunemodels.exits.test_tree_stages import ITEMS

@@ -22,7 +22,7 @@ from formulations import CostItems
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from prunemodels.exits.staged_models import staged_model
 from prunemodels.exits.stages import Stages
-from prunemodels.forests.staged_costs import example_costs, staged_costs
+from prunemodels.models.costs import example_costs, staged_costs
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 

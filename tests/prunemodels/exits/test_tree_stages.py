@@ -19,8 +19,8 @@ from formulations.errors import InvalidInputError
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.staged_costs import example_costs
+from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.reading import read_forest
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import N_FEATURES, fitted, labels, random_pruning, rows, targets
 

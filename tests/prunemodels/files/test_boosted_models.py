@@ -26,12 +26,12 @@ import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
 from prunemodels.files import trial_loading
-from prunemodels.other_libraries.boosted_pruning import BoostedPruning
-from prunemodels.other_libraries.lightgbm_text import ModelText
-from prunemodels.other_libraries.reading import read_model
-from prunemodels.tree_models.tree_model import tree_model_of
+from prunemodels.models.boosting.boosted_pruning import BoostedPruning
+from prunemodels.models.libraries.lightgbm_models import ModelText
+from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.tree_model import tree_model_of
 from tests.loops import looped
-from tests.prunemodels.other_libraries.catboost_fixture import FILE, SHOWN, data
+from tests.prunemodels.models.libraries.catboost_fixture import FILE, SHOWN, data
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3}
 MODELS: dict[str, Any] = {

@@ -28,8 +28,8 @@ from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
 from prunemodels.files.mixtures import load_mixture
-from prunemodels.forests.reading import read_forest
-from prunemodels.forests.soundness import wrong_with_tree
+from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.forests.soundness import wrong_with_tree
 from solvers.price_sharing import price_sharing
 
 X, Y = load_iris(return_X_y=True)

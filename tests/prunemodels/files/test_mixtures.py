@@ -16,7 +16,7 @@ import prunemodels as pm
 from prunemodels.files.forests import save_forest
 from prunemodels.files.mixtures import MixtureFiles, load_mixture
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.forests.mixture import mixture_of
+from prunemodels.models.forests.mixture import mixture_of
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 

@@ -17,11 +17,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 
 import prunemodels as pm
+from prunemodels.models.tree_model import tree_model_of
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from prunemodels.tree_models.tree_model import tree_model_of
-from tests.prunemodels.on_demand.reference import Spy
-from tests.prunemodels.other_libraries.models import (
+from tests.prunemodels.models.libraries.models import (
     HOLES,
     L_DEEP,
     X2,
@@ -36,6 +35,7 @@ from tests.prunemodels.other_libraries.models import (
     treelite_models,
     xgboost_models,
 )
+from tests.prunemodels.on_demand.reference import Spy
 
 COSTS = [1, 2, 3, 4, 0, 2.5]
 LIBRARIES = {"xgboost": xgboost_models, "lightgbm": lightgbm_models, "sklearn": sklearn_models, "treelite": treelite_models}

@@ -25,7 +25,7 @@ import prunemodels as pm
 from prunemodels.errors import InvalidInputError
 from prunemodels.on_demand import UNAVAILABLE, from_table
 from tests.loops import looped
-from tests.prunemodels.columns.tables import NUMBERS, WORDS, raw_table
+from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table(150)
 PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}

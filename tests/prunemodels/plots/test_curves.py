@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import prunemodels as pm
-from prunemodels.judging.curve import TradeoffCurve
+from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 
 

@@ -27,7 +27,7 @@ from formulations.programs.matrix import MATRICES
 from formulations.programs.shortest_path import tree_network
 from proofs_checks import formulation_network
 from prunemodels.comparison.growth import Growth
-from prunemodels.judging.curve import TradeoffCurve
+from prunemodels.evaluation.curve import TradeoffCurve
 from solvers import SOLVERS
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case

@@ -16,7 +16,7 @@ from prunemodels.other_libraries import BoostedPath, boosted_path
 from prunemodels.report_page import report_page, write_report
 from prunemodels.report_page.boosted_page import gather_boosted
 from prunemodels.report_page.facts import Labels
-from tests.prunemodels.other_libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR
+from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
 
 NAMES = ["<a>", "b & c", "d", "e", "f", "g"]

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text
 
 from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
-from prunemodels.forests.reading import read_forest
+from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals import sklearn_trees
 from prunemodels.rivals.sklearn_trees import (
     ClassificationTree,

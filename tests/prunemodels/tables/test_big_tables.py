@@ -24,7 +24,6 @@ from formulations import BrokenFileError, CapacityOverflowError, InterruptedSolv
 from prunemodels.tables import problem as problem_module
 from prunemodels.tables import reading
 from prunemodels.tables.error_sample import GivenTable
-from prunemodels.tables.evaluation import evaluate_on_table, evaluate_path_on_table, hold_out_on_table
 from prunemodels.tables.problem import problem_from_table
 from prunemodels.tables.table import ChunkedTable
 
@@ -228,7 +227,7 @@ def test_only_columns_that_trees_split_on_are_read(data, tmp_path, monkeypatch):
     assert seen == [["a", "b", "c", "d", "w"]]
     path = pm.pruning_path(problem)
     small = pm.apply_pruning(path[len(path) - 2], data.forest)
-    evaluate_on_table(small, table, "y", costs=1)
+    pm.evaluate(small, table, "y", costs=1)
     used = sorted({NAMES[f] for tree in small.estimators_ for f in tree.tree_.feature if f >= 0})
     assert seen[1] == [*used, "y"]
     assert len(used) < 4
@@ -240,21 +239,21 @@ def test_evaluations_are_those_in_memory(data, kind, tmp_path):
     table = ChunkedTable(SOURCES[kind](data.table, tmp_path), chunk_rows=SIZE)
     prices = dict(zip(NAMES, [1, 2, 0.5, 1, 7], strict=True))
     whole = pm.evaluate(data.forest, data.X, data.y, costs=prices, evaluation_cost=0.25)
-    found = evaluate_on_table(data.forest, table, "y", costs=prices, evaluation_cost=0.25)
+    found = pm.evaluate(data.forest, table, "y", costs=prices, evaluation_cost=0.25)
     for part in ("cost", "features", "error", "splits", "n"):
         assert getattr(found, part) == getattr(whole, part)
     problem = pm.problem_from_forest(data.forest, data.X[:50], costs=prices, evaluation_cost=0.25)
     path = pm.pruning_path(problem)
     for vote in ("mean", "majority"):
         one = pm.evaluate_path(path, data.X, data.y, sample_weight=data.w, vote=vote)
-        other = evaluate_path_on_table(path, table, "y", sample_weight="w", vote=vote)
+        other = pm.evaluate_path(path, table, "y", sample_weight="w", vote=vote)
         for part in ("n", "cost", "cost_se", "error", "error_se", "increase_se", "best", "above_best", "above_best_se"):
             assert np.array_equal(getattr(one, part), getattr(other, part))
     for weights, column in ((None, None), (data.w, "w")):
         one = pm.hold_out(path[len(path) // 2], data.forest, data.X, data.y, sample_weight=weights)
-        other = hold_out_on_table(path[len(path) // 2], data.forest, table, "y", sample_weight=column)
+        other = pm.hold_out(path[len(path) // 2], data.forest, table, "y", sample_weight=column)
         assert (one.cost, one.error) == (other.cost, other.error)
-    assert hold_out_on_table(path[0], data.forest, table).error is None
+    assert pm.hold_out(path[0], data.forest, table).error is None
 
 
 def test_items_paid_once_and_labels_as_arrays(data):
@@ -264,9 +263,9 @@ def test_items_paid_once_and_labels_as_arrays(data):
     )
     table = ChunkedTable(data.table, chunk_rows=SIZE)
     whole = pm.evaluate(data.forest, data.X, data.y, costs=items)
-    assert evaluate_on_table(data.forest, table, data.y, costs=items).cost == whole.cost
+    assert pm.evaluate(data.forest, table, data.y, costs=items).cost == whole.cost
     pruning = pm.Pruning.unpruned(pm.problem_from_forest(data.forest, data.X, costs=items))
-    held = hold_out_on_table(pruning, data.forest, table, data.y)
+    held = pm.hold_out(pruning, data.forest, table, data.y)
     assert held.cost == pm.evaluation.held_out_cost(pruning, data.X)
     assert held.cost.paid_once == 90
 
@@ -276,7 +275,7 @@ def test_regression_agrees_up_to_rounding(tmp_path):
     data = made(regression=True)
     file = write_parquet(data.table, tmp_path / "t.parquet")
     table = ChunkedTable(file, chunk_rows=SIZE)
-    assert evaluate_on_table(data.forest, table, "y", costs=1).error == pm.evaluate(data.forest, data.X, data.y, costs=1).error
+    assert pm.evaluate(data.forest, table, "y", costs=1).error == pm.evaluate(data.forest, data.X, data.y, costs=1).error
     found = problem_from_table(data.forest, table, costs=1, errors=GivenTable(table, "y", "w"))
     whole = pm.problem_from_forest(data.forest, data.X, costs=1, errors=pm.samples.Given(data.X, data.y, data.w))
     assert np.allclose(found.node_error, whole.node_error, rtol=1e-12, atol=1e-12)
@@ -432,8 +431,8 @@ def test_what_is_no_table_is_refused(data, tmp_path):
 
 def test_labels_must_be_given_where_errors_are_counted(data):
     """Forgotten labels are an error, not a forest without errors."""
-    with pytest.raises(InvalidInputError, match="y is None; give the name of the column of labels"):
-        evaluate_on_table(data.forest, data.table, None, costs=1)
+    with pytest.raises(InvalidInputError, match=r"y is None; give .* the name of the column of labels"):
+        pm.evaluate(data.forest, ChunkedTable(data.table), None, costs=1)
 
 
 def test_iterators_serve_one_pass_only(data):
@@ -441,7 +440,7 @@ def test_iterators_serve_one_pass_only(data):
     chunks = iter(list(pieces(data.table)))
     problem = problem_from_table(data.forest, data.table, costs=1)
     with pytest.raises(InvalidInputError, match="can be read only once, but a path needs several passes"):
-        evaluate_path_on_table(pm.pruning_path(problem), chunks, "y")
+        pm.evaluate_path(pm.pruning_path(problem), ChunkedTable(chunks), "y")
     again = problem_from_table(data.forest, chunks, costs=1)
     assert_same(again, problem)
     with pytest.raises(InvalidInputError, match=r"holds no examples"):
@@ -550,13 +549,13 @@ def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
     with pytest.raises(InterruptedSolveError, match="while counting errors, after 200 rows"):
         GivenTable(interrupted, "y").measure(data.forest, pm.problem_from_forest(data.forest, data.X, costs=1).ensemble)
     with pytest.raises(InterruptedSolveError, match="while evaluating, after 200 rows"):
-        evaluate_on_table(data.forest, interrupted, "y", costs=1)
+        pm.evaluate(data.forest, ChunkedTable(interrupted), "y", costs=1)
     path = pm.pruning_path(pm.problem_from_forest(data.forest, data.X, costs=1))
     with pytest.raises(InterruptedSolveError, match="while reading labels, after 200 rows"):
-        evaluate_path_on_table(path, interrupted, "y")
+        pm.evaluate_path(path, ChunkedTable(interrupted), "y")
     monkeypatch.setattr("prunemodels.tables.rows_in_turn.RowsInTurn._next", lambda _: next(interrupted_at_once()))
     with pytest.raises(InterruptedSolveError, match="while evaluating the path"):
-        evaluate_path_on_table(path, data.table, "y")
+        pm.evaluate_path(path, ChunkedTable(data.table), "y")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -587,9 +586,10 @@ def test_progress_is_shown_where_asked_for(data, monkeypatch):
     path = pm.pruning_path(problem_from_table(data.forest, data.table, costs=1))
     assert [bar.options["disable"] for bar in bars] == [True]
     bars.clear()
-    problem_from_table(data.forest, ChunkedTable(data.table, chunk_rows=SIZE), costs=1, progress=True)
-    evaluate_on_table(data.forest, data.table, "y", costs=1, progress=True)
-    evaluate_path_on_table(path, data.table, "y", progress=True)
+    table = ChunkedTable(data.table, chunk_rows=SIZE, progress=True)
+    problem_from_table(data.forest, table, costs=1)
+    pm.evaluate(data.forest, table, "y", costs=1)
+    pm.evaluate_path(path, table, "y")
     assert [(bar.options["desc"], bar.options["total"], bar.options["disable"], bar.rows) for bar in bars] == [
         (what, N, False, N) for what in ("routing", "evaluating", "reading labels", "reading", "reading")
     ]

@@ -36,9 +36,8 @@ def test_files_are_not_taken_for_rows_in_memory(forest, tmp_path):
     calls = [
         lambda given: pm.problem_from_forest(forest, given, costs=1),
         lambda given: pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(given, "y")),
-        lambda given: pm.evaluate(forest, given, "y", costs=1),
-        lambda given: pm.evaluate_path(path, given, "y"),
-        lambda given: pm.hold_out(path[0], forest, given, "y"),
+        lambda given: pm.evaluation.held_out_error(forest, given, "y"),
+        lambda given: pm.evaluation.held_out_cost(path[0], given),
     ]
     kinds = {
         "str": str(file),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from formulations import CostItems, InterruptedSolveError, PruningProblem
-from prunemodels.forests.removal_effects import RemovalEffects, units_of
+from prunemodels.models.removal_effects import RemovalEffects, units_of
 from prunemodels.rivals.baselines import greedy_features
 from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem

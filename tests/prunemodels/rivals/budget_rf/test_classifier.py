@@ -16,11 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from formulations.errors import InvalidInputError
-from prunemodels.forests.error_samples import InBag, OutOfBag
-from prunemodels.forests.problems import problem_from_forest
-from prunemodels.forests.surgery import apply_pruning
-from prunemodels.judging.curve import tradeoff_curve
-from prunemodels.judging.evaluate import evaluate
+from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.evaluation.evaluate import evaluate
+from prunemodels.models.forests.error_samples import InBag, OutOfBag
+from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.rivals.budget_rf import BudgetRFClassifier, growing
 from prunemodels.rivals.budget_rf.greedy_tree import grow_tree
 from prunemodels.rivals.budget_rf.stumps import _n_stumps

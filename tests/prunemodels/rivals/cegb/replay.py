@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from formulations import CostItems
+from prunemodels.models.libraries.lightgbm_models import ModelText, children, numbers
+from prunemodels.models.libraries.trees import counterparts
 from prunemodels.other_libraries import ModelForest
-from prunemodels.other_libraries.counterparts import counterparts
-from prunemodels.other_libraries.lightgbm_text import ModelText, children, numbers
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import read_prices

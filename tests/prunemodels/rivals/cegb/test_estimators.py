@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from formulations import CostItems
 from formulations.errors import InvalidInputError, UnsupportedModelError
-from prunemodels.judging.curve import tradeoff_curve
-from prunemodels.other_libraries.boosted import prune_boosted
-from prunemodels.other_libraries.reading import read_model
+from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.models.boosting.boosted import prune_boosted
+from prunemodels.models.libraries.reading import read_model
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.learner import StagedLearner
 

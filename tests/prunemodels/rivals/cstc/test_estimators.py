@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from benchmarks.papers.quadrants import QUADRANT_COSTS, four_quadrants
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.judging.curve import tradeoff_curve
+from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
 from prunemodels.rivals.learner import Learner
 from tests.prunemodels.rivals.cstc.test_finishing import own

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.judging.curve import tradeoff_curve
+from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 from prunemodels.rivals.learner import StagedLearner
 

@@ -1,0 +1,265 @@
+"""Cost against error, one point for each setting of a method, in the same form for all methods.
+
+A curve holds all that one method offers: the rows of a path, the stages of a learner, or a model for each value of a parameter.
+Points are chosen on one sample and reported on another: `undominated` says which points to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.nested_prunings import SHOWN_ROWS, NestedPrunings
+from formulations.arguments import checked
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.routing import leaves_of
+from formulations.shown import Card, Shown, spread
+from prunemodels.evaluation.evaluate import evaluate
+from prunemodels.evaluation.path import Vote, evaluate_path
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.exit_path import ExitPath
+from prunemodels.models.boosting.boosted_pruning import BoostedPath
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.labels import losses_of, prediction_losses
+from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.models.response import sum_response
+from prunemodels.models.tree_model import tree_model_of
+from prunemodels.rivals.learner import Learner, StagedLearner
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+LossFunction = Callable[[NDArray[Any], NDArray[Any]], float]
+
+
+@dataclass(frozen=True, eq=False)
+class TradeoffCurve(Shown):
+    """Points of one method; arrays have one entry a point, in the order of the method's parameter.
+
+    Parameters
+    ----------
+    method
+        the method's name, for legends and tables.
+    parameter_name, parameter
+        what varies along the curve: lambda, a number of stages, a threshold, ...
+    cost
+        mean cost of a prediction, in the unit of the prices.
+    error
+        share of wrong predictions, mean squared error, or the value of another loss: less is better.
+    n
+        number of examples.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, path, y_test
+    >>> curve = pm.tradeoff_curve(path, X_test, y_test)
+    >>> point = curve.best_within(12)  # the least error at a mean cost of at most 12
+    >>> print(f"cost {curve.cost[point]:.2f}, error {curve.error[point]:.3f}")
+    cost 11.04, error 0.077
+    """
+
+    method: str
+    parameter_name: str
+    parameter: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    error: NDArray[np.float64]
+    n: int
+
+    def __post_init__(self) -> None:
+        lengths = {len(self.parameter), len(self.cost), len(self.error)}
+        if len(lengths) != 1:
+            raise InvalidInputError(
+                f"the curve has {len(self.parameter)} parameters, {len(self.cost)} costs, {len(self.error)} errors; "
+                "give one of each a point"
+            )
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a point."""
+        import pandas as pd
+
+        return pd.DataFrame({self.parameter_name: self.parameter, "cost": self.cost, "error": self.error})
+
+    @checked
+    def plot(self, *, ax: Any = None) -> Figure:
+        """Draw the curve, see `prunemodels.plots.plot_curves`, which draws several in one picture."""
+        from prunemodels.plots import plot_curves
+
+        return plot_curves([self], ax=ax)
+
+    def _card(self) -> Card:
+        best = self.undominated()
+        rows = best[spread(len(best), SHOWN_ROWS)]
+        return Card(
+            f"TradeoffCurve of {self.method}: {len(self):,} points on {self.n:,} examples, {len(best):,} of them undominated",
+            tuple((f"{self.parameter[k]:.4g}", f"{self.cost[k]:.4g}", f"{self.error[k]:.4g}") for k in rows),
+            (self.parameter_name, "cost per prediction", "error"),
+        )
+
+    @checked
+    def take(self, points: NDArray[np.int64]) -> TradeoffCurve:
+        """The curve of some of the points, in the order given."""
+        return TradeoffCurve(
+            self.method, self.parameter_name, self.parameter[points], self.cost[points], self.error[points], self.n
+        )
+
+    def undominated(self) -> NDArray[np.int64]:
+        """The undominated points, cheapest first: each has a smaller error than all points that cost as much or less."""
+        order = np.lexsort((self.error, self.cost))
+        least = np.minimum.accumulate(np.concatenate([[np.inf], self.error[order][:-1]]))
+        return np.asarray(order[self.error[order] < least], dtype=np.int64)
+
+    @checked
+    def best_within(self, cost: float) -> int:
+        """The point of least error among those that cost at most `cost`; of several the cheapest.
+
+        Raises
+        ------
+        InvalidInputError
+            if every point costs more.
+        """
+        points = self.undominated()
+        affordable = points[self.cost[points] <= cost]
+        if not affordable.size:
+            raise InvalidInputError(f"cost is {cost}, the cheapest point of {self.method} costs {self.cost.min():g}")
+        return int(affordable[-1])
+
+
+@checked
+def tradeoff_curve(
+    source: Any,
+    X: Any,
+    y: Any,
+    *,
+    costs: Costs | None = None,
+    evaluation_cost: EvaluationCost = 0,
+    method: str | None = None,
+    parameter_name: str = "parameter",
+    vote: Vote = "mean",
+    loss: LossFunction | None = None,
+) -> TradeoffCurve:
+    """Cost and error, on given examples, of everything that a method offers.
+
+    Parameters
+    ----------
+    source
+        nested prunings (a path, or a baseline's), a `BoostedPath`, an exit path or a fitted cascade (the curve then has all
+        policies of its path, at the price of one pass over the stages), a fitted learner with stages, a fitted model, or a
+        mapping from a parameter to fitted learners or models.
+    X, y
+        examples and labels, preferably ones that played no part in training, pruning or choosing.
+    costs, evaluation_cost
+        prices for fitted models that do not know any, as in `evaluate`; all others have their own.
+    method
+        name for legends; default: the prunings' own, or the name of the learner's class.
+    parameter_name
+        name of the mapping's keys.
+    vote
+        for nested prunings, as in `evaluate_path`.
+    loss
+        ``loss(y, predictions)``, less is better, for learners and models; default: share of wrong labels, or mean squared error.
+        Exit paths allow the default only, because their policies are optimal for it.
+
+    Raises
+    ------
+    InvalidInputError
+        for an empty mapping, models without prices, and data that do not fit.
+    UnsupportedModelError, NotFittedForestError
+        for models that `evaluate` refuses.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, path, y_test
+    >>> curve = pm.tradeoff_curve(path, X_test, y_test)
+    >>> point = curve.best_within(12)
+    >>> print(f"cost {curve.cost[point]:.2f}, error {curve.error[point]:.3f}")
+    cost 11.04, error 0.077
+    """
+    if isinstance(source, NestedPrunings):
+        seen = evaluate_path(source, X, y, vote=vote)
+        return TradeoffCurve(method or source.method, source.parameter_name, source.parameter, seen.cost, seen.error, seen.n)
+    if isinstance(source, (ExitPath, Cascade)):
+        if loss is not None:
+            raise InvalidInputError(
+                "loss is for learners only; leave it out: an exit path has the share of wrong labels, or the mean squared error"
+            )
+        policies = evaluate_exit_path(source, X, y)
+        return TradeoffCurve(method or "exits", "lam", policies.path.lam, policies.cost, policies.error, policies.n)
+    truth = np.asarray(y)
+    if isinstance(source, BoostedPath):
+        return boosted_curve(source, X, y, method or "prune_boosted", loss)
+    if isinstance(source, StagedLearner):
+        judge = loss or default_loss(source)
+        errors = np.array([judge(truth, predicted) for predicted in source.staged_predict(X)])
+        stages = np.arange(1, len(errors) + 1, dtype=np.float64)
+        return TradeoffCurve(method or type(source).__name__, "stages", stages, source.staged_cost(X), errors, len(truth))
+    models = source if isinstance(source, Mapping) else {0.0: source}
+    if not models:
+        raise InvalidInputError("source is an empty mapping; give at least one learner")
+    values = np.array(list(models), dtype=np.float64)
+    points = [_point(model, X, y, costs, evaluation_cost, loss) for model in models.values()]
+    name = method or type(next(iter(models.values()))).__name__
+    cost, error = np.array(points, dtype=np.float64).T
+    return TradeoffCurve(name, parameter_name, values, cost, error, len(truth))
+
+
+def _point(
+    model: Any, X: Any, y: Any, costs: Costs | None, evaluation_cost: EvaluationCost, loss: LossFunction | None
+) -> tuple[float, float]:
+    """Cost and error of a learner at its own prices, or of a fitted model at the prices given."""
+    if isinstance(model, Learner):
+        return float(np.mean(model.prediction_cost(X))), (loss or default_loss(model))(np.asarray(y), model.predict(X))
+    seen = evaluate(model, X, y, costs=costs, evaluation_cost=evaluation_cost)
+    return seen.cost, seen.error if loss is None else loss(np.asarray(y), tree_model_of(model).predict(X))
+
+
+def boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
+    """The curve of the prunings of a boosted model, from the cheapest to the dearest.
+
+    Raises
+    ------
+    InvalidInputError
+        for data that do not fit.
+    """
+    rows = path.unpruned.forest.rows(X)
+    usage, leaves = path.unpruned.usage.on(rows), leaves_of(path.unpruned.forest.ensemble, rows).T
+    points = []
+    for pruning in reversed(path.prunings):
+        response = sum_response(pruning.forest)
+        predicted = response.predictions(response.sums(pruned_ends(pruning.forest.ensemble, pruning.kept)[leaves]))
+        losses = losses_of(response.classes, predicted, y)
+        error = float(np.mean(losses)) if loss is None else loss(np.asarray(y), predicted)
+        points.append((pruning.lam, usage.cost(pruning.kept), error))
+    lam, cost, found = np.array(points, dtype=np.float64).T
+    return TradeoffCurve(method, "lam", lam, cost, found, len(rows))
+
+
+def default_loss(learner: Learner) -> LossFunction:
+    """Share of wrong labels for classifiers, mean squared error for all other learners."""
+    return lambda truth, predicted: float(np.mean(prediction_losses(learner, predicted, truth)))
+
+
+def merged(curves: Mapping[float, TradeoffCurve], method: str) -> TradeoffCurve:
+    """All points of several curves of one method, e.g. one for each value of a second parameter."""
+    if not curves:
+        raise InvalidInputError(f"there is no curve of {method} to merge")
+    parts = list(curves.values())
+    return TradeoffCurve(
+        method,
+        parts[0].parameter_name,
+        np.concatenate([c.parameter for c in parts]),
+        np.concatenate([c.cost for c in parts]),
+        np.concatenate([c.error for c in parts]),
+        parts[0].n,
+    )

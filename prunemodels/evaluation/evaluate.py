@@ -1,0 +1,157 @@
+"""Cost and error of a model of trees, pruned or not, or of a cascade, on labelled examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from formulations.arguments import checked
+from formulations.errors import UnsupportedModelError
+from formulations.instance.bill import Bill
+from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.tree_loss import ERROR_RATE, usual_loss
+from formulations.shown import Card, Shown, error_name, rate
+from prunemodels.evaluation.blocks import Block, each_block, in_chunks
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.prices import check_same_prices, unit_prices
+from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.models.costs import Costs
+from prunemodels.models.tree_model import tree_model_of
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Shown):
+    """Cost and accuracy of a forest or a cascade on labelled examples.
+
+    Parameters
+    ----------
+    cost
+        mean cost of a prediction per example, in the unit of the prices; the evaluation of splits is included.
+    features
+        mean number of distinct features that a prediction needs; NaN for stages that do not say which features they read.
+    error
+        of the model's own ``predict``, in terms of `measure`.
+    splits
+        number of splits in all trees. For a cascade: of splits that a stage in use keeps; 0 if its stages are not trees.
+    n
+        number of examples.
+    task
+        ``"classification"`` or ``"regression"``.
+    measure
+        what `error` is: the share of wrong predictions (``"error rate"``); of numbers the ``"mean squared error"``, or for a
+        forest grown by another criterion the ``"mean absolute error"`` or ``"mean Poisson deviance"``; of survival curves the
+        ``"integrated Brier score"``.
+    loss
+        of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest, y_test
+    >>> seen = pm.evaluate(forest, X_test, y_test, costs=costs)
+    >>> print(f"cost {seen.cost:.2f}, error {seen.error:.3f}, {seen.splits} splits, {seen.n} examples")
+    cost 16.45, error 0.053, 84 splits, 169 examples
+    """
+
+    cost: float
+    features: float
+    error: float
+    splits: int
+    n: int
+    task: str = field(default="classification", repr=False)
+    measure: str = field(default=ERROR_RATE, repr=False)
+    loss: float = field(default=np.nan, repr=False)
+
+    def _card(self) -> Card:
+        rows = (
+            ("cost per prediction", f"{self.cost:.4g}"),
+            ("features per prediction", "unknown" if np.isnan(self.features) else f"{self.features:.3g}"),
+            (error_name(self.measure), rate(self.error, self.measure, 2)),
+            *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
+            ("splits", f"{self.splits:,}"),
+        )
+        return Card(f"Evaluation on {self.n:,} examples", rows)
+
+
+@checked
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    costs: Costs | None = None,
+    evaluation_cost: EvaluationCost = 0,
+) -> Evaluation:
+    """Predict X with a model of trees or a cascade, and count the cost of the predictions.
+
+    Parameters
+    ----------
+    model
+        a fitted forest, e.g. one that `apply_pruning` returned; one of our own estimators; a boosted model or one of another
+        library, see `read_model`; one of these in scikit-learn's calibrated or thresholded classifiers; or a fitted cascade.
+    X, y
+        examples and labels, preferably ones that played no part in training or pruning. Each label must be one that the model was
+        trained on; targets of a regression must be finite. For survival forests y is scikit-survival's array of events and times,
+        and censoring is estimated from these examples. For a forest of scikit-learn X may be a table that is larger than memory,
+        a file or a `ChunkedTable`; then y is the name of a column, or an array with one label a row.
+    costs, evaluation_cost
+        as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
+
+    Raises
+    ------
+    InvalidInputError, UnsupportedModelError, NotFittedForestError
+        as `problem_from_forest`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, costs, forest, y_test
+    >>> seen = pm.evaluate(forest, X_test, y_test, costs=costs)
+    >>> print(f"cost {seen.cost:.2f}, {seen.features:.1f} features, error {seen.error:.3f}")
+    cost 16.45, 8.4 features, error 0.053
+    """
+    if isinstance(model, Cascade):
+        return evaluate_cascade(model, X, y, costs, evaluation_cost)
+    trees = tree_model_of(model, several_outputs=True)
+    if trees.forest is not None and in_chunks(X):
+        raise UnsupportedModelError(
+            "tables in chunks are read for forests of scikit-learn; give other models their rows in memory"
+        )
+    splits, bills, losses = trees.ensemble.is_split, list[Bill](), list[NDArray[np.float64]]()
+
+    def add(block: Block) -> None:
+        usage = trees.usage(block.X, costs, evaluation_cost=evaluation_cost)
+        more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
+        bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
+        losses.append(trees.losses(block.X, block.labels, block.entry))
+
+    each_block(trees.ensemble, X, y, add, "evaluating")
+    cost, features = (bill.cost for bill in bills)
+    each = np.concatenate(losses)
+    error, loss = float(np.mean(each)), trees.loss(X, y)
+    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(each), trees.task, trees.measure, loss)
+
+
+def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
+    """`evaluate` for a fitted cascade.
+
+    Raises
+    ------
+    InvalidInputError
+        for prices that contradict the cascade's, and for labels or columns that do not fit.
+    """
+    stages, policy = cascade.stages_, cascade.policy_
+    if costs is not None or np.any(evaluation_cost):
+        check_same_prices(stages, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)
+    seen = evaluate_exit_path(cascade, X, y)
+    stage, rows = seen.stages(policy), np.arange(seen.n)
+    counting = unit_prices(stages)
+    features = np.nan if counting is None else float(counting.costs(cascade._rows(X))[stage, rows].mean())
+    kept = int((stages.first_stage <= policy.last_stage).sum()) if isinstance(stages, TreeStages) else 0
+    task = "classification" if is_classifier(cascade) else "regression"
+    return Evaluation(seen.mean_cost(policy), features, seen.mean_loss(policy), kept, seen.n, task, usual_loss(task).measure)

@@ -1,0 +1,1 @@
+"""Pruning of models whose trees add up, by a majoriser of their loss."""

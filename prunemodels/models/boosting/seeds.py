@@ -1,0 +1,243 @@
+"""Prunings of a boosted ensemble that need no lambda: starts for descents, and prunings that the answer must not be worse than.
+
+- *Prefixes*: the first rounds, unpruned; later trees are dropped, as in a model that was trained for fewer rounds.
+- *Single features*: all splits that, with the splits above them, need the items of one feature and no others.
+- *Eliminations*: items removed one at a time, and one after the other until none is left, from the whole model and from some
+  prefixes:
+
+    without(K, m)  =  K without the splits that need item m, and without all below them                            (1)
+    next item      =  the m of least  (loss(without(K, m)) - loss(K)) / (cost(K) - cost(without(K, m)))             (2)
+
+From a pruning K on, (2) is repeated until no split that costs something is left. Every step tries all items, so the first step
+includes all single removals. One sweep counts the cost that each removal saves (`RemovalEffects`); the losses come from the
+margins of K, corrected for the rows below the removed splits.
+
+A `Part` of the ensemble, its first trees or some splits of these, is an ensemble of its own. A search inside a part is a search
+of the whole model that may keep no other splits. Losses and costs are those of the whole model, pruned to the part. Trees after
+the part's last one add nothing, as in a model of fewer rounds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.pruning import integer_cost
+from formulations.compiled import njit
+from formulations.instance.integers import Integers
+from formulations.instance.usage import Usage
+from prunemodels.models.boosting.descent import Point
+from prunemodels.models.boosting.losses import Loss
+from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.costs import staged_costs
+from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
+from prunemodels.models.removal_effects import RemovalEffects, units_of
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of the trees, with the rows and prices of the whole.
+
+    Parameters
+    ----------
+    forest, usage
+        the part's own trees, and what their predictions cost.
+    loss
+        of the rows.
+    nodes
+        int64: the whole ensemble's number of each node of the part.
+    size
+        number of nodes of the whole ensemble.
+    trees
+        how many of the whole's trees count, from the first on.
+    """
+
+    forest: ModelForest
+    usage: Usage
+    loss: Loss
+    nodes: NDArray[np.int64]
+    size: int
+    trees: int
+
+    @classmethod
+    def whole(cls, forest: ModelForest, usage: Usage, loss: Loss) -> Part:
+        """The whole model as a part."""
+        n = forest.ensemble.n_nodes
+        return cls(forest, usage, loss, np.arange(n), n, forest.ensemble.n_trees)
+
+    @cached_property
+    def prices(self) -> Integers:
+        """The prices of the part in integers."""
+        return self.usage.in_integers()
+
+    def inside(self, kept: NDArray[np.bool_], trees: int) -> Part:
+        """The part of the whole with its first trees, in which all splits outside `kept`, shape (n,), are leaves."""
+        forest, nodes = pruned_part(self.forest, kept, trees)
+        smaller = forest.ensemble
+        u = self.usage
+        rows, evaluation = np.asarray(u.X)[u.rows], list(u.evaluation)
+        usage = Usage.build(smaller, u.costs, rows, sample_weight=u.weights, evaluation_cost=evaluation)
+        return Part(forest, usage, self.loss, nodes, self.forest.ensemble.n_nodes, trees)
+
+    def lift(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """A pruning of the part as one of the whole, shape (size,)."""
+        lifted = np.zeros(self.size, dtype=np.bool_)
+        lifted[self.nodes] = kept
+        return lifted
+
+
+def splits_with(usage: Usage, items: set[int]) -> NDArray[np.bool_]:
+    """The largest pruning that needs no other priced items than these; bool, shape (n,)."""
+    costs, ensemble = usage.costs, usage.ensemble
+    free = {m for m, price in enumerate(costs.prices) if price == 0}
+    allowed = np.array([set(needed) <= items | free for needed in costs.needs], dtype=np.bool_)
+    kept = ensemble.is_split & allowed[ensemble.feature]
+    _close(ensemble.parent, kept)
+    return kept
+
+
+def items_of(usage: Usage, kept: NDArray[np.bool_]) -> set[int]:
+    """The priced items that the splits of a pruning need."""
+    node = np.repeat(np.arange(len(kept)), np.diff(usage.charges.start))
+    return set(np.unique(usage.charges.item[kept[node]]).tolist())
+
+
+@njit(cache=True)
+def _close(parent, kept):  # type: ignore[no-untyped-def]
+    """Unmark the splits below one that is not kept; parents come first."""
+    for h in range(parent.shape[0]):
+        if parent[h] >= 0 and not kept[parent[h]]:
+            kept[h] = False
+
+
+def round_ends(forest: ModelForest) -> NDArray[np.int64]:
+    """Number of trees after each round; the last is that of all trees."""
+    n = forest.ensemble.n_trees
+    return np.unique(np.append(np.arange(forest.n_outputs, n, forest.n_outputs), n))
+
+
+def evenly(numbers: NDArray[np.int64], n: int) -> list[int]:
+    """At most n of some ascending numbers, evenly spaced, the last among them."""
+    places = np.unique(np.round(np.arange(1, n + 1) * len(numbers) / n).astype(np.int64) - 1)
+    return [int(numbers[k]) for k in places if k >= 0]
+
+
+def prefixes(part: Part) -> Iterator[Point]:
+    """The model before the first round, and after each but the last."""
+    forest, usage, ensemble = part.forest, part.usage, part.forest.ensemble
+    ends = round_ends(forest)
+    stage = np.searchsorted(ends, np.arange(ensemble.n_trees), side="right")
+    rows, evaluation = np.asarray(usage.X)[usage.rows], list(usage.evaluation)
+    cost = staged_costs(ensemble, rows, usage.costs, evaluation_cost=evaluation, stage=stage, sample_weight=usage.weights)
+    done = 0
+    margins = np.tile(forest.base, (usage.n_rows, 1))
+    for k, trees in enumerate([0, *ends[:-1].tolist()]):
+        for t in range(done, trees):
+            margins[:, forest.output[t]] += _values(part, t)
+        done = trees
+        loss = float(np.average(part.loss.values(margins), weights=usage.weights))
+        yield Point(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
+
+
+def _values(part: Part, t: int) -> NDArray[np.float64]:
+    """What an unpruned tree adds to each row."""
+    ensemble, routing = part.forest.ensemble, part.usage.routing
+    nodes = ensemble.nodes_of(t)
+    leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
+    leaves = leaves[np.argsort(routing.start[leaves], kind="stable")]
+    added = np.empty(routing.n_rows)
+    added[routing.order[t]] = np.repeat(ensemble.value[leaves, 0], routing.stop[leaves] - routing.start[leaves])
+    return added
+
+
+def single_features(part: Part) -> Iterator[NDArray[np.bool_]]:
+    """For each feature that is split on, the splits that need no other items than this feature needs."""
+    usage = part.usage
+    used = np.unique(usage.ensemble.feature[usage.ensemble.is_split])
+    needed = {frozenset(usage.costs.needs[f]) for f in used.tolist()}
+    for items in sorted(needed, key=sorted):
+        yield splits_with(usage, set(items))
+
+
+MOST_STEPS = 300
+"""Approximate limit on the steps of an elimination: with more items, each step removes several, the best ones by (2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """One removal that was tried: the remaining pruning, its loss and cost, and whether the elimination goes on from it.
+
+    The cost is that of the integer prices.
+    """
+
+    kept: NDArray[np.bool_]
+    loss: float
+    cost: float
+    taken: bool
+
+
+def eliminate(part: Part, deadline: float) -> Iterator[Removal]:
+    """All removals of an elimination that starts with all splits of a part; the one taken in a step comes last.
+
+    Parameters
+    ----------
+    deadline
+        on the clock of ``time.perf_counter``, checked before each step.
+    """
+    usage, prices, loss = part.usage, part.prices, part.loss
+    kept = usage.ensemble.is_split.copy()
+    effects = RemovalEffects(usage, prices, units_of(usage, "item"))
+    state = state_of(part.forest, usage, loss, kept)
+    margins, current_loss = state.margins, state.loss
+    unit_price, at_once = prices.price_unit, 0
+    cost = integer_cost(usage, prices, kept)
+    while kept.any() and time.perf_counter() <= deadline:
+        _, saved, users = effects.of(kept)
+        units = np.flatnonzero((users > 0) & (saved > 0))
+        if not units.size:
+            return
+        at_once = at_once or -(-units.size // MOST_STEPS)
+        tried = []
+        for unit in units.tolist():
+            remaining = effects.without(kept, unit)
+            new_loss = float(np.average(loss.values(without(part, kept, remaining, margins)), weights=usage.weights))
+            yield Removal(remaining, new_loss, float((cost - int(saved[unit])) * unit_price), taken=False)
+            tried.append(((new_loss - current_loss) / float(saved[unit]), unit))
+        remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
+        for unit in gone:
+            remaining = effects.without(remaining, unit)
+        cost = cost - int(saved[gone[0]]) if len(gone) == 1 else integer_cost(usage, prices, remaining)
+        margins = without(part, kept, remaining, margins)
+        current_loss, kept = float(np.average(loss.values(margins), weights=usage.weights)), remaining
+        yield Removal(kept, current_loss, float(cost * unit_price), taken=True)
+
+
+def without(
+    part: Part, kept: NDArray[np.bool_], remaining: NDArray[np.bool_], margins: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The margins of a pruning that keeps fewer splits, from those of one that keeps more."""
+    forest, routing = part.forest, part.usage.routing
+    ensemble, moved = forest.ensemble, margins.copy()
+    arrays = (ensemble.parent, ensemble.tree_of, forest.output, ensemble.value, routing.order, routing.start, routing.stop)
+    _move_up(kept, remaining, *arrays, moved)
+    return moved
+
+
+@njit(cache=True)
+def _move_up(kept, remaining, parent, tree_of, output, value, order, start, stop, margins):  # type: ignore[no-untyped-def]
+    """Move the rows of the leaves of `kept` to the leaves of `remaining` above them."""
+    end = np.empty(parent.shape[0], dtype=np.int32)
+    for h in range(parent.shape[0]):
+        above = parent[h]
+        end[h] = h if above < 0 or remaining[above] else end[above]
+        if end[h] == h or kept[h] or not kept[above]:
+            continue
+        t = tree_of[h]
+        change = value[end[h], 0] - value[h, 0]
+        for j in range(start[h], stop[h]):
+            margins[order[t, j], output[t]] += change

@@ -1,0 +1,241 @@
+"""Pipelines whose last step is a model of trees: the raw columns that a user pays for, and the features that the trees test."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.pipeline import Pipeline
+
+from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
+from prunemodels.models.columns.partial import Cells, Part, accepted_values, part_of, writes_sparse
+from prunemodels.models.columns.restored import RestoredColumns
+from prunemodels.models.columns.steps import STATEMENT, Inputs, dense, names_out
+from prunemodels.models.columns.tracing import is_identity, sources_of
+
+MOST_CHECKED = 64
+"""Most rows on which a statement of what columns are made from is tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class TracedColumns:
+    """How F features are made from R raw columns.
+
+    Parameters
+    ----------
+    steps
+        the fitted transformers by name, in their order.
+    names
+        the raw columns' names, shape (R,).
+    named
+        whether the steps were fitted on a table with these names.
+    sources
+        for each feature the raw columns that it is made from, ascending.
+    feature_names
+        the features' names, or None.
+    stated
+        whether `sources` rests on what a user stated.
+    read
+        what the model does with its columns before its trees test them; None: nothing.
+    column_of
+        int64, shape (F,): the column of the last step that each feature is, or is made from; None: they are the same.
+    """
+
+    steps: tuple[tuple[str, Any], ...]
+    names: tuple[str, ...]
+    named: bool
+    sources: tuple[tuple[int, ...], ...]
+    feature_names: tuple[str, ...] | None
+    stated: bool
+    read: Callable[[Any], Any] | None = None
+    column_of: NDArray[np.int64] | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """The fields alone, so that a file does not depend on what was computed before."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def before(self, read: Callable[[Any], Any], column_of: NDArray[np.int64]) -> TracedColumns:
+        """The same for a model that makes its features by `read` from the columns of the last step."""
+        sources = tuple(self.sources[column] for column in column_of)
+        return replace(self, sources=sources, read=read, column_of=column_of)
+
+    @property
+    def inputs(self) -> Inputs:
+        """What is known of the raw columns and the features."""
+        n_columns = len(self.sources) if self.column_of is None else int(self.column_of.max()) + 1
+        return Inputs("", len(self.names), self.names if self.named else None, n_columns)
+
+    def features(self, X: Any, name: str = "X") -> Any:
+        """The features of rows of raw columns, as the last step returns them; `name` is what messages call X.
+
+        Raises
+        ------
+        InvalidInputError
+            naming the step that refuses the rows.
+        """
+        rows = X
+        for step, transformer in self.steps:
+            try:
+                rows = transformer.transform(rows)
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise InvalidInputError(f"{name}: the step {step!r} of the pipeline refuses the rows: {error}") from error
+        return rows if self.read is None else self.read(rows)
+
+    def features_known(self, values: NDArray[Any], known: NDArray[np.bool_]) -> Cells:
+        """The features of rows of which some raw columns are known, as float32, and whether each is known.
+
+        Parameters
+        ----------
+        values, known
+            shape (n, R): values of any type, and whether each is known.
+
+        Raises
+        ------
+        InvalidInputError
+            naming the step that refuses the rows, and for features that are not finite numbers or NaN.
+        """
+        found, done = self._part.run((values, known))
+        features = np.where(done, found, 0)
+        try:
+            with np.errstate(over="ignore"):
+                if self.read is None:
+                    numbers = features.astype(np.float64).astype(np.float32)
+                else:  # a model may take what is not stored for missing
+                    numbers = self.read(csr_matrix(features.astype(np.float64)) if self._sparse else features).astype(np.float32)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"the pipeline's last step writes what is no number ({error})") from error
+        infinite = np.argwhere(np.isinf(numbers))
+        if infinite.size:
+            raise InvalidInputError(f"the pipeline's column {infinite[0][1]} is infinite as a float32; clip it, or make it NaN")
+        return numbers, done if self.column_of is None else done[:, self.column_of]
+
+    @cached_property
+    def _sparse(self) -> bool:
+        """Whether the last step writes a sparse matrix."""
+        return writes_sparse(Pipeline(list(self.steps)), self.inputs)
+
+    @cached_property
+    def _part(self) -> Part:
+        return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
+
+    def restored(self, kept: Sequence[int]) -> RestoredColumns:
+        """A step before the others, by which they are given only the raw columns `kept`.
+
+        Raises
+        ------
+        InvalidInputError
+            for a step that accepts none of the values that stand for the others.
+        """
+        values = accepted_values(self._part, len(self.names))
+        found = RestoredColumns(self.names, values, [int(f) for f in kept], named=self.named)
+        one = [[values[f] for f in found.kept]]
+        rows = found.transform(pd.DataFrame(one, columns=list(found.feature_names_in_)) if self.named else np.array(one))
+        try:
+            self.features(rows, "a row of constants")
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                f"the columns that are gone are replaced by constants, which a step does not accept ({error}); fit the pipeline "
+                "again without these columns, or keep it as it is"
+            ) from error
+        return found
+
+    def check(self, X: Any) -> None:
+        """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources.
+
+        Raises
+        ------
+        InvalidInputError
+            naming the feature and the column.
+        """
+        if not self.stated:
+            return
+        table = X.to_pandas() if hasattr(X, "to_pandas") else X
+        some = table.iloc[:MOST_CHECKED] if hasattr(table, "iloc") else np.asarray(table)[:MOST_CHECKED]
+        before = dense(self.features(some))
+        for j, raw in enumerate(self.names):
+            changed = _differ(before, dense(self.features(_rolled(some, j))))
+            wrong = [f for f in np.flatnonzero(changed).tolist() if j not in self.sources[f]]
+            if wrong:
+                place = wrong[0] if self.column_of is None else int(self.column_of[wrong[0]])
+                feature = f"column {place}" if self.feature_names is None else repr(self.feature_names[place])
+                raise InvalidInputError(
+                    f"the pipeline's {feature} changes with the raw column {raw!r}, from which it is not said to be made; "
+                    f"correct the attribute {STATEMENT} of the step that makes it, or its feature_names_out"
+                )
+
+
+def final_step(model: Any) -> Any:
+    """The model at the end of a pipeline; any other model itself."""
+    while isinstance(model, Pipeline):
+        model = model.steps[-1][1]
+    return model
+
+
+def trace_pipeline(model: Any) -> TracedColumns | None:
+    """Trace the features of a pipeline's model back to raw columns; None for a model that reads raw columns itself.
+
+    Raises
+    ------
+    NotFittedForestError
+        for a pipeline that is not fitted.
+    UnsupportedModelError, InvalidInputError
+        for steps that cannot be traced, see `sources_of`.
+    """
+    steps: list[tuple[str, Any]] = []
+    part = model
+    while isinstance(part, Pipeline):
+        steps += [(name, step) for name, step in part.steps[:-1] if not is_identity(step)]
+        part = part.steps[-1][1]
+    if not steps:
+        return None
+    given = getattr(steps[0][1], "feature_names_in_", None)
+    count, n_out = getattr(steps[0][1], "n_features_in_", None), getattr(part, "n_features_in_", None)
+    if n_out is None:
+        raise NotFittedForestError(f"the {type(part).__name__} of the pipeline is not fitted: call fit(X, y) first")
+    if count is None:
+        raise UnsupportedModelError(
+            f"the step {steps[0][0]!r}, a {type(steps[0][1]).__name__}, does not say how many columns it was fitted on; "
+            "let it set n_features_in_, and feature_names_in_ for a table"
+        )
+    names = tuple(f"x{f}" for f in range(count)) if given is None else tuple(str(name) for name in given)
+    known = Inputs("", int(count), None if given is None else names, int(n_out))
+    # parts of a pipeline that is never run by itself
+    sources, stated = sources_of(Pipeline(steps), known)
+    if len(sources) != n_out:
+        raise UnsupportedModelError(f"the pipeline's steps write {len(sources)} columns, its model was trained on {n_out}")
+    ascending = tuple(tuple(sorted(columns)) for columns in sources)
+    return TracedColumns(tuple(steps), names, given is not None, ascending, _feature_names(steps, part, int(n_out)), stated)
+
+
+def _feature_names(steps: Sequence[tuple[str, Any]], model: Any, n_out: int) -> tuple[str, ...] | None:
+    """The names that the model was trained with, or that the steps give their columns."""
+    trained = getattr(model, "feature_names_in_", None)
+    if trained is not None:
+        return tuple(str(name) for name in trained)
+    names = names_out(Pipeline(list(steps)))
+    return tuple(names) if names is not None and len(names) == n_out else None
+
+
+def _rolled(X: Any, j: int) -> Any:
+    """The rows with the values of column j moved by one row."""
+    rows = X.copy()
+    if isinstance(rows, pd.DataFrame):
+        rows.isetitem(j, rows.iloc[np.roll(np.arange(len(rows)), 1), j].array)
+    else:
+        rows[:, j] = np.roll(rows[:, j], 1)
+    return rows
+
+
+def _differ(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which columns differ in some row; missing values are equal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same = (a == b) | (pd.isna(a) & pd.isna(b))
+    return np.asarray(~same.all(axis=0))

@@ -1,0 +1,244 @@
+"""Prices: the forms in which users give them, and what examples pay, all together and tree after tree.
+
+    cost(x) = prices of the items that x's ways through the trees need, each once  +  sum of a_f over the splits passed        (1)
+    cost_s  = (items paid once that the stages 0..s need)  +  weighted mean of (1), trees of the stages 0..s alone             (2)
+
+The model need not be an average of its trees: boosted trees pay in the same way. An item belongs to the first stage in which an
+example meets it, so one pass over the splits gives all stages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, EvaluationCost, Price
+from formulations.instance.cost_sample import check_weights
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.price_tables import check_priced, items_from_table
+from formulations.instance.routing import features_of, n_examples
+from formulations.instance.usage import Usage
+from formulations.sparse_arrays import check_sparse
+
+Costs = Annotated[
+    CostItems | Mapping[str, Price] | Sequence[Price] | NDArray[Any] | pd.Series | pd.DataFrame | float,
+    "a price, a price for each feature (a sequence, or a mapping from names), a table of items, or CostItems",
+]
+"""What `cost_items` reads."""
+
+
+def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
+    """Turn any of the accepted forms of prices into items for the forest's features.
+
+    For the trees of a pipeline, prices are those of its raw columns. A feature needs the items of all raw columns that it is made
+    from.
+
+    Parameters
+    ----------
+    costs
+        a `CostItems`; one number for all features; one number per feature in the forest's order; a mapping or Series from
+        the names of all features to their prices; or a table with the columns of `CostItems.from_table`.
+
+    Raises
+    ------
+    InvalidInputError
+        for the wrong number of prices, unknown or missing features, negative or non-finite prices.
+    """
+    if isinstance(costs, CostItems) and costs.columns is not None:  # they are about the features already
+        costs.check_features(ensemble.n_features)
+        return costs
+    items = _items_of_columns(costs, ensemble.column_names)
+    return items if ensemble.made is None else items.of_made(ensemble.made.sources)
+
+
+def _items_of_columns(costs: Costs, names: Sequence[str]) -> CostItems:
+    """The items of the columns that are paid for."""
+    if isinstance(costs, CostItems):
+        costs.check_features(len(names))
+        return costs
+    if isinstance(costs, pd.DataFrame):
+        return items_from_table(costs, names)
+    if isinstance(costs, pd.Series):
+        _check_unique([str(name) for name in costs.index])
+        costs = cast("Mapping[str, Price]", costs.to_dict())
+    if isinstance(costs, Mapping):
+        by_name = {str(k): v for k, v in costs.items()}
+        check_priced(list(by_name), names)
+        return CostItems.plain([by_name[n] for n in names], names)
+    if np.ndim(cast("Any", costs)) == 0:
+        return CostItems.plain([cast("Price", costs)] * len(names), names)
+    prices = cast("Sequence[Price]", list(cast("Sequence[Price]", costs)))
+    if len(prices) != len(names):
+        raise InvalidInputError(f"costs has {len(prices)} prices, the forest was trained on {len(names)} features")
+    return CostItems.plain(prices, names)
+
+
+def features_named_in(costs: Costs) -> list[str]:
+    """The names of the features that have prices; none where prices are in the features' order."""
+    if isinstance(costs, pd.DataFrame):
+        return [str(name) for name in costs.get("feature", ())]
+    if isinstance(costs, (Mapping, pd.Series)):
+        return [str(name) for name in costs.keys()]  # noqa: SIM118 (a Series iterates over its values)
+    return []
+
+
+def _check_unique(given: Sequence[str]) -> None:
+    twice = [n for k, n in enumerate(given) if n in given[:k]]
+    if twice:
+        raise InvalidInputError(f"costs has two prices for {twice[0]!r}; give one price per feature")
+
+
+def column_prices(
+    costs: Costs | None,
+    n_features: int,
+    names: Sequence[str] | None = None,
+    *,
+    evaluation_cost: EvaluationCost = 0,
+) -> tuple[CostItems, NDArray[np.float64]]:
+    """Read prices as any forest that is trained on these columns would.
+
+    Parameters
+    ----------
+    costs
+        as in `cost_items`; None: 1 for each column.
+    n_features, names
+        number and names of the columns.
+    evaluation_cost
+        price a of evaluating a split: one number, or one per column.
+
+    Returns
+    -------
+    CostItems, NDArray
+        the items; and the evaluation prices a_f as float64, shape (n_features,).
+
+    Raises
+    ------
+    InvalidInputError
+        for prices that do not fit the columns, are negative or not finite.
+    CapacityOverflowError
+        for prices too far apart for 64-bit integers.
+    """
+    leaf = one_leaf(n_features, names)
+    items = cost_items(1 if costs is None else costs, leaf)
+    usage = Usage.build(leaf, items, np.zeros((1, n_features)), evaluation_cost=evaluation_cost)
+    usage.in_integers()  # refuses prices too far apart
+    return items, np.array([float(a) for a in usage.evaluation])
+
+
+def one_leaf(n_features: int, names: Sequence[str] | None) -> Ensemble:
+    """A forest of one leaf: prices that fit it fit every forest on these columns."""
+    none, zero = np.full(1, -1, dtype=np.int32), np.zeros((1, 1))
+    feature_names = None if names is None else tuple(str(n) for n in names)
+    arrays = {"left": none, "right": none, "feature": none, "threshold": zero[0], "missing_left": zero[0] > 0, "value": zero}
+    return Ensemble(np.array([0, 1]), **arrays, n_features=n_features, task="regression", feature_names=feature_names)
+
+
+BLOCK_BYTES = 2**27
+"""Examples are taken in blocks that need about so much memory."""
+
+
+def example_costs(ensemble: Ensemble, X: Any, costs: Costs, *, evaluation_cost: EvaluationCost = 0) -> NDArray[np.float64]:
+    """(1) for every row of X, shape (N,), in the unit of the prices; items that are paid once for all are left out.
+
+    Parameters
+    ----------
+    ensemble
+        the trees.
+    X
+        examples, shape (N, n_features).
+    costs, evaluation_cost
+        as in `problem_from_forest`.
+    """
+    stage = np.zeros(ensemble.n_nodes, dtype=np.int32)
+    paid: NDArray[np.float64] = staged_example_costs(ensemble, X, costs, stage, 1, evaluation_cost=evaluation_cost)[0]
+    return paid
+
+
+def staged_example_costs(
+    ensemble: Ensemble,
+    X: Any,
+    costs: Costs,
+    stage: NDArray[np.int32],
+    n_stages: int,
+    *,
+    evaluation_cost: EvaluationCost = 0,
+) -> NDArray[np.float64]:
+    """(1) for every row of X and the splits of the stages 0..s alone, shape (S, N); items paid once for all are left out.
+
+    Parameters
+    ----------
+    stage
+        int32, shape (n,): the first stage that each split belongs to, not before its parent's; S: none.
+    """
+    blocks = _by_blocks(ensemble, X, costs, evaluation_cost, n_stages)
+    return np.concatenate([np.cumsum(usage.stage_costs(stage, n_stages), axis=0) for usage in blocks], axis=1)
+
+
+def first_stages_of_items(ensemble: Ensemble, X: Any, costs: Costs, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
+    """The first stage at which each row needs each priced item, shape (M, N); S: at none. Items paid once for all count for all.
+
+    Parameters
+    ----------
+    stage
+        as in `staged_example_costs`.
+    """
+    found = []
+    for usage in _by_blocks(ensemble, X, costs, 0, n_stages):
+        once = usage.first_stage_once(stage, n_stages)[:, None]
+        found.append(np.minimum(once, usage.first_stage_by_row(stage, n_stages)))
+    return np.concatenate(found, axis=1)
+
+
+def staged_costs(
+    ensemble: Ensemble,
+    X: Any,
+    costs: Costs,
+    *,
+    evaluation_cost: EvaluationCost = 0,
+    stage: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """(2) for every stage, shape (S,), rising.
+
+    Parameters
+    ----------
+    stage
+        int, shape (T,): the stage that each tree belongs to, from 0 on; default: each tree is one.
+    sample_weight
+        weights of the examples in the mean, >= 0.
+
+    Raises
+    ------
+    InvalidInputError
+        if the stages do not fit the trees, or weights or columns do not fit.
+    """
+    stages = np.arange(ensemble.n_trees, dtype=np.int32) if stage is None else np.asarray(stage, dtype=np.int32)
+    if stages.shape != (ensemble.n_trees,) or (stages < 0).any():
+        raise InvalidInputError(f"stage has shape {stages.shape}; give one number >= 0 for each of {ensemble.n_trees} trees")
+    first, n_stages = stages[ensemble.tree_of], int(stages.max(initial=-1)) + 1
+    weights = check_weights(sample_weight, n_examples(X), "sample_weight")
+    paid, done = np.zeros(n_stages), 0
+    for usage in _by_blocks(ensemble, X, costs, evaluation_cost, n_stages):
+        paid += usage.stage_costs(first, n_stages) @ weights[done : done + usage.n_rows]
+        done += usage.n_rows
+    once = usage.first_stage_once(first, n_stages)
+    for_all = np.bincount(once, weights=usage.costs.price * usage.costs.paid_once, minlength=n_stages + 1)
+    return np.asarray(np.cumsum(paid) / weights.sum() + np.cumsum(for_all[:-1]))
+
+
+def _by_blocks(ensemble: Ensemble, X: Any, costs: Costs, evaluation_cost: EvaluationCost, n_stages: int = 0) -> Iterator[Usage]:
+    """The usage of the rows of X, block by block."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    check_sparse(X, "X")
+    X = X.tocsr() if hasattr(X, "tocsr") and ensemble.made is None else features_of(ensemble, X)
+    items, ensemble = cost_items(costs, ensemble), ensemble.on_features
+    size = max(1, BLOCK_BYTES // (8 * ensemble.n_trees + 16 * items.n_items + 8 * n_stages + 32))
+    usage = Usage.build(ensemble, items, X[:size], evaluation_cost=evaluation_cost)
+    yield usage
+    for first in range(size, n_examples(X), size):
+        yield usage.on(X[first : first + size])

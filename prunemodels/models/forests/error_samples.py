@@ -1,0 +1,292 @@
+"""Where the errors of the nodes are measured: in-bag, out-of-bag, on given data, or a blend.
+
+`InBag` is the default, as in BP16: errors are measured on the examples that each tree was grown on. Without data it reads the
+fractions that scikit-learn stored in the trees, which give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+from sklearn.base import is_classifier
+
+from formulations.arguments import checked
+from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.cost_items import exact
+from formulations.instance.cost_sample import check_weights
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
+from formulations.instance.routing import features_of, route
+from formulations.instance.survival import CensoredSample
+from formulations.instance.tree_loss import TreeLoss
+from prunemodels.models.forests.labels import true_outputs
+from prunemodels.models.forests.reading import check_columns, tree_views
+from prunemodels.models.forests.sklearn_versions import MEDIANS_MEASURED_EXACTLY
+from prunemodels.models.forests.survival import predicts_curves
+from prunemodels.models.forests.training_rows import check_training_data, out_of_bag, training_weights
+
+STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
+"""Criteria of regression trees whose impurity is the in-bag error, or half of it."""
+
+CLIPPED = 1e-7
+"""A relative difference above which a stored prediction is not the mean: rounding errors are smaller."""
+
+
+class ErrorSample(Protocol):
+    """Measures e_h of every node of a fitted forest."""
+
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """The errors, in the ensemble's numbering of nodes."""
+        ...
+
+
+Errors = Annotated[ErrorSample, "an error sample (InBag, OutOfBag, Given, GivenTable, Blend)"]
+"""Where errors are measured."""
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class InBag:
+    """Measure errors on the training rows that each tree drew, each as often as the tree drew it.
+
+    Parameters
+    ----------
+    X, y
+        the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or impurities, that
+        the trees store, which are the same errors. Trees with ``monotonic_cst`` store them only if no node's prediction was
+        changed to keep the constraints. Survival trees store none.
+    sample_weight
+        the weights that were given to ``fit``, if any.
+
+    Notes
+    -----
+    Weights of examples and of classes count as they did in training. Where they set the probabilities of a bootstrap's or a bag's
+    draw, each drawn row counts once per draw. Where they weighted the rows, they weight the errors.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=pm.samples.InBag(X_train, y_train))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    """
+
+    X: Any = None
+    y: Any = None
+    sample_weight: ArrayLike | None = None
+
+    @checked
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        if self.X is None and self.y is None:
+            return NodeErrors((_stored_errors(forest, ensemble),))
+        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
+        routing = route(ensemble, rows)
+        weights = training_weights(forest, ensemble, y, w)
+        check_training_data(forest, ensemble, routing, y, weights)
+        return NodeErrors((errors_on_sample(ensemble, routing, y, weights, "in-bag"),))
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class OutOfBag:
+    """Measure errors on the training rows that each tree did not draw: they are unbiased, and a split may increase them.
+
+    Parameters
+    ----------
+    X, y
+        the training data, in the order in which ``fit`` saw them.
+    sample_weight
+        the weight of each row's error.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=pm.samples.OutOfBag(X_train, y_train))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    """
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None = None
+
+    @checked
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
+        routing = route(ensemble, rows)
+        out = out_of_bag(forest, ensemble, routing, y)
+        return NodeErrors((errors_on_sample(ensemble, routing, y, out * w, "out-of-bag"),))
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Measure errors on labelled examples of the user's choice, the same for every tree.
+
+    Parameters
+    ----------
+    X, y
+        examples and their labels (classification: labels that the forest was trained on) or targets; for survival forests
+        scikit-survival's array of events and times, whose censoring is estimated from these examples.
+    sample_weight
+        the weight of each example's error, >= 0.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=pm.samples.Given(X_valid, y_valid))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    """
+
+    X: Any
+    y: Any
+    sample_weight: ArrayLike | None = None
+
+    @checked
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
+        return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, w, "given"),))
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """A weighted mean of error samples, e.g. ``Blend([(0.5, InBag()), (0.5, Given(X, y))])``.
+
+    Parameters
+    ----------
+    parts
+        pairs (share, sample); the shares are scaled to sum to 1.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> blend = pm.samples.Blend([(0.5, pm.samples.InBag()), (0.5, pm.samples.Given(X_valid, y_valid))])
+    >>> pm.problem_from_forest(forest, X_valid, costs=costs, errors=blend)
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    """
+
+    parts: Sequence[tuple[float | Fraction, Errors]]
+
+    @checked
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """See `ErrorSample.measure`."""
+        shares = [exact(share, f"Blend: share {k}") for k, (share, _) in enumerate(self.parts)]
+        total = sum(shares)
+        if not total:
+            raise InvalidInputError(f"Blend: the shares are {[float(s) for s in shares]}; at least one must be positive")
+        components = [
+            replace(component, share=component.share * share / total)
+            for share, (_, sample) in zip(shares, self.parts, strict=True)
+            if share
+            for component in sample.measure(forest, ensemble).components
+        ]
+        return NodeErrors(tuple(components))
+
+
+def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
+    """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for trees whose nodes do not store what they need.
+    """
+    e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
+    outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        if (missing := _not_stored(view.estimator)) is not None:
+            raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
+        nodes = ensemble.nodes_of(t)
+        for one in outputs:
+            errors = _stored_class_errors if is_classifier(forest) else _stored_impurities
+            e[nodes] += errors(view.estimator, one.value[nodes], one.loss)
+        total[t] = view.estimator.tree_.weighted_n_node_samples[0] * len(outputs)
+    return ErrorComponent(np.maximum(e, 0.0), total * ensemble.loss.denominator, source="in-bag")
+
+
+def _stored_class_errors(estimator: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
+    """Of each node the weights of the classes, times the loss of each where the node's class is predicted."""
+    size = estimator.tree_.weighted_n_node_samples[:, None]
+    counts = size * value
+    whole = np.rint(counts)
+    if size[0] == np.rint(size[0]) and np.abs(counts - whole).max() < 1e-6:  # a fraction times a size is whole up to rounding
+        counts = whole
+    predicted = value.argmax(axis=1)
+    each = [np.rint(loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator) for j in range(value.shape[1])]
+    return np.asarray((counts * np.stack(each, axis=1)).sum(axis=1))
+
+
+def _stored_impurities(estimator: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
+    """The node's weight times its impurity; for the criterion "poisson" the impurity is half of the deviance."""
+    factor = 2.0 if loss.name == "poisson" else 1.0
+    return np.asarray(factor * estimator.tree_.weighted_n_node_samples * estimator.tree_.impurity)
+
+
+def stores_errors(forest: Any) -> bool:
+    """Whether the statistics that the trees store are their in-bag errors."""
+    return all(_not_stored(view.estimator) is None for view in tree_views(forest, several_outputs=True))
+
+
+def _not_stored(estimator: Any) -> str | None:
+    """The setting of a tree because of which it does not store its in-bag errors, and why; None where it stores them."""
+    if predicts_curves(estimator):
+        return "the log-rank criterion, and its nodes store no error of their curves"
+    if not is_classifier(estimator) and estimator.criterion not in STORED:
+        return f"criterion={estimator.criterion!r}, whose impurity is no error that is known here"
+    if estimator.criterion == "absolute_error" and not MEDIANS_MEASURED_EXACTLY:
+        tree = estimator.tree_
+        if (tree.weighted_n_node_samples != tree.n_node_samples).any():  # for example rows that were drawn twice
+            return "criterion='absolute_error' on weighted rows, whose errors scikit-learn before 1.8 measures wrongly"
+    if _is_clipped(estimator):
+        return "monotonic_cst, which changed predictions of its nodes, so they are not the in-bag fractions or means"
+    return None
+
+
+def _is_clipped(estimator: Any) -> bool:
+    """Whether monotonic constraints changed the prediction of a node.
+
+    Without a change, the mean of every split is the weighted mean of its children's, and its variance is the mean of theirs plus
+    the variance between them. Changes are monotone, so they cannot satisfy both equations. Fractions are means of indicators.
+    """
+    if getattr(estimator, "monotonic_cst", None) is None:
+        return False
+    tree = estimator.tree_
+    split = np.flatnonzero(tree.children_left >= 0)
+    left, right, weight, value = tree.children_left[split], tree.children_right[split], tree.weighted_n_node_samples, tree.value
+    shares = (weight[left] / weight[split], weight[right] / weight[split])
+    mean = shares[0][:, None] * value[left, 0] + shares[1][:, None] * value[right, 0]
+    scale = np.abs(value).max()
+    if np.abs(mean - value[split, 0]).max(initial=0.0) > CLIPPED * scale:
+        return True
+    if is_classifier(estimator):
+        fractions = value[:, 0]
+        gini = 1 - (fractions**2).sum(axis=1)
+        entropy = -xlogy(fractions, fractions).sum(axis=1) / np.log(2)
+        return bool(np.abs(tree.impurity - (gini if estimator.criterion == "gini" else entropy)).max() > CLIPPED)
+    between = shares[0] * shares[1] * (value[left, 0, 0] - value[right, 0, 0]) ** 2
+    within = shares[0] * tree.impurity[left] + shares[1] * tree.impurity[right]
+    return bool(np.abs(within + between - tree.impurity[split]).max(initial=0.0) > CLIPPED * tree.impurity[0])
+
+
+def _labelled(
+    forest: Any, ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> tuple[NDArray[np.float32], NDArray[Any] | CensoredSample, NDArray[np.float64]]:
+    """Examples as float32; labels as class indices, targets, or events and times; weights."""
+    if X is None or y is None:
+        raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
+    check_columns(X, ensemble.names_to_check, "errors: X")
+    rows = features_of(ensemble, X, "errors: X")
+    w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
+    return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y", weights=w), w

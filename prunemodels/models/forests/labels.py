@@ -1,0 +1,196 @@
+"""Labels and targets, read for a model: one for each row, and of the model's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_sample import real_array
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.survival import CensoredSample
+from formulations.instance.tree_loss import TreeLoss
+from prunemodels.models.forests.survival import SURVIVAL_LOSS, censored_sample, survival_losses
+
+
+def class_numbers(
+    classes: NDArray[Any] | None,
+    y: Any,
+    n_rows: int,
+    name: str = "y",
+    *,
+    entry: Callable[[int], str] | None = None,
+    unknown: int | None = None,
+) -> NDArray[Any]:
+    """Labels as places among the classes, int64; targets of a model without classes as float64.
+
+    Parameters
+    ----------
+    classes
+        the labels that the model was trained on; None: it predicts numbers.
+    name
+        what messages call all labels.
+    entry
+        what messages call the label of row i; default: ``name[i]``.
+    unknown
+        what stands for labels that the model was not trained on, if it knows others of `y`; None: they are refused.
+
+    Raises
+    ------
+    InvalidInputError
+        for a label that the model was not trained on, a target that is not a finite number, or if the numbers of labels and rows
+        differ.
+    """
+    labels = one_each(y, n_rows, name)
+    entry = entry or (lambda i: f"{name}[{i}]")
+    if classes is None:
+        return _targets(labels, name, entry)
+    place = {label: k for k, label in enumerate(classes.tolist())}
+    distinct, where = (labels, slice(None)) if labels.dtype == object else np.unique(labels, return_inverse=True)
+    found = np.array([place.get(label, -1) for label in distinct.tolist()], dtype=np.int64)[where]
+    missing = np.flatnonzero(found < 0)
+    if missing.size and (unknown is None or missing.size == n_rows):
+        i = int(missing[0])
+        label = labels[i : i + 1].tolist()[0]
+        there = sorted(set(labels.tolist()), key=str)
+        raise InvalidInputError(
+            f"{entry(i)} is the label {label!r}, the model was trained on {list(place)}; "
+            + (f"{name} has {there[:6]}: map those that mean the same; else " if len(there) <= 2 * len(place) else "")
+            + "leave such rows out"
+        )
+    return found if unknown is None else np.where(found < 0, unknown, found)
+
+
+def prediction_losses(
+    model: Any, predicted: NDArray[Any], y: Any, entry: Callable[[int], str] | None = None
+) -> NDArray[np.float64]:
+    """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a model that predicts numbers.
+
+    A forest has a loss of its own, see `forest_losses`.
+
+    Raises
+    ------
+    InvalidInputError
+        as `class_numbers`.
+    """
+    if is_classifier(model) and not hasattr(model, "classes_"):  # a user's own learner: what it was trained on is not known
+        return np.asarray(predicted != one_each(y, len(predicted), "y"), dtype=np.float64)
+    return losses_of(np.asarray(model.classes_) if is_classifier(model) else None, predicted, y, entry)
+
+
+def losses_of(
+    classes: NDArray[Any] | None,
+    predicted: NDArray[Any],
+    y: Any,
+    entry: Callable[[int], str] | None = None,
+    loss: TreeLoss | None = None,
+) -> NDArray[np.float64]:
+    """`prediction_losses` of a model with these classes; None: it predicts numbers. `loss` judges otherwise than usual."""
+    truth = class_numbers(classes, y, len(predicted), entry=entry)
+    if classes is None:
+        return (loss or TreeLoss("squared_error")).of_numbers(truth, predicted)
+    if loss is not None and loss.costs:
+        return loss.of_classes(truth, class_numbers(classes, predicted, len(predicted)))
+    return np.asarray(predicted != classes[truth], dtype=np.float64)
+
+
+def forest_losses(
+    forest: Any,
+    X: Any,
+    y: Any,
+    loss: TreeLoss,
+    entry: Callable[[int], str] | None = None,
+    *,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """The loss of what a forest of scikit-learn or scikit-survival predicts for each row.
+
+    Parameters
+    ----------
+    weights
+        of the rows, where censoring is estimated from them; default: 1 each.
+
+    Raises
+    ------
+    InvalidInputError
+        as `class_numbers`; and for targets that have no Poisson deviance.
+    """
+    if loss == SURVIVAL_LOSS:
+        return survival_losses(forest, X, y, weights)
+    answers = np.asarray(forest.predict(X))
+    if answers.ndim == 2:
+        return _mean_losses(forest, answers, y, loss, entry)
+    return losses_of(getattr(forest, "classes_", None), answers, y, entry, loss)
+
+
+def _mean_losses(
+    forest: Any, predicted: NDArray[Any], y: Any, loss: TreeLoss, entry: Callable[[int], str] | None
+) -> NDArray[np.float64]:
+    """The mean over the outputs of the losses of each row; shape (n,)."""
+    columns = _columns(y, len(predicted), predicted.shape[1], "y")
+    classes = forest.classes_ if is_classifier(forest) else [None] * len(columns)
+    each = [losses_of(c, predicted[:, o], columns[o], entry, loss) for o, c in enumerate(classes)]
+    return np.asarray(np.mean(each, axis=0))
+
+
+def true_outputs(
+    ensemble: Ensemble,
+    y: Any,
+    n_rows: int,
+    name: str = "y",
+    *,
+    unknown: int | None = None,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[Any] | CensoredSample:
+    """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs).
+
+    For survival trees a `CensoredSample`, in whose estimate of censoring the rows have these weights; default: 1 each.
+
+    Raises
+    ------
+    InvalidInputError
+        as `class_numbers`, and for another number of columns; for survival trees as `censored_sample`.
+    """
+    if ensemble.curves is not None:
+        return censored_sample(ensemble.curves.times, y, n_rows, weights, name)
+    if ensemble.n_outputs == 1:
+        return class_numbers(ensemble.classes, y, n_rows, name, unknown=unknown)
+    columns = _columns(y, n_rows, ensemble.n_outputs, name)
+    numbers = [
+        class_numbers(c, columns[o], n_rows, f"{name}[:, {o}]", unknown=unknown) for o, c in enumerate(ensemble.output_classes)
+    ]
+    return np.stack(numbers, axis=1)
+
+
+def _columns(y: Any, n_rows: int, n_outputs: int, name: str) -> list[NDArray[Any]]:
+    """The labels of each output."""
+    shape = np.shape(y)
+    if shape != (n_rows, n_outputs):
+        raise InvalidInputError(
+            f"{name} has shape {shape}; give one column for each of {n_outputs} outputs, shape ({n_rows}, {n_outputs})"
+        )
+    table = y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)
+    return [np.asarray(table[:, o].tolist()) if table.dtype == object else table[:, o] for o in range(n_outputs)]
+
+
+def one_each(y: Any, n_rows: int, name: str) -> NDArray[Any]:
+    """The labels as an array, one for each row."""
+    labels = real_array(y, name)
+    if labels.shape != (n_rows,):
+        raise InvalidInputError(f"{name} has shape {labels.shape}, X has {n_rows} rows: give one label each")
+    return labels
+
+
+def _targets(y: NDArray[Any], name: str, entry: Callable[[int], str]) -> NDArray[np.float64]:
+    try:
+        numbers = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} is not numeric ({error}); the model predicts numbers") from error
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise InvalidInputError(f"{entry(int(bad[0]))} is {numbers[bad[0]]}; targets must be finite")
+    return numbers

@@ -1,0 +1,271 @@
+"""Read forests of scikit-learn as an `Ensemble`.
+
+All models that average trees are read: random forests, extra trees, bagged trees, single trees, and the survival forests of
+scikit-survival, whose trees are scikit-learn's. Boosted models, which add up
+their trees, have no error that is a mean over trees, and are refused by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.tree_loss import TreeLoss
+from formulations.sparse_arrays import check_sparse
+from prunemodels.models.columns import final_step, trace_pipeline
+from prunemodels.models.forests.soundness import wrong_with_forest
+from prunemodels.models.forests.survival import (
+    SURVIVAL_LOSS,
+    check_holds_curves,
+    curves_of,
+    predicts_curves,
+    risk_scores,
+    survival_forests,
+    survival_trees,
+)
+
+FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
+BAGS = (BaggingClassifier, BaggingRegressor)
+TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
+
+OTHER_LIBRARIES = ("xgboost", "lightgbm", "catboost", "treelite")
+"""Packages whose models `prunemodels.other_libraries` reads."""
+
+REFUSED = {
+    "Boost": "boosted trees add up, so they have no mean error over trees",
+    "IsolationForest": (
+        "its trees predict nothing: a score is the depth at which a row is alone, pruning changes that depth, and no labels say "
+        "which error that would be"
+    ),
+    "RandomTreesEmbedding": "its trees predict nothing, they number leaves",
+}
+"""Kinds of models that cannot be pruned, by a part of their names, and why."""
+
+SUPPORTED = "RandomForest*, ExtraTrees*, Bagging* of decision trees, DecisionTree*, survival forests of scikit-survival"
+
+
+@dataclass(frozen=True, eq=False)
+class TreeView:
+    """One tree of a forest: its estimator, and which columns and classes of the forest it sees."""
+
+    estimator: Any
+    columns: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+
+def is_tree(forest: Any) -> bool:
+    """Whether it is a single tree."""
+    return isinstance(forest, TREES + survival_trees())
+
+
+def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
+    """The trees of a fitted forest, in order; those of the last step of a `Pipeline`.
+
+    Parameters
+    ----------
+    several_outputs
+        whether the trees may predict several outputs, or survival curves; then `TreeView.classes` is empty.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for a model that is not an average of decision trees, and for several outputs or survival curves unless they are allowed.
+    NotFittedForestError
+        if it has no trees yet.
+    InvalidInputError
+        if its arrays are damaged, see `prunemodels.models.forests.soundness`.
+    """
+    forest = final_step(forest)
+    _check_kind(forest)
+    if predicts_curves(forest):
+        _check_curves(forest, allowed=several_outputs)
+    if not hasattr(forest, "tree_" if is_tree(forest) else "estimators_"):
+        raise NotFittedForestError.of(forest)
+    trees = [forest] if is_tree(forest) else list(forest.estimators_)
+    for tree in trees:
+        if not is_tree(tree):
+            raise UnsupportedModelError(
+                f"the {type(forest).__name__} averages {type(tree).__name__} models, not decision trees; "
+                f"what can be pruned: {SUPPORTED}"
+            )
+        if tree.n_outputs_ != 1 and not several_outputs:
+            raise UnsupportedModelError(
+                f"the {type(forest).__name__} predicts {tree.n_outputs_} outputs, which pruning, evaluation, files and "
+                "reports take, but not what was called; train one forest for each output"
+            )
+    given = [np.asarray(c) for c in forest.estimators_features_] if isinstance(forest, BAGS) else None
+    wrong = wrong_with_forest(forest, trees, given)
+    if wrong is not None:
+        raise InvalidInputError(f"the {type(forest).__name__} is damaged: {wrong}; train it again")
+    columns = given or [np.arange(forest.n_features_in_)] * len(trees)
+    if trees[0].n_outputs_ > 1:
+        return [TreeView(tree, c, np.arange(0)) for tree, c in zip(trees, columns, strict=True)]
+    n_classes = len(forest.classes_) if is_classifier(forest) else 1
+    return [TreeView(tree, c, _classes_of(forest, tree, n_classes)) for tree, c in zip(trees, columns, strict=True)]
+
+
+def _check_kind(forest: Any) -> None:
+    # exact types: subclasses such as IsolationForest or RandomTreesEmbedding predict something else
+    kinds = (*FORESTS, *BAGS, *TREES, *survival_forests(), *survival_trees())
+    if type(forest) not in kinds and not any(isinstance(forest, k) and _predicts_as(type(forest), k) for k in kinds):
+        hint = _hint(forest)
+        raise UnsupportedModelError(f"{type(forest).__name__} cannot be pruned; what can be: {SUPPORTED}{hint}")
+
+
+def _predicts_as(own: type, kind: type) -> bool:
+    return all(getattr(own, name, None) is getattr(kind, name, None) for name in ("predict", "predict_survival_function"))
+
+
+def _check_curves(forest: Any, *, allowed: bool) -> None:
+    if not allowed:
+        raise UnsupportedModelError(
+            f"the {type(forest).__name__} predicts survival curves, which pruning, evaluation, files, reports and prediction on "
+            "demand take, but not what was called"
+        )
+    check_holds_curves(forest)
+
+
+def _hint(forest: Any) -> str:
+    """What to do with a model that is refused."""
+    if type(forest).__module__.split(".")[0] in OTHER_LIBRARIES:
+        return "; for forests of other libraries see problem_from_model (averaged) and prune_boosted"
+    for word, reason in REFUSED.items():
+        if word in type(forest).__name__:
+            taken = "; prune_boosted takes them" if "GradientBoosting" in type(forest).__name__ else ""
+            return f"; {reason}{taken}"
+    return ""
+
+
+def _classes_of(forest: Any, tree: Any, n_classes: int) -> NDArray[np.int64]:
+    """The indices of the tree's classes among the forest's (a tree of a bag may know fewer classes)."""
+    if not is_classifier(forest) or isinstance(forest, TREES) or len(tree.classes_) == n_classes:
+        return np.arange(n_classes)
+    return np.asarray(tree.classes_, dtype=np.int64)
+
+
+def read_forest(forest: Any) -> Ensemble:
+    """The trees of a fitted scikit-learn forest as arrays.
+
+    Parameters
+    ----------
+    forest
+        a fitted RandomForest*, ExtraTrees*, Bagging* of decision trees, or DecisionTree*; binary, multi-class, or
+        a regressor with one target. Or a fitted `Pipeline` that ends with one: its trees test features that the steps before
+        make from raw columns, see ``Ensemble.made``.
+
+    Returns
+    -------
+    Ensemble
+        class fractions as node values, in the order of ``forest.classes_``. A regression is judged by the criterion of its
+        trees: squared error, absolute error, or Poisson deviance.
+
+    Raises
+    ------
+    UnsupportedModelError, NotFittedForestError, InvalidInputError
+        see `tree_views`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import forest
+    >>> ensemble = pm.read_forest(forest)
+    >>> ensemble
+    Ensemble(8 trees, 84 splits, 10 features, classification)
+    """
+    return _read(forest, tree_views(forest))
+
+
+def read_trees(forest: Any) -> Ensemble:
+    """`read_forest` that also takes forests with several outputs, see `Ensemble.output_classes`, and survival forests."""
+    return _read(forest, tree_views(forest, several_outputs=True))
+
+
+def _read(model: Any, views: list[TreeView]) -> Ensemble:
+    made, forest = trace_pipeline(model), final_step(model)
+    survival = predicts_curves(forest)
+    classification, n_outputs = is_classifier(forest), 1 if survival else views[0].estimator.n_outputs_
+    labels: tuple[Any, ...] = ()
+    if n_outputs > 1:
+        labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
+    one = classification and n_outputs == 1
+    n_values = sum(1 if c is None else len(c) for c in labels) or (len(forest.classes_) if classification else 1)
+    start = np.concatenate([[0], np.cumsum([v.estimator.tree_.node_count for v in views])]).astype(np.int64)
+    n = int(start[-1])
+    left, right, feature = (np.full(n, -1, dtype=np.int32) for _ in range(3))
+    threshold, missing, value = np.zeros(n), np.zeros(n, dtype=bool), np.zeros((n, n_values))
+    for view, first in zip(views, start[:-1], strict=True):
+        tree = view.estimator.tree_
+        split = np.flatnonzero(tree.children_left >= 0)
+        node = split + first
+        left[node] = tree.children_left[split] + first
+        right[node] = tree.children_right[split] + first
+        feature[node] = view.columns[tree.feature[split]]
+        threshold[node] = tree.threshold[split]
+        missing[node] = tree.missing_go_to_left[split]
+        if survival:
+            value[first : first + tree.node_count] = risk_scores(view.estimator)
+        elif labels:
+            each = [tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)]
+            value[first : first + tree.node_count] = np.concatenate(each, axis=1)
+        else:
+            value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
+    names = getattr(forest, "feature_names_in_", None) if made is None else made.feature_names
+    return Ensemble(
+        start,
+        left,
+        right,
+        feature,
+        threshold,
+        missing,
+        value,
+        int(forest.n_features_in_),
+        "classification" if classification else "regression",
+        np.asarray(forest.classes_) if one else None,
+        None if names is None else tuple(str(x) for x in names),
+        None if classification else SURVIVAL_LOSS if survival else regression_loss(views[0].estimator),
+        labels,
+        made,
+        curves_of(forest, [view.estimator for view in views]) if survival else None,
+    )
+
+
+def regression_loss(tree: Any) -> TreeLoss:
+    """The loss that a regression tree's criterion minimises: the squared error but for two criteria."""
+    criterion = tree.criterion
+    return TreeLoss(criterion if criterion in ("absolute_error", "poisson") else "squared_error")
+
+
+def check_columns(X: Any, names: tuple[str, ...] | None, label: str = "X") -> None:
+    """Refuse tables that are not in memory, or whose columns are not in the order in which the forest was trained."""
+    if isinstance(X, (str, Path)) or hasattr(X, "count_rows") or hasattr(X, "chunk_rows"):
+        raise InvalidInputError(
+            f"{label} is a {type(X).__name__}, not rows in memory; read it with pandas, or take problem_from_table, GivenTable, "
+            "evaluate, evaluate_path or hold_out, which read files and pyarrow datasets in chunks"
+        )
+    check_sparse(X, label)
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is None or columns is None:
+        return
+    given = [str(c) for c in columns]
+    if len(given) == len(names) and given != list(names):
+        place = next(k for k, (a, b) in enumerate(zip(given, names, strict=True)) if a != b)
+        raise InvalidInputError(
+            f"{label} has the column {given[place]!r} in place {place}, the forest was trained with {names[place]!r} there; "
+            "select the columns in the training order: X[forest.feature_names_in_]"
+        )

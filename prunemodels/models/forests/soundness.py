@@ -1,0 +1,148 @@
+"""Whether a scikit-learn forest is one: compiled code follows its trees' arrays without a check, scikit-learn's and ours.
+
+A tree with n nodes on d features is sound if its children c satisfy  node < c < n,  each node but the root is the child of one
+node, splits ask for features 0 to d - 1, no threshold is missing, and every node has a finite value for each class.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.tree._tree import Tree
+
+from formulations.memory import too_large
+from prunemodels.models.forests.survival import predicts_curves, wrong_with_times
+
+BYTES_OF_FEATURE = 200
+"""Memory for each feature that any use of a forest takes at least: a name, a price, an item."""
+
+CURVES = ("cumulative hazard", "survival probability")
+"""What a survival tree's node holds for each time."""
+
+
+def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.int64]] | None) -> str | None:
+    """The first thing that is wrong with a fitted forest, None where it is sound.
+
+    Parameters
+    ----------
+    trees
+        its fitted decision trees.
+    columns
+        for a bag, the columns of the forest that each tree sees; else None.
+    """
+    given = forest.n_features_in_
+    if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
+        return f"n_features_in_ is {str(given)[:40]}"
+    n_features = int(given)
+    size = too_large(BYTES_OF_FEATURE * n_features)
+    if size is not None:
+        return f"n_features_in_ is {n_features:,}, which {size}"
+    if not trees:
+        return "it has no trees"
+    names = getattr(forest, "feature_names_in_", None)
+    if names is not None and (np.shape(names) != (n_features,) or len({str(name) for name in names}) < n_features):
+        return f"feature_names_in_ has not one name for each of {n_features} features"
+    n_outputs = trees[0].n_outputs_
+    classes = forest.classes_ if is_classifier(forest) else None
+    survival = predicts_curves(forest)
+    lists = [] if classes is None else [classes] if n_outputs == 1 else list(classes)
+    if classes is not None and len(lists) != n_outputs:
+        return f"classes_ has {len(lists)} lists for {n_outputs} outputs"
+    if any(np.ndim(c) != 1 or not len(c) or len(set(np.asarray(c).tolist())) < len(c) for c in lists):
+        return "classes_ is no list of different classes"
+    if columns is not None and len(columns) != len(trees):
+        return f"it has the columns of {len(columns)} trees, and {len(trees)} trees"
+    for t, tree in enumerate(trees):
+        seen = None if columns is None else columns[t]
+        wrong = _wrong_with_columns(seen, n_features)
+        wrong = wrong or (
+            f"it has {tree.n_outputs_} outputs, the first has {n_outputs}" if tree.n_outputs_ != n_outputs else None
+        )
+        wrong = wrong or (_wrong_with_classes(tree, classes, whole=columns is None) if n_outputs == 1 else None)
+        outputs = [CURVES] * n_outputs if survival else lists if n_outputs > 1 else None
+        wrong = wrong or wrong_with_tree(tree, n_features if seen is None else len(seen), outputs)
+        if wrong is not None:
+            return f"tree {t}: {wrong}"
+    return wrong_with_times(forest, trees) if survival else None
+
+
+def _wrong_with_columns(columns: NDArray[np.int64] | None, n_features: int) -> str | None:
+    if columns is None:
+        return None
+    if columns.ndim != 1 or columns.dtype.kind not in "iu" or not columns.size:
+        return "its columns are no whole numbers"
+    outside = columns[(columns < 0) | (columns >= n_features)]
+    return f"it sees column {outside[0]} of {n_features}" if outside.size else None
+
+
+def _wrong_with_classes(tree: Any, classes: Any, *, whole: bool) -> str | None:
+    """A tree of a bag may know some of the forest's classes, by their numbers; other trees know all."""
+    if classes is None:
+        return None
+    known = np.asarray(tree.classes_)
+    if known.ndim != 1 or len(known) > len(classes) or (whole and len(known) != len(classes)):
+        return f"it has classes of shape {known.shape}, the forest has {len(classes)}"
+    if len(known) < len(classes):
+        numbers = known.astype(np.int64)
+        if (
+            (numbers != known).any()
+            or numbers.min() < 0
+            or numbers.max() >= len(classes)
+            or len(set(numbers.tolist())) < len(known)
+        ):
+            return "its classes are not among the forest's"
+    return None
+
+
+def wrong_with_tree(estimator: Any, n_features: int, outputs: list[Any] | None = None) -> str | None:
+    """The first thing that is wrong with the arrays of a fitted decision tree on so many features, None where it is sound.
+
+    Parameters
+    ----------
+    outputs
+        of a tree with several outputs: the classes of each, or an empty list for numbers; of a survival tree `CURVES` for each
+        time; None: one output.
+    """
+    tree = estimator.tree_
+    if not isinstance(tree, Tree):
+        return f"tree_ is a {type(tree).__name__}"
+    if tree.n_features != n_features or estimator.n_features_in_ != n_features:
+        return f"it is for {tree.n_features} features, the forest has {n_features} for it"
+    n = tree.node_count
+    if outputs is None:
+        widths = [len(estimator.classes_) if is_classifier(estimator) else 1]
+    else:
+        widths = [len(c) for c in outputs] or [1] * int(estimator.n_outputs_)
+    n_outputs, n_values = len(widths), max(widths)
+    if n < 1 or tree.n_outputs != n_outputs or tree.value.shape != (n, n_outputs, n_values):
+        return f"it has {n} nodes with values of shape {tree.value.shape} for {n_values} classes and {n_outputs} outputs"
+    if is_classifier(estimator) and np.ravel(estimator.n_classes_).tolist() != widths:
+        return f"n_classes_ is {str(estimator.n_classes_)[:40]} for {str(widths).strip('[]')} classes"
+    split = tree.children_left != -1
+    if (split != (tree.children_right != -1)).any():
+        return "a node has one child"
+    if not sound_nodes(split, tree.children_left, tree.children_right, tree.feature, n_features):
+        return "it points outside of its own arrays, or in a circle"
+    children = np.concatenate([tree.children_left[split], tree.children_right[split]])
+    if (np.bincount(children, minlength=n)[1:] != 1).any():
+        return "a node has no parent, or two"
+    if np.isnan(tree.threshold[split]).any():
+        return "a threshold is missing"
+    if not np.isfinite(tree.value).all() or (is_classifier(estimator) and (tree.value < 0).any()):
+        return "a value is not finite, or a negative share of a class"
+    weight = tree.weighted_n_node_samples
+    if not np.isfinite(weight).all() or (weight < 0).any() or weight[0] <= 0 or (tree.n_node_samples < 0).any():
+        return "a node has no finite weight of examples"
+    return None
+
+
+def sound_nodes(
+    split: NDArray[np.bool_], left: NDArray[Any], right: NDArray[Any], feature: NDArray[Any], n_features: int
+) -> bool:
+    """Whether the children of every split have larger indices than it, and all features exist."""
+    ids = np.flatnonzero(split)
+    children = all(((child[ids] > ids) & (child[ids] < len(split))).all() for child in (left, right))
+    return children and bool(((feature[ids] >= 0) & (feature[ids] < n_features)).all())

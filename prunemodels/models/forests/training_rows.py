@@ -1,0 +1,186 @@
+"""How training rows are drawn and weighted: what each tree was grown on, and whether given rows are those.
+
+A tree of a forest is grown on a bootstrap sample or a bag of the rows that ``fit`` saw, weighted by ``sample_weight`` and
+``class_weight``. The weights and labels that the trees store show whether given rows are the same rows in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils.class_weight import compute_sample_weight
+
+from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import Routing
+from formulations.instance.survival import CensoredSample
+from prunemodels.models.forests.reading import BAGS, FORESTS, is_tree, tree_views
+from prunemodels.models.forests.sklearn_versions import BAGS_DRAW_BY_WEIGHT, FORESTS_DRAW_BY_WEIGHT, balanced_class_weights
+from prunemodels.models.forests.survival import survival_forests, wrong_with_training_data
+
+
+def training_weights(
+    forest: Any, ensemble: Ensemble, y: NDArray[Any] | CensoredSample, sample_weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The weight of each row when each tree was grown: float64, shape (T, N)."""
+    draws = _draws(forest, len(y))
+    weights = draws if _weights_drive_draw(forest) else draws * sample_weight
+    if is_classifier(forest) and not isinstance(y, CensoredSample):
+        for t, view in enumerate(tree_views(forest, several_outputs=True)):
+            weights[t] = weights[t] * _class_weights(forest, view.estimator, ensemble, y, draws[t], sample_weight)
+    return weights
+
+
+def check_training_data(
+    forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample, weights: NDArray[np.float64]
+) -> None:
+    """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
+    on_nodes = routing.node_sums(ensemble, weights)
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        given = on_nodes[ensemble.nodes_of(t)]
+        stored = view.estimator.tree_.weighted_n_node_samples
+        wrong = np.flatnonzero(np.abs(given - stored) > 1e-6 * stored[0])
+        if wrong.size:
+            h = int(wrong[0])
+            raise InvalidInputError(
+                f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
+                "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
+            )
+    if isinstance(y, CensoredSample):
+        _check_events(forest, ensemble, routing, y, weights)
+        return
+    for o, one in enumerate(ensemble.outputs):
+        _check_labels(forest, one, routing, y if y.ndim == 1 else y[:, o], weights)
+
+
+def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample) -> NDArray[np.bool_]:
+    """Which training rows each tree did not draw: bool, shape (T, N).
+
+    Parameters
+    ----------
+    routing
+        of the training data, in the order in which ``fit`` saw them.
+    y
+        their labels as class indices, their targets, or their events and times.
+
+    Raises
+    ------
+    InvalidInputError
+        for other rows, rows in another order, and trees that were grown on all rows.
+    """
+    draws = _draws(forest, len(y))
+    out = np.asarray(draws == 0)
+    if not out.any():
+        raise InvalidInputError(
+            f"every tree of the {type(forest).__name__} was grown on all rows, so none is out of bag; use Given(X, y)"
+        )
+    weights = training_weights(forest, ensemble, y, np.ones(len(y)))
+    grown_with = np.array([view.estimator.tree_.weighted_n_node_samples[0] for view in tree_views(forest, several_outputs=True)])
+    if _weights_drive_draw(forest) or np.allclose(weights.sum(axis=1), grown_with):
+        check_training_data(forest, ensemble, routing, y, weights)
+    else:  # grown with weights that are not known here: the rows can be counted
+        _check_row_counts(forest, ensemble, routing, draws)
+    return out
+
+
+def _draws(forest: Any, n_rows: int) -> NDArray[np.float64]:
+    """How often each tree drew each training row: float64, shape (T, N)."""
+    if is_tree(forest):
+        return np.ones((1, n_rows))
+    trained_on = getattr(forest, "_n_samples", None)
+    if trained_on is not None and trained_on != n_rows:
+        raise InvalidInputError(
+            f"errors: X has {n_rows} rows, the forest was trained on {trained_on}; give the training data in its order"
+        )
+    return np.stack([np.bincount(drawn, minlength=n_rows) for drawn in forest.estimators_samples_]).astype(np.float64)
+
+
+def _weights_drive_draw(forest: Any) -> bool:
+    """Whether weights already act through the draw of the rows, so that they must not count again."""
+    if isinstance(forest, BAGS):
+        return BAGS_DRAW_BY_WEIGHT
+    return FORESTS_DRAW_BY_WEIGHT and isinstance(forest, FORESTS + survival_forests()) and bool(forest.bootstrap)
+
+
+def _class_weights(
+    forest: Any,
+    tree: Any,
+    ensemble: Ensemble,
+    y: NDArray[np.int64],
+    draws: NDArray[np.float64],
+    sample_weight: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The factor by which ``class_weight`` multiplied each row's weight in one tree: shape (N,)."""
+    if ensemble.n_outputs > 1:
+        if tree.class_weight is None and getattr(forest, "class_weight", None) is None:
+            return np.ones(len(y))
+        raise UnsupportedModelError(
+            f"the {type(forest).__name__} has {ensemble.n_outputs} outputs and a class_weight, whose weights of rows are "
+            "not known here; give errors='in-bag', which the trees store, or Given(X, y)"
+        )
+    if isinstance(forest, BAGS):  # a bag trains its trees on the indices of the classes
+        return np.asarray(compute_sample_weight(tree.class_weight, y))
+    if isinstance(forest, FORESTS) and forest.bootstrap and forest.class_weight == "balanced_subsample":
+        drawn = np.repeat(np.arange(len(y)), draws.astype(np.int64))
+        return np.asarray(compute_sample_weight("balanced", y, indices=drawn))
+    if _weights_drive_draw(forest):
+        return np.ones(len(y))
+    if isinstance(forest, FORESTS) and isinstance(forest.class_weight, str):  # without bootstrap, both presets mean the same
+        return balanced_class_weights(y, sample_weight)
+    return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
+
+
+def _check_labels(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
+    """Refuse labels or targets other than those with which the trees were grown."""
+    codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
+    target = codes[y] if ensemble.task == "classification" else y
+    labels_on_nodes = routing.node_sums(ensemble, weights * target)
+    stored_labels = ensemble.value @ codes  # of regression: the one value
+    allowed = 1e-6 * (1 + np.abs(target).max())
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        if not _stores_means(view.estimator):
+            continue
+        nodes, stored = ensemble.nodes_of(t), view.estimator.tree_.weighted_n_node_samples
+        wrong = np.flatnonzero(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0])
+        if wrong.size:
+            raise _other_labels(int(wrong[0]), t)
+
+
+def _check_events(
+    forest: Any, ensemble: Ensemble, routing: Routing, sample: CensoredSample, weights: NDArray[np.float64]
+) -> None:
+    """Refuse events and times other than those with which the survival trees were grown."""
+    leaves = routing.leaves(ensemble)
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        wrong = wrong_with_training_data(view.estimator, leaves[t] - ensemble.tree_start[t], weights[t], sample)
+        if wrong is not None:
+            raise _other_labels(wrong, t)
+
+
+def _other_labels(h: int, t: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"errors: the labels at node {h} of tree {t} are not those that it was grown with; give y in the order of the training "
+        "data, or use Given(X, y)"
+    )
+
+
+def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:
+    """Refuse rows of which fewer reach a node than it was grown with; rows of weight 0 reach it uncounted."""
+    on_nodes = routing.node_sums(ensemble, (draws > 0).astype(np.float64))
+    for t, view in enumerate(tree_views(forest, several_outputs=True)):
+        given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
+        wrong = np.flatnonzero(given < stored)
+        if wrong.size:
+            h = int(wrong[0])
+            raise InvalidInputError(
+                f"errors: only {given[h]:g} of the rows reach node {h} of tree {t}, which was grown with {stored[h]}; "
+                "give the training data in its order, or use Given(X, y)"
+            )
+
+
+def _stores_means(tree: Any) -> bool:
+    """Whether the tree's nodes hold class fractions or means of the training targets, unchanged."""
+    return getattr(tree, "monotonic_cst", None) is None and getattr(tree, "criterion", None) != "absolute_error"

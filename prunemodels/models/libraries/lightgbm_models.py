@@ -1,0 +1,269 @@
+"""LightGBM's boosters: reading them, and writing them back pruned.
+
+The model text has a head, one block of ``key=value`` lines for each tree, and a tail. Splits are numbered 0, 1, ..., leaves -1,
+-2, ...; a split's ``decision_type`` has bits: 1 categorical, 2 missing values go left, and in the third and fourth what is
+missing. Data and thresholds are doubles, ``x <= t``. treelite keeps one bit for missing values, so the text says where a NaN
+goes:
+
+    if nothing counts as missing, a NaN counts as 0: left if 0 <= t;
+    if zeros count as missing, zeros and NaNs go by the split's default;                              (1)
+    if NaNs count as missing, they go by the default, and zeros by the comparison.
+
+In models that LightGBM trains, (1) is the same at all splits of a feature, and its zeros then become NaN when data are read. Text
+in which the splits of a feature differ is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.errors import NotFittedForestError, UnsupportedModelError
+from prunemodels.models.libraries.categories import TableCodes
+from prunemodels.models.libraries.dependencies import treelite
+from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.libraries.treelite_models import forest_of
+from prunemodels.models.libraries.trees import counterparts
+
+CATEGORICAL, DEFAULT_LEFT = 1, 2
+NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2
+"""Which values a split takes for missing: ``(decision_type >> 2) & 3``."""
+
+SPLIT_KEYS = ("split_feature", "split_gain", "threshold", "decision_type", "internal_value", "internal_weight", "internal_count")
+LEAF_KEYS = ("leaf_value", "leaf_weight", "leaf_count")
+
+
+@dataclass(frozen=True)
+class ModelText:
+    """The three parts of the text; each tree's block as its lines, in order."""
+
+    head: tuple[str, ...]
+    trees: tuple[dict[str, str], ...]
+    tail: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> ModelText:
+        """Split the text into its parts."""
+        lines = text.split("\n")
+        end = lines.index("end of trees")  # behind it are names of features, which may begin with "Tree=" too
+        starts = [k for k, line in enumerate(lines[:end]) if line.startswith("Tree=")]
+        blocks = [lines[a:b] for a, b in zip(starts, [*starts[1:], end], strict=True)]
+        trees = tuple(dict(line.split("=", 1) for line in block if line) for block in blocks)
+        return cls(tuple(lines[: starts[0]] if starts else lines[:end]), trees, tuple(lines[end:]))
+
+    def refuse_linear_leaves(self) -> None:
+        """Refuse trees whose leaves are no numbers."""
+        for t, tree in enumerate(self.trees):
+            if tree.get("is_linear", "0") != "0":
+                raise UnsupportedModelError(f"tree {t} has linear models in its leaves; train with linear_tree=False")
+
+    def write(self) -> str:
+        """Join the parts; the sizes of the blocks, by which LightGBM finds them, are recomputed."""
+        blocks = ["".join(f"{key}={value}\n" for key, value in tree.items()) + "\n\n" for tree in self.trees]
+        sizes = "tree_sizes=" + " ".join(str(len(block.encode())) for block in blocks)
+        head = [sizes if line.startswith("tree_sizes=") else line for line in self.head]
+        return "\n".join(head) + "\n" + "".join(blocks) + "\n".join(self.tail)
+
+
+def numbers(tree: dict[str, str], key: str) -> NDArray[np.float64]:
+    """One of the block's arrays; empty if it is absent."""
+    return np.array([float(word) for word in tree.get(key, "").split()])
+
+
+def children(tree: dict[str, str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Left and right child of each split."""
+    left, right = (numbers(tree, f"{side}_child").astype(np.int64) for side in ("left", "right"))
+    return left, right
+
+
+PANDAS, INFOS = "pandas_categorical:", "feature_infos="
+"""How the lines begin that hold the categories of a table's columns, and the range or the categories of each feature."""
+
+
+def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
+    """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for linear leaves, splits that disagree on what is missing, and models that `forest_of` refuses.
+    NotFittedForestError
+        for an estimator that was not fitted.
+    """
+    booster = lightgbm_booster(model)
+    text = ModelText.parse(booster.model_to_string())
+    text.refuse_linear_leaves()
+    names = tuple(booster.feature_name())
+    forest = forest_of(
+        treelite().frontend.from_lightgbm(_without_names(booster, text, names)),
+        classes=getattr(model, "classes_", None),
+        feature_names=None if names == tuple(f"Column_{f}" for f in range(len(names))) else names,
+        source=model,
+        cover=cover,
+    )
+    missing_left, zero_missing = _missing(forest, text)
+    weight = _leaf_weights(forest, text)
+    if weight is not None and cover is None:
+        forest = forest.with_cover(weight)
+    ensemble = replace(forest.ensemble, missing_left=missing_left)
+    zero_missing = zero_missing[: forest.n_columns]
+    return replace(forest, ensemble=ensemble, zero_missing=zero_missing, zero_near=True, codes=_codes(text))
+
+
+def _without_names(booster: Any, text: ModelText, names: tuple[str, ...]) -> Any:
+    """The booster for treelite, which takes each line that begins with ``Tree=`` for a tree, also a feature's importance."""
+    if not any(name.startswith("Tree=") for name in names):
+        return booster
+    numbered = "feature_names=" + " ".join(f"Column_{f}" for f in range(len(names)))
+    head = [numbered if line.startswith("feature_names=") else line for line in text.head]
+    tail = _with_importances(text.tail, np.zeros(len(names), dtype=np.int64), list(names))
+    return type(booster)(model_str=ModelText(tuple(head), text.trees, tail).write())
+
+
+def _codes(text: ModelText) -> TableCodes | None:
+    """The categories of the table's columns that LightGBM was trained on; a category that it does not know counts as missing."""
+    stored = json.loads(next((line for line in text.tail if line.startswith(PANDAS)), f"{PANDAS}null").removeprefix(PANDAS))
+    if not stored:
+        return None
+    ranges = next(line for line in text.head if line.startswith(INFOS)).removeprefix(INFOS).split()
+    # a column of categories lists them, "3:1:2"; columns that LightGBM dropped are "none", whatever they hold
+    listed = [f for f, info in enumerate(ranges) if not info.startswith("[") and info != "none"]
+    columns = listed if len(listed) == len(stored) else [f for f, info in enumerate(ranges) if not info.startswith("[")]
+    if len(columns) != len(stored):
+        raise UnsupportedModelError(
+            f"the model was trained on {len(stored)} columns of categories and does not say which; give LightGBM their codes"
+        )
+    return TableCodes(dict(zip(columns, stored, strict=True)), refuses=False)
+
+
+def lightgbm_booster(model: Any) -> Any:
+    """The booster of an estimator, which is checked to be fitted; or the booster itself."""
+    if not hasattr(model, "booster_") and not hasattr(model, "fit"):
+        return model
+    if not model.__sklearn_is_fitted__():
+        raise NotFittedForestError.of(model)
+    return model.booster_
+
+
+def _leaf_weights(forest: ModelForest, text: ModelText) -> NDArray[np.float64] | None:
+    """Sums of Hessians in the leaves, which treelite leaves out; None if the text does too."""
+    ensemble = forest.ensemble
+    weight = np.zeros(ensemble.n_nodes)
+    for t, tree in enumerate(text.trees):
+        own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
+        if own.size == 1:
+            continue
+        stored = numbers(tree, "leaf_weight")
+        if not stored.size:
+            return None
+        leaf = ~ensemble.is_split[own]
+        weight[own[leaf]] = stored[~counterparts(ensemble, t, *children(tree))[leaf]]
+    return weight
+
+
+def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Where NaN goes at each node, and the features whose zeros are missing: (1)."""
+    ensemble = forest.ensemble
+    kind, default_left, zero_left = (np.zeros(ensemble.n_nodes, dtype=np.int64) for _ in range(3))
+    for t, tree in enumerate(text.trees):
+        own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
+        split = ensemble.is_split[own]
+        if not split.any():
+            continue
+        file = counterparts(ensemble, t, *children(tree))[split]
+        decision = numbers(tree, "decision_type").astype(np.int64)[file]
+        numeric = decision & CATEGORICAL == 0
+        kind[own[split]] = np.where(numeric, (decision >> 2) & 3, NONE_MISSING)
+        default_left[own[split]] = (decision & DEFAULT_LEFT) > 0
+        zero_left[own[split]] = (numbers(tree, "threshold")[file] >= 0) & numeric
+    split = ensemble.is_split
+    zero_missing = np.zeros(ensemble.n_features, dtype=bool)
+    zero_missing[ensemble.feature[split & (kind == ZEROS_MISSING) & (default_left != zero_left)]] = True
+    clash = split & (kind == NANS_MISSING) & zero_missing[ensemble.feature] & (default_left != zero_left)
+    if clash.any():
+        h = int(np.flatnonzero(clash)[0])
+        t = int(ensemble.tree_of[h])
+        raise UnsupportedModelError(
+            f"tree {t}, node {h - int(ensemble.tree_start[t])}: feature {ensemble.feature[h]} has its zeros taken for missing "
+            "at other splits and not at this one; train with one setting of zero_as_missing"
+        )
+    # at a feature whose zeros are missing, NaN and 0 are the same; where nothing is missing, both go where 0 belongs
+    by_default = (kind == NANS_MISSING) | (kind == ZEROS_MISSING)
+    return np.where(by_default, default_left, zero_left).astype(bool) & split, zero_missing
+
+
+def write_lightgbm(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
+    """A copy of the model whose booster is pruned; the library predicts with it and saves it like any other.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits that stay.
+    """
+    booster = lightgbm_booster(forest.source)
+    text = ModelText.parse(booster.model_to_string())
+    trees = tuple(_pruned_tree(tree, forest, t, kept) for t, tree in enumerate(text.trees))
+    names = booster.feature_name()
+    pruned = copy.deepcopy(forest.source)
+    tail = _with_importances(text.tail, np.bincount(forest.ensemble.feature[kept], minlength=len(names)), names)
+    lightgbm_booster(pruned).model_from_string(ModelText(text.head, trees, tail).write())
+    return pruned
+
+
+def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArray[np.bool_]) -> dict[str, str]:
+    """The block of a tree with some splits made leaves; splits and leaves numbered in the ensemble's order."""
+    ensemble, nodes = forest.ensemble, forest.ensemble.nodes_of(t)
+    if not ensemble.is_split[nodes.start]:
+        return {**tree, "leaf_value": repr(float(forest.leaf_value[nodes.start, 0]))} if forest.revalued else tree
+    left, right = children(tree)
+    file = counterparts(ensemble, t, left, right)
+    stays = np.flatnonzero(pruned_ends(ensemble, kept)[nodes] == np.arange(nodes.start, nodes.stop)) + nodes.start
+    splits, leaves = stays[kept[stays]], stays[~kept[stays]]
+    number = np.zeros(ensemble.n_nodes, dtype=np.int64)
+    number[splits], number[leaves] = np.arange(splits.size), ~np.arange(leaves.size)
+    changed = {"num_leaves": str(leaves.size)}
+    for key in SPLIT_KEYS:
+        words = tree.get(key, "").split()
+        changed[key] = " ".join(words[file[h - nodes.start]] for h in splits) if words else ""
+    changed["left_child"] = " ".join(str(k) for k in number[ensemble.left[splits]])
+    changed["right_child"] = " ".join(str(k) for k in number[ensemble.right[splits]])
+    for key in LEAF_KEYS:
+        own, inner = tree.get(key, "").split(), tree.get(key.replace("leaf", "internal"), "").split()
+        if key == "leaf_value":
+            own, inner = _values(forest, t, file, own), _values(forest, t, file, inner, splits=True)
+        numbered = [int(file[h - nodes.start]) for h in leaves]
+        changed[key] = " ".join(inner[j] if j >= 0 else own[~j] for j in numbered) if own and inner else ""
+    decisions = [int(word) for word in changed["decision_type"].split()]
+    if not any(decision & CATEGORICAL for decision in decisions):  # LightGBM does not keep the lists of a single leaf
+        changed["num_cat"] = "0"
+        tree = {key: value for key, value in tree.items() if key not in ("cat_boundaries", "cat_threshold")}
+    return {key: changed.get(key, value) for key, value in tree.items()}
+
+
+def _values(forest: ModelForest, t: int, file: NDArray[np.int64], words: list[str], *, splits: bool = False) -> list[str]:
+    """The values of the leaves of tree t, or of its splits as leaves, in the file's order; the shortest decimals for the doubles.
+
+    If the model's values were not changed, leaves stay as the file has them.
+    """
+    if not splits and not forest.revalued:
+        return words
+    found, nodes = [""] * len(words), forest.ensemble.nodes_of(t)
+    for h, j in zip(range(nodes.start, nodes.stop), file.tolist(), strict=True):
+        if (j >= 0) == splits:
+            found[j if splits else ~j] = repr(float(forest.leaf_value[h, 0]))
+    return found
+
+
+def _with_importances(tail: tuple[str, ...], counts: NDArray[np.int64], names: list[str]) -> tuple[str, ...]:
+    """The tail with the number of splits on each feature, most first, as LightGBM writes it."""
+    if "feature_importances:" not in tail:
+        return tail
+    start = tail.index("feature_importances:") + 1
+    stop = tail.index("", start)
+    used = sorted((f for f in range(len(names)) if counts[f]), key=lambda f: -counts[f])
+    return (*tail[:start], *(f"{names[f]}={counts[f]}" for f in used), *tail[stop:])

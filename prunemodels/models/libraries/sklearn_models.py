@@ -1,0 +1,310 @@
+"""scikit-learn's boosted models, GradientBoosting* and HistGradientBoosting*: reading them, and writing them back pruned.
+
+    margin_k(x) = start_k + sum over the rounds i of  learning_rate * (value of x's leaf in estimators_[i, k])             (1)
+
+in doubles, in this order. GradientBoosting* compares rows in float32 with thresholds that are doubles, as `Ensemble` does. Its
+start is the same for all rows where `init` is scikit-learn's own or "zero"; another `init` is a model of its own that trees
+cannot stand for.
+
+Of HistGradientBoosting*, data, thresholds and sums are doubles, ``x <= t``; each split says where missing values go. A tree is a
+structured array with one record for each node, parents first. The learning rate of (1) and penalties are in the leaves already.
+An encoder of the model's own numbers the categories; unknown ones go where missing values go.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.dummy import DummyClassifier, DummyRegressor
+
+from formulations.errors import NotFittedForestError, UnsupportedModelError
+from prunemodels.models.forests.sklearn_versions import pruned_tree
+from prunemodels.models.libraries.categories import CategorySet
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends
+from prunemodels.models.libraries.trees import Trees, joined
+from prunemodels.models.response import Link
+
+LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}
+"""The losses whose curvature is bounded, by scikit-learn's names."""
+
+
+def read_gradient_boosting(model: Any) -> ModelForest:
+    """Read a fitted ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for other losses than log loss and squared error, and for an `init` that is an estimator of its own.
+    NotFittedForestError
+        for an estimator that was not fitted.
+    """
+    if not hasattr(model, "estimators_"):
+        raise NotFittedForestError.of(model)
+    check_loss(model)
+    return trees_of_any_loss(model)
+
+
+def trees_of_any_loss(model: Any) -> ModelForest:
+    """The trees of a fitted model, whatever loss they were grown for; for "exponential" the sigmoid has a = 2.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for an `init` that is an estimator of its own.
+    """
+    base = _start(model)
+    classes = model.classes_ if is_classifier(model) else None
+    n_outputs = model.estimators_.shape[1]
+    link: Link = "identity" if classes is None else "sigmoid" if n_outputs == 1 else "softmax"
+    trees = joined([_read_tree(estimator.tree_) for estimator in model.estimators_.ravel()])
+    return forest_from_trees(
+        trees,
+        n_features=int(model.n_features_in_),
+        feature_names=names_of(model),
+        classes=classes,
+        output=np.tile(np.arange(n_outputs, dtype=np.int32), len(model.estimators_)),
+        scale=np.full(model.estimators_.size, float(model.learning_rate)),
+        base=base,
+        link=link,
+        source=model,
+        sharpness=2.0 if model.loss == "exponential" else 1.0,
+        second="margin >= 0",
+        compares_doubles=False,
+    )
+
+
+def check_loss(model: Any) -> None:
+    """Refuse losses of scikit-learn's boosted models that have no bounded curvature, or are not read."""
+    if model.loss not in LOSSES:
+        raise UnsupportedModelError(
+            f"the {type(model).__name__} was trained with loss={model.loss!r}; what can be pruned: {', '.join(LOSSES.values())}"
+        )
+
+
+def names_of(model: Any) -> tuple[str, ...] | None:
+    """Names of the columns that scikit-learn's model was trained on, if it knows them."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(str(name) for name in names)
+
+
+def _start(model: Any) -> NDArray[np.float64]:
+    """The margins of a GradientBoosting* before the first tree, see (1)."""
+    if not (isinstance(model.init_, str) or type(model.init_) in (DummyClassifier, DummyRegressor)):
+        raise UnsupportedModelError(
+            f"the {type(model).__name__} starts from the predictions of a {type(model.init_).__name__} (init), which reads "
+            "columns outside of the trees; train with init=None or init='zero'"
+        )
+    row = np.zeros((1, model.n_features_in_), dtype=np.float32)
+    return np.array(model._raw_predict_init(row)[0], dtype=np.float64)  # a private method: the one place
+
+
+def _read_tree(tree: Any) -> Trees:
+    leaf = tree.children_left < 0
+    n = tree.node_count
+    return Trees(
+        np.array([0, n]),
+        tree.children_left.astype(np.int32),
+        tree.children_right.astype(np.int32),
+        np.where(leaf, -1, tree.feature).astype(np.int32),
+        np.where(leaf, 0.0, tree.threshold),
+        np.zeros(n, dtype=bool),
+        np.where(leaf, tree.value[:, 0, 0], 0.0)[:, None],
+        np.array(tree.weighted_n_node_samples, dtype=np.float64),
+        np.arange(n, dtype=np.int32),
+    )
+
+
+def write_gradient_boosting(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
+    """A copy of the model with pruned trees, whose leaves hold the values of `forest`.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits that stay.
+    """
+    source, ensemble = forest.source, forest.ensemble
+    shared = {id(estimator.tree_): estimator.tree_ for estimator in source.estimators_.ravel()}
+    pruned = copy.deepcopy(source, shared)  # large, and about to be replaced
+    ends = pruned_ends(ensemble, kept)
+    for t, estimator in enumerate(pruned.estimators_.ravel()):
+        nodes = ensemble.nodes_of(t)
+        tree = pruned_tree(estimator.tree_, ~kept[nodes])
+        old = _places(tree, estimator.tree_) + nodes.start
+        leaf = np.flatnonzero(tree.children_left < 0)
+        tree.value[leaf, 0, 0] = forest.leaf_value[ends[old[leaf]], 0]
+        estimator.tree_ = tree
+    return pruned
+
+
+def _places(pruned: Any, tree: Any) -> NDArray[np.int64]:
+    """The node of a tree that each node of the pruned one comes from."""
+    place = np.zeros(pruned.node_count, dtype=np.int64)
+    for h in range(pruned.node_count):  # parents first
+        if pruned.children_left[h] >= 0:
+            place[pruned.children_left[h]] = tree.children_left[place[h]]
+            place[pruned.children_right[h]] = tree.children_right[place[h]]
+    return place
+
+
+def read_hist_gradient_boosting(model: Any) -> ModelForest:
+    """Read a fitted ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for other losses than log loss and squared error.
+    NotFittedForestError
+        for an estimator that was not fitted.
+    """
+    if not hasattr(model, "n_trees_per_iteration_"):
+        raise NotFittedForestError.of(model)
+    check_loss(model)
+    nodes, base = _records(model), np.array(model._baseline_prediction, dtype=np.float64).ravel()
+    classes = model.classes_ if is_classifier(model) else None
+    link: Link = "identity" if classes is None else "sigmoid" if base.size == 1 else "softmax"
+    column, known = _columns(model)
+    bits = _bitsets(model)
+    trees = joined([_read_records(records, sets, column, known) for records, sets in zip(nodes, bits, strict=True)])
+    return forest_from_trees(
+        trees,
+        n_features=int(model.n_features_in_),
+        feature_names=names_of(model),
+        classes=classes,
+        output=np.tile(np.arange(base.size, dtype=np.int32), len(nodes) // base.size),
+        scale=np.ones(len(nodes)),
+        base=base,
+        link=link,
+        source=model,
+        second="margin > 0",
+        codes=None if known is None else HistogramCodes(model),
+    )
+
+
+def _records(model: Any) -> list[NDArray[Any]]:
+    """The records of each tree, round after round; with `_with_records` and `_columns` what is private here."""
+    return [predictor.nodes for one_round in model._predictors for predictor in one_round]
+
+
+def _with_records(model: Any, records: list[NDArray[Any]]) -> Any:
+    """A copy of the model with other trees."""
+    changed = copy.deepcopy(model)
+    for predictor, nodes in zip((p for one_round in changed._predictors for p in one_round), records, strict=True):
+        predictor.nodes = nodes
+    return changed
+
+
+def _bitsets(model: Any) -> list[NDArray[np.uint32]]:
+    """For each tree the categories that go left, one row of 256 bits for each categorical split."""
+    return [predictor.raw_left_cat_bitsets for one_round in model._predictors for predictor in one_round]
+
+
+def _columns(model: Any) -> tuple[NDArray[np.int64], dict[int, frozenset[int]] | None]:
+    """The column of the user's table for each feature of the trees, and the categories that the model knows, by column.
+
+    scikit-learn moves columns of categories to the front.
+    """
+    categorical = getattr(model, "is_categorical_", None)
+    if categorical is None:
+        return np.arange(model.n_features_in_), None
+    column = np.concatenate([np.flatnonzero(categorical), np.flatnonzero(~categorical)])
+    bits, place = model._bin_mapper.make_known_categories_bitsets()
+    known = {int(column[k]): _members(bits[place[k]]) for k in range(int(categorical.sum()))}
+    return column, known
+
+
+def _members(bits: NDArray[np.uint32]) -> frozenset[int]:
+    """The numbers whose bits are set in a row of 32-bit words."""
+    return frozenset(32 * k + j for k, word in enumerate(bits.tolist()) for j in range(32) if word >> j & 1)
+
+
+@dataclass(frozen=True)
+class HistogramCodes:
+    """Codes as the model's own encoder makes them, in the order of the user's columns; see `Codes`."""
+
+    model: Any
+
+    def __call__(self, X: Any, n_columns: int, name: str) -> Any:
+        """See `Codes`."""
+        if len(np.shape(X)) != 2 or np.shape(X)[1] != n_columns:
+            return X
+        column, _ = _columns(self.model)
+        numbers = self.model._preprocess_X(X, reset=False)
+        rows = np.empty_like(numbers)
+        rows[:, column] = numbers
+        return rows
+
+
+def _read_records(
+    records: NDArray[Any], bits: NDArray[np.uint32], column: NDArray[np.int64], known: dict[int, frozenset[int]] | None
+) -> Trees:
+    leaf = records["is_leaf"] > 0
+    n = len(records)
+    feature = np.where(leaf, -1, column[np.where(leaf, 0, records["feature_idx"])]).astype(np.int32)
+    missing_left = (records["missing_go_to_left"] > 0) & ~leaf
+    categories = {}
+    for h in np.flatnonzero((records["is_categorical"] > 0) & ~leaf).tolist():
+        f = int(feature[h])
+        members = _members(bits[records["bitset_idx"][h]])
+        categories[h] = CategorySet(f, members, True, (known or {})[f] | members, bool(missing_left[h]))
+    return Trees(
+        np.array([0, n]),
+        np.where(leaf, -1, records["left"].astype(np.int64)).astype(np.int32),
+        np.where(leaf, -1, records["right"].astype(np.int64)).astype(np.int32),
+        feature,
+        np.where(leaf, 0.0, records["num_threshold"]),
+        missing_left,
+        np.where(leaf, records["value"], 0.0)[:, None],
+        records["count"].astype(np.float64),
+        np.arange(n, dtype=np.int32),
+        categories,
+    )
+
+
+def write_hist_gradient_boosting(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
+    """A copy of the model with pruned trees, whose leaves hold the values of `forest`.
+
+    Parameters
+    ----------
+    kept
+        bool, shape (n,): the splits that stay.
+    """
+    ensemble = forest.ensemble
+    stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
+    return _with_records(
+        forest.source,
+        [
+            _pruned_tree(
+                records, stays[ensemble.nodes_of(t)], kept[ensemble.nodes_of(t)], forest.leaf_value[ensemble.nodes_of(t), 0]
+            )
+            for t, records in enumerate(_records(forest.source))
+        ],
+    )
+
+
+def _pruned_tree(
+    records: NDArray[Any], stays: NDArray[np.bool_], kept: NDArray[np.bool_], value: NDArray[np.floating]
+) -> NDArray[Any]:
+    """The records that stay, with splits that are not kept as leaves; all arrays over the nodes of one tree."""
+    place = np.cumsum(stays) - 1
+    nodes = records[stays].copy()
+    split = kept[stays]
+    for side in ("left", "right"):
+        nodes[side] = np.where(split, place[nodes[side]], 0)
+    for name, of_leaf in {
+        "feature_idx": 0,
+        "num_threshold": 0.0,
+        "missing_go_to_left": 0,
+        "gain": -1.0,
+        "bin_threshold": 0,
+    }.items():
+        nodes[name] = np.where(split, nodes[name], of_leaf)
+    for name in ("is_categorical", "bitset_idx"):
+        nodes[name] = np.where(split, nodes[name], 0)
+    nodes["is_leaf"] = ~split
+    nodes["value"] = np.where(split, nodes["value"], value[stays])
+    return nodes

@@ -1,0 +1,258 @@
+"""The trees of any library as arrays, in a form in which `Ensemble` routes rows exactly as the library does.
+
+`Ensemble` goes left where ``float64(float32(x)) <= threshold``, and every comparison of a library is turned into that one:
+
+    x <  t   is   x <= the number before t,                                                        (1)
+    x >  t   is   not x <= t,   x >= t   is   not x < t:   the children change places.             (2)
+
+Numbers are of the library's own type. XGBoost casts to float32 and compares there, so (1) and (2) suffice. LightGBM compares
+doubles, of which float32 holds too few. The thresholds t_1 < ... < t_k of a feature cut its axis into k + 1 cells, and only the
+cell of x matters. So each t_j gets a float32 s_j, with s_1 < ... < s_k, as close below t_j as possible, and
+
+    x in (t_j, t_{j+1}]   becomes   float32(x) clipped to [the float32 after s_j, s_{j+1}].         (3)
+
+This is float32(x) itself except for doubles within rounding of a threshold, and it routes every double, infinities included, as
+the library does.
+
+Libraries keep no values at splits, or not those that are wanted. A collapsed split predicts the mean of the leaves below it,
+weighted by their cover:
+
+    v_h = sum over the leaves l below h of c_l v_l  /  sum of c_l,                                  (4)
+
+or the plain mean where no leaf has cover. Cover is the leaf's sum of Hessians where the library kept it. Then (4) is, apart from
+penalties, the value that the booster itself would have put there in training, because leaves are Newton steps -G_l / H_l and G
+and H are sums over leaves. Otherwise cover is the number of training rows, or of given rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.compiled import njit
+from formulations.errors import UnsupportedModelError
+from formulations.instance.ensemble import Ensemble
+from prunemodels.models.libraries.categories import CategorySet
+
+LARGEST = np.finfo(np.float32).max
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The thresholds of one feature: float64 as the library compares (`edges`), and the float32 that stand for them."""
+
+    edges: NDArray[np.float64]
+    stand_ins: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, thresholds: NDArray[np.float64]) -> Cells:
+        """Number the cells of a feature's thresholds, each of the form ``x <= t``."""
+        edges = np.unique(thresholds)
+        return cls(edges, _strictly_rising(_below(edges)))
+
+    def cast(self, x: NDArray[np.float64]) -> NDArray[np.float32]:
+        """(3); NaN stays NaN."""
+        lower = np.concatenate([[-LARGEST], np.nextafter(self.stand_ins, np.float32(np.inf))])
+        upper = np.concatenate([self.stand_ins, [LARGEST]])
+        cell = np.searchsorted(self.edges, x, side="left")
+        cell[np.isnan(x)] = 0
+        with np.errstate(over="ignore"):
+            return np.clip(x.astype(np.float32), lower[cell], upper[cell]).astype(np.float32)
+
+    def stand_in(self, thresholds: NDArray[np.float64]) -> NDArray[np.float32]:
+        """s_j of thresholds that are among `edges`."""
+        place: NDArray[np.float32] = self.stand_ins[np.searchsorted(self.edges, thresholds)]
+        return place
+
+
+def cells_of(feature: NDArray[np.int32], threshold: NDArray[np.float64]) -> dict[int, Cells]:
+    """The cells of every feature that is tested; arrays over split nodes."""
+    return {int(f): Cells.of(threshold[feature == f]) for f in np.unique(feature)}
+
+
+def cast_rows(X: NDArray[np.float64], cells: Mapping[int, Cells]) -> NDArray[np.float32]:
+    """float32 rows that every split routes as it routes the doubles; features that no split tests are cast and clipped."""
+    with np.errstate(over="ignore"):
+        rows = np.clip(X.astype(np.float32), -LARGEST, LARGEST)
+    for f, own in cells.items():
+        rows[:, f] = own.cast(X[:, f])
+    return rows
+
+
+def before(threshold: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The number before each threshold, in the thresholds' own type: see (1)."""
+    with np.errstate(over="ignore"):  # before the lowest number comes minus infinity: nothing is at most that
+        return np.asarray(np.nextafter(threshold, threshold.dtype.type(-np.inf)))
+
+
+def _below(t: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest float32 <= t."""
+    with np.errstate(over="ignore"):
+        s = t.astype(np.float32)
+        lower = np.nextafter(s, np.float32(-np.inf))
+    return np.where(s.astype(np.float64) > t, lower, s).astype(np.float32)
+
+
+def _strictly_rising(s: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Move ties up by one float32 at a time, within the finite numbers and with room for data below and above."""
+    up, down = np.float32(np.inf), np.float32(-np.inf)
+    rising = np.clip(s, -LARGEST, LARGEST)
+    for j in range(1, rising.size):
+        if rising[j] <= rising[j - 1]:
+            rising[j] = np.nextafter(rising[j - 1], up) if rising[j - 1] < LARGEST else LARGEST
+    most = np.nextafter(LARGEST, down)
+    for j in range(rising.size - 1, -1, -1):
+        if rising[j] <= most:
+            break
+        rising[j] = most
+        most = np.nextafter(most, down)
+    return rising
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Arrays over all nodes, see `Ensemble`; thresholds in the library's own type, each of the form ``x <= t``.
+
+    Parameters
+    ----------
+    leaf_value
+        shape (n, K), in the library's own type; 0 at splits.
+    cover
+        float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
+    node_id
+        int32, shape (n,): the node's number in its tree in the library's model.
+    categories
+        the tests of categorical splits, by node; their thresholds mean nothing.
+    """
+
+    tree_start: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.floating]
+    missing_left: NDArray[np.bool_]
+    leaf_value: NDArray[np.floating]
+    cover: NDArray[np.float64] | None
+    node_id: NDArray[np.int32]
+    categories: Mapping[int, CategorySet] = field(default_factory=dict)
+
+    def with_columns(self, n_features: int) -> tuple[Trees, tuple[CategorySet, ...]]:
+        """Trees whose categorical splits compare further columns, from number `n_features` on, and what these are made from."""
+        made = tuple(dict.fromkeys(self.categories.values()))
+        feature, threshold, missing_left = self.feature.copy(), self.threshold.copy(), self.missing_left.copy()
+        place = {test: n_features + k for k, test in enumerate(made)}
+        for h, test in self.categories.items():
+            feature[h], threshold[h], missing_left[h] = place[test], 0.5, False
+        changed = replace(self, feature=feature, threshold=threshold, missing_left=missing_left, categories={})
+        return (changed if made else self), made
+
+    def cells(self) -> dict[int, Cells] | None:
+        """The cells of thresholds that are doubles; None for float32 thresholds, which `Ensemble` compares unchanged."""
+        if self.threshold.dtype == np.float32:
+            return None
+        split = self.left >= 0
+        return cells_of(self.feature[split], self.threshold[split].astype(np.float64))
+
+    def ensemble(
+        self,
+        cells: Mapping[int, Cells] | None,
+        n_features: int,
+        classes: NDArray[Any] | None,
+        feature_names: tuple[str, ...] | None,
+    ) -> Ensemble:
+        """The trees with thresholds that float32 rows are compared with; classes where leaves hold class fractions."""
+        threshold = self.threshold.astype(np.float64)
+        for f, own in (cells or {}).items():
+            mine = self.feature == f
+            threshold[mine] = own.stand_in(self.threshold[mine])
+        return Ensemble(
+            self.tree_start,
+            self.left,
+            self.right,
+            self.feature,
+            threshold,
+            self.missing_left,
+            self.leaf_value.astype(np.float64),
+            n_features,
+            "regression" if classes is None else "classification",
+            classes,
+            feature_names,
+        )
+
+
+def joined(trees: Sequence[Trees]) -> Trees:
+    """Single trees, whose children are numbered from their own root, one after the other.
+
+    Raises
+    ------
+    UnsupportedModelError
+        if there are none.
+    """
+    if not trees:
+        raise UnsupportedModelError("the model has no trees: nothing to prune")
+    start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)
+
+    def together(name: str) -> Any:
+        return np.concatenate([getattr(tree, name) for tree in trees])
+
+    def shifted(name: str) -> Any:
+        children = [getattr(tree, name) for tree in trees]
+        return np.concatenate([np.where(c >= 0, c + first, -1) for c, first in zip(children, start[:-1], strict=True)])
+
+    names = ("feature", "threshold", "missing_left", "leaf_value", "node_id")
+    cover = together("cover") if all(tree.cover is not None for tree in trees) else None
+    left, right = shifted("left").astype(np.int32), shifted("right").astype(np.int32)
+    categories = {
+        int(first) + h: test for tree, first in zip(trees, start[:-1], strict=True) for h, test in tree.categories.items()
+    }
+    return Trees(start, left, right, cover=cover, categories=categories, **{name: together(name) for name in names})
+
+
+def mean_of_leaves(
+    left: NDArray[np.int32], right: NDArray[np.int32], leaf_value: NDArray[np.floating], cover: NDArray[np.float64]
+) -> NDArray[np.floating]:
+    """(4) at splits and the leaf's own value at leaves, in the values' own type; all arrays over nodes, parents first.
+
+    Parameters
+    ----------
+    leaf_value
+        shape (n, K), read at leaves only.
+    cover
+        shape (n,), >= 0, read at leaves only.
+    """
+    leaf = left < 0
+    values = np.where(leaf[:, None], leaf_value, 0.0).astype(np.float64)
+    covers = np.where(leaf, cover, 0.0)
+    _gather(left, right, values, covers, np.ones(len(left)))
+    return np.where(leaf[:, None], leaf_value, values.astype(leaf_value.dtype))
+
+
+@njit(cache=True)
+def _gather(left, right, value, cover, leaves):  # type: ignore[no-untyped-def]
+    """Means of the children's means, children first; `leaves` counts them, for subtrees without cover."""
+    for h in range(left.shape[0] - 1, -1, -1):
+        if left[h] < 0:
+            continue
+        a, b = left[h], right[h]
+        cover[h] = cover[a] + cover[b]
+        leaves[h] = leaves[a] + leaves[b]
+        share = cover[a] / cover[h] if cover[h] > 0 else leaves[a] / leaves[h]
+        for k in range(value.shape[1]):
+            value[h, k] = share * value[a, k] + (1.0 - share) * value[b, k]
+
+
+def counterparts(
+    ensemble: Ensemble, t: int, left: NDArray[np.integer], right: NDArray[np.integer], root: int = 0
+) -> NDArray[np.int64]:
+    """The file's number of each node of tree t, in our order; `left` and `right` are the file's children."""
+    nodes = ensemble.nodes_of(t)
+    file = np.full(nodes.stop - nodes.start, root, dtype=np.int64)
+    for h in range(nodes.start, nodes.stop):
+        if ensemble.left[h] >= 0:
+            file[ensemble.left[h] - nodes.start] = left[file[h - nodes.start]]
+            file[ensemble.right[h] - nodes.start] = right[file[h - nodes.start]]
+    return file

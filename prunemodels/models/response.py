@@ -1,0 +1,209 @@
+"""How the values of the nodes that a row ends in become probabilities, numbers and labels.
+
+    s_k(x)  =  ( start_k + sum over the trees t of value_k(node of x in t) ) / divisor                                     (1)
+
+    fractions, identity            probability_k = s_k,  number = s                                                        (2)
+    two classes, one sum           probability of the second = 1 / (1 + exp(-a s))                                         (3)
+    several classes                exp(s_k) / sum_j exp(s_j), or (3) for each class                                        (4)
+
+The sums are in the library's own floating-point type and order: XGBoost adds float32, all others doubles. The results have the
+type of the sums. A `Decision` changes them: a calibrated probability takes the place of the model's own, a threshold that of the
+likelier class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.instance.ensemble import Ensemble
+from prunemodels.models.wrappers import Decision, calibrate
+
+if TYPE_CHECKING:
+    from prunemodels.models.libraries.model_forest import ModelForest
+
+Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
+
+SecondClass = Literal["probability > 1/2", "margin > 0", "margin >= 0"]
+
+Sums = NDArray[np.floating[Any]]
+
+
+def probabilities_of(sums: Sums, link: Link, sharpness: float) -> Sums:
+    """The probability of each class, shape (N, classes)."""
+    if link == "fractions":
+        return sums
+    if link == "softmax":
+        raised = np.exp(sums - sums.max(axis=1, keepdims=True))
+        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+    second = _sigmoid(sums, sharpness)
+    return np.column_stack([1 - second[:, 0], second[:, 0]]) if sums.shape[1] == 1 else second
+
+
+def numbers_of(sums: Sums, link: Link, sharpness: float) -> Sums:
+    """What a regression predicts, shape (N,)."""
+    return np.asarray(_sigmoid(sums, sharpness)[:, 0] if link == "sigmoid" else sums[:, 0])
+
+
+def places_of(sums: Sums, link: Link, sharpness: float, second: SecondClass) -> NDArray[np.integer[Any]]:
+    """The place of each row's label among the classes, shape (N,): that of the likelier class, or what `second` says."""
+    if sums.shape[1] == 1 and second != "probability > 1/2":
+        return (sums[:, 0] >= 0 if second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)
+    return np.asarray((sums if link == "softmax" else probabilities_of(sums, link, sharpness)).argmax(axis=1))
+
+
+def _sigmoid(sums: Sums, sharpness: float) -> Sums:
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-sums.dtype.type(sharpness) * sums)))
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """From sums to predictions.
+
+    Parameters
+    ----------
+    value
+        float64, shape (n, K): what each node adds to the K sums.
+    start
+        float64, shape (K,).
+    divisor
+        of (1): the number of trees of an average, else 1.
+    dtype
+        the type of the sums.
+    link
+        see `prunemodels.models.response`.
+    sharpness
+        its a.
+    classes
+        the labels; None: numbers.
+    second
+        the rule for the second of two classes with one sum, see `ModelForest`.
+    decision
+        what a wrapper changes, or None.
+    """
+
+    value: NDArray[np.float64]
+    start: NDArray[np.float64]
+    divisor: int
+    dtype: Any
+    link: Link
+    sharpness: float
+    classes: NDArray[Any] | None
+    second: SecondClass = "probability > 1/2"
+    decision: Decision | None = None
+
+    @property
+    def unit_roundoff(self) -> float:
+        """Half the distance from 1 to the next number of `dtype`."""
+        return float(np.finfo(self.dtype).eps) / 2
+
+    @property
+    def score(self) -> int | None:
+        """The sum on which alone the answer depends, in which it is monotone; None: on more than one."""
+        if self.value.shape[1] == 1:
+            return 0
+        if self.decision is None:
+            return None
+        return self.decision.positive if self.decision.calibration is None else 1
+
+    def sums(self, node: NDArray[np.integer[Any]]) -> Sums:
+        """(1), shape (N, K), for the nodes in which N rows end, shape (N, T)."""
+        value = self.value.astype(self.dtype, copy=False)
+        total = np.tile(self.start.astype(self.dtype), (len(node), 1))
+        for t in range(node.shape[1]):  # in the library's order, for equal sums to the last bit
+            total += value[node[:, t]]
+        return total if self.divisor == 1 else total / self.divisor
+
+    def probabilities(self, sums: Sums) -> Sums | None:
+        """Of each class, shape (N, classes); None for numbers."""
+        if self.classes is None:
+            return None
+        own = probabilities_of(sums, self.link, self.sharpness)
+        if self.decision is None or self.decision.calibration is None:
+            return own
+        margin = self.decision.calibrated == "margin"
+        second = calibrate(self.decision, sums[:, 0] if margin else own[:, 1])
+        return np.column_stack([1.0 - second, second])
+
+    def predictions(self, sums: Sums) -> NDArray[Any]:
+        """Labels or numbers, shape (N,)."""
+        if self.classes is None:
+            return numbers_of(sums, self.link, self.sharpness)
+        return np.asarray(self.classes.take(self._places(sums), axis=0))
+
+    def _places(self, sums: Sums) -> NDArray[np.integer[Any]]:
+        """The place of each row's label among the classes."""
+        decision = self.decision
+        if decision is not None and decision.threshold is not None:
+            if decision.compared == "margin":
+                score = sums[:, 0] if decision.positive else -sums[:, 0]
+            else:
+                score = self._probabilities_of_classes(sums)[:, decision.positive]
+            return np.where(score >= decision.threshold, decision.positive, 1 - decision.positive)
+        if decision is not None and decision.calibration is not None:
+            return np.asarray(self._probabilities_of_classes(sums).argmax(axis=1))
+        return places_of(sums, self.link, self.sharpness, self.second)
+
+    def _probabilities_of_classes(self, sums: Sums) -> Sums:
+        found = self.probabilities(sums)
+        assert found is not None
+        return found
+
+    def range(self, low: Sums, high: Sums) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The least and greatest probability of each class, or number, over all sums between `low` and `high`, shape (N, .)."""
+        if self.classes is not None and self.link == "softmax" and self.value.shape[1] > 1:
+            return _softmax_range(low, high)
+        ends = []
+        for sums in (low, high):
+            found = self.probabilities(self._with_score(sums))
+            ends.append(self.predictions(sums)[:, None] if found is None else found)
+        return np.minimum(*ends).astype(np.float64), np.maximum(*ends).astype(np.float64)
+
+    def _with_score(self, sums: Sums) -> Sums:
+        """Sums in which, of two fractions, the other is 1 less the score: for a monotone answer between two such rows."""
+        score = self.score
+        if score is None or sums.shape[1] == 1:
+            return sums
+        both = 1.0 - sums
+        both[:, score] = sums[:, score]
+        return both
+
+    def places_at(self, score: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
+        """The place of the label for each value of the sum `score`."""
+        sums = np.repeat(score[:, None], self.value.shape[1], axis=1).astype(self.dtype)
+        return self._places(self._with_score(sums))
+
+
+def _softmax_range(low: Sums, high: Sums) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Class k is least likely where its own sum is low and all others are high, and most likely the other way round."""
+    least, greatest = np.empty(low.shape), np.empty(low.shape)
+    with np.errstate(over="ignore"):
+        for k in range(low.shape[1]):
+            others = np.arange(low.shape[1]) != k
+            least[:, k] = 1.0 / (1.0 + np.exp(high[:, others] - low[:, [k]]).sum(axis=1))
+            greatest[:, k] = 1.0 / (1.0 + np.exp(low[:, others] - high[:, [k]]).sum(axis=1))
+    return least, greatest
+
+
+def average_response(ensemble: Ensemble, decision: Decision | None = None) -> Response:
+    """The response of a forest of scikit-learn: the mean of its trees."""
+    link: Link = "identity" if ensemble.classes is None else "fractions"
+    start = np.zeros(ensemble.value.shape[1])
+    return Response(ensemble.value, start, ensemble.n_trees, np.float64, link, 1.0, ensemble.classes, decision=decision)
+
+
+def sum_response(forest: ModelForest, decision: Decision | None = None) -> Response:
+    """The response of a model of another library."""
+    ensemble = forest.ensemble
+    if forest.link == "fractions":
+        return average_response(ensemble, decision)
+    value = np.zeros((ensemble.n_nodes, forest.n_outputs))
+    value[np.arange(ensemble.n_nodes), forest.output[ensemble.tree_of]] = ensemble.value[:, 0]
+    dtype = forest.leaf_value.dtype
+    return Response(
+        value, forest.base, 1, dtype, forest.link, forest.sharpness, forest.classes, second=forest.second, decision=decision
+    )

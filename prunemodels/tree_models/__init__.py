@@ -1,1 +1,0 @@
-"""Any fitted model as its trees, for the functions that take models of every kind."""

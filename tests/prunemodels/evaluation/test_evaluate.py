@@ -1,0 +1,115 @@
+"""Cost and accuracy of a forest on labelled examples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import log_loss
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import prunemodels as pm
+from formulations.instance import usage
+from tests.loops import looped
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows
+
+
+def test_by_hand():
+    """Two splits: rows that go right at the root ask for one feature, the others for two."""
+    X = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    tree = DecisionTreeClassifier(random_state=0).fit(X, ["a", "b", "c", "c"])
+    result = pm.evaluate(tree, X, ["a", "b", "c", "a"], costs=[3, 5], evaluation_cost=0.5)
+    assert result.features == 1.5
+    assert result.cost == 3 + 5 / 2 + 0.5 * 1.5
+    assert result.error == 0.25
+    assert (result.splits, result.n) == (2, 4)
+
+
+@looped("kind", KINDS)
+def test_agrees_with_the_pruning(kind):
+    """The pruned forest costs on the cost sample what its pruning says, and errs as its own ``predict``."""
+    case = fitted(kind)
+    costs, X = [7.27, 1, 0, 2.5, 9], case.X
+    problem = pm.problem_from_forest(case.forest, X, costs=costs, evaluation_cost=0.1)
+    pruning = random_pruning(problem)
+    pruned = pm.apply_pruning(pruning, case.forest)
+    result = pm.evaluate(pruned, X, case.y, costs=costs, evaluation_cost=0.1)
+    assert result.cost == pytest.approx(pruning.cost)
+    assert result.splits == pruning.n_splits
+    wrong = pruned.predict(X) != case.y if hasattr(pruned, "classes_") else (pruned.predict(X) - case.y) ** 2
+    assert result.error == np.mean(wrong)
+
+
+def test_examples_are_routed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cost and number of features come from the same routes."""
+    routed, route = [], usage.route
+    monkeypatch.setattr(usage, "route", lambda *given: routed.append(1) or route(*given))
+    case = fitted(next(iter(KINDS)))
+    pm.evaluate(case.forest, case.X, case.y, costs=1)
+    assert len(routed) == 1
+
+
+def test_all_roots_ask_for_nothing():
+    """A forest of single leaves costs nothing and asks for no feature."""
+    case = fitted("random forest")
+    roots = pm.apply_pruning(pm.Pruning.all_roots(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
+    result = pm.evaluate(roots, case.X, case.y, costs=1, evaluation_cost=1)
+    assert (result.cost, result.features, result.splits) == (0, 0, 0)
+
+
+def test_labels_of_another_shape_are_refused():
+    """A column of labels, which would be compared with every prediction, and too few labels are refused."""
+    case = fitted("regression forest")
+    for y in (case.y[:, None], case.y[1:]):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape .*, X has 90 rows: give one label each"):
+            pm.evaluate(case.forest, case.X, y, costs=1)
+
+
+def test_bad_prices_are_refused():
+    """Prices are checked as in `problem_from_forest`."""
+    case = fitted("random forest")
+    with pytest.raises(pm.errors.InvalidInputError, match="costs has 2 prices"):
+        pm.evaluate(case.forest, rows(), case.y, costs=[1, 2])
+
+
+@looped("kind", ["random forest", "regression forest"])
+def test_labels_that_nobody_can_predict_are_refused(kind):
+    """A label of no class, and a missing one, would count as an error of any model."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    path = pm.pruning_path(problem)
+    is_classifier = hasattr(case.forest, "classes_")
+    for strange in ["perhaps", None, np.nan] if is_classifier else [np.nan, np.inf, "far"]:
+        y = case.y.astype(object)
+        y[4] = strange
+        for judge in (
+            lambda y: pm.evaluate(case.forest, case.X, y, costs=1),
+            lambda y: pm.hold_out(path[0], case.forest, case.X, y),
+            lambda y: pm.evaluation.held_out_error(case.forest, case.X, y),
+            lambda y: pm.evaluate_path(path, case.X, y),
+            lambda y: pm.tradeoff_curve(path, case.X, y),
+            lambda y: pm.prune_forest(case.forest, case.X, y),
+            lambda y: pm.evaluate(case.forest, pm.tables.ChunkedTable(case.X), y, costs=1),
+            lambda y: pm.hold_out(path[0], case.forest, pm.tables.ChunkedTable(case.X), y),
+            lambda y: pm.evaluate_path(path, pm.tables.ChunkedTable(case.X), y),
+        ):
+            with pytest.raises(pm.errors.InvalidInputError, match=r"is the label|targets must be finite|y is not numeric"):
+                judge(y)
+
+
+def test_boosted_models():
+    """Cost and error are those of the model's own predictions on rows that ask for what their paths test; the loss is its own."""
+    X, y = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10), np.array(["a", "a", "b", "b"] * 10)
+    y[3] = "a"
+    model = GradientBoostingClassifier(n_estimators=3, max_depth=1, random_state=0).fit(X, y)
+    seen = pm.evaluate(model, X, y, costs=[3, 5])
+    assert (seen.cost, seen.features, seen.splits) == (3, 1, 3)  # stumps on the first feature
+    assert seen.error == 1 / 40
+    assert seen.loss == pytest.approx(log_loss(y, model.predict_proba(X)), rel=1e-12)
+    assert "log loss" in seen._repr_html_()
+    fixed = FixedThresholdClassifier(FrozenEstimator(model), threshold=0.01).fit(X, y)
+    assert pm.evaluate(fixed, X, y, costs=[3, 5]).error == 21 / 40  # all are "b"
+    assert np.isnan(pm.evaluate(CalibratedClassifierCV(FrozenEstimator(model)).fit(X, y), X, y, costs=1).loss)

@@ -1,0 +1,183 @@
+"""What a budget's, and a lambda's, answer must not lose to: prefixes, their prunings, and items taken away."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pytest
+import xgboost
+from numpy.typing import NDArray
+from sklearn.datasets import make_classification, make_regression
+
+from formulations import CostItems
+from prunemodels.evaluation.evaluate import evaluate
+from prunemodels.models.boosting.boosted import prune_boosted, usage_of
+from prunemodels.models.boosting.descent import descend
+from prunemodels.models.boosting.losses import loss_of
+from prunemodels.models.libraries.reading import read_model
+from prunemodels.other_libraries import ModelForest, boosted_path
+from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
+from solvers import price_sharing
+from tests.prunemodels.models.libraries.reference import Reference
+
+FEATURES, FITTED = 8, 200
+UNIT = CostItems.plain([1] * FEATURES)
+SHARED = CostItems.from_items(
+    {"kit": 2, "lab": 3, **{f"f{f}": 1 + f % 3 for f in range(FEATURES)}},
+    [[f"f{f}", *(["kit"] if f < 3 else []), *(["lab"] if f in (2, 5) else [])] for f in range(FEATURES)],
+    once=["lab"],
+)
+"""A kit for three features, a laboratory for two that is paid once for all rows, and prices of their own."""
+
+X_FEW = {"n_estimators": 8, "max_depth": 3, "n_jobs": 1}
+L_FEW = {"n_estimators": 8, "num_leaves": 6, "verbose": -1, "n_jobs": 1}
+C_FEW = {"n_estimators": 8, "num_leaves": 6, "min_child_samples": 5, "lam": 0.002, "learning_rate": 0.3, "n_jobs": 1}
+
+
+def data(kind: str, seed: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    """400 rows of two classes, three classes or numbers."""
+    if kind == "numbers":
+        X, y = make_regression(400, FEATURES, n_informative=6, noise=20.0, random_state=seed)
+        return X, y / y.std()
+    return make_classification(
+        400, FEATURES, n_informative=6, flip_y=0.05, n_classes=3 if kind == "three" else 2, random_state=seed
+    )
+
+
+def model_of(library: str, kind: str, X: NDArray[np.float64], y: NDArray[Any]) -> ModelForest:
+    """A small model of a library."""
+    classes = kind != "numbers"
+    model = {
+        "xgboost": lambda: xgboost.XGBClassifier(**X_FEW) if classes else xgboost.XGBRegressor(**X_FEW),
+        "lightgbm": lambda: lightgbm.LGBMClassifier(**L_FEW) if classes else lightgbm.LGBMRegressor(**L_FEW),
+        "cegb": lambda: CEGBClassifier(1, **C_FEW) if classes else CEGBRegressor(1, **C_FEW),
+    }[library]()
+    model.fit(X, y)
+    return model.forest_ if library == "cegb" else read_model(model)
+
+
+def check(library: str, kind: str, seed: int, priced_by: str) -> None:
+    """Six budgets and three lambdas of one model against all that the reference sees."""
+    X, y = data(kind, seed)
+    forest = model_of(library, kind, X[:FITTED], y[:FITTED])
+    items = SHARED if priced_by == "shared" else UNIT
+    weight = np.random.default_rng(seed).integers(1, 4, 400 - FITTED).astype(float) if priced_by != "unit" else None
+    evaluation = 0.02 if priced_by == "shared" else 0.0
+    reference = Reference.of(forest, X[FITTED:], y[FITTED:].astype(float), items, weight, evaluation)
+    rivals = list(reference.prefixes())
+    for rounds in range(1, 9):
+        rivals += reference.eliminations(rounds)
+    full = reference.seen(forest.ensemble.is_split)
+    budgets = [share * full[0] for share in (0.2, 0.35, 0.5, 0.7, 0.9, 0.95)]
+    lams = [0.0, 0.1 * (rivals[0][1] - full[1]) / full[0], (rivals[0][1] - full[1]) / full[0]]
+    given = {"costs": items, "sample_weight": weight, "evaluation_cost": evaluation}
+    path = boosted_path(forest, X[FITTED:], y[FITTED:], lams=lams, budgets=budgets, **given)
+    for budget in budgets:
+        best = min(loss for cost, loss in rivals if cost <= budget - 1e-9)  # the two sums of prices differ in the last bit
+        found = path.at_cost(budget)
+        assert found.cost <= budget
+        assert found.loss <= best + 1e-9
+    for lam in lams:
+        best = min(loss + lam * cost for cost, loss in rivals)
+        assert min(p.loss + lam * p.cost for p in path.found if p.lam == lam) <= best + 1e-9
+
+
+QUICK = [
+    ("xgboost", "two", 3, "unit"),
+    ("cegb", "numbers", 0, "shared"),
+    ("lightgbm", "two", 3, "weighted"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:the budget:RuntimeWarning")
+@pytest.mark.parametrize(("library", "kind", "seed", "priced_by"), QUICK)
+def test_never_worse_than_prefixes_and_eliminations(library: str, kind: str, seed: int, priced_by: str) -> None:
+    """At every budget and lambda no prefix, and no removal of items one after the other from one, has a lower loss."""
+    check(library, kind, seed, priced_by)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:the budget:RuntimeWarning")
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("priced_by", ["unit", "weighted", "shared"])
+@pytest.mark.parametrize("kind", ["two", "three", "numbers"])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "cegb"])
+def test_never_worse_on_many_models(library: str, kind: str, priced_by: str, seed: int) -> None:
+    """The same for 162 models: three libraries, three losses, plain prices, weights, shared items with one that is paid once."""
+    check(library, kind, seed, priced_by)
+
+
+ROWS = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+STUMPS = xgboost.XGBRegressor(
+    n_estimators=2, max_depth=1, learning_rate=1.0, reg_lambda=0.0, min_child_weight=0.0, base_score=0.0, n_jobs=1
+).fit(ROWS, ROWS @ [1.0, 3.0])
+"""One stump that says -3 or 3 by the second column, one that says -1 or 1 by the first: together they make no error."""
+
+
+@pytest.mark.parametrize(("budget", "loss", "cost"), [(0, 10, 0), (1, 9, 1), (2, 1, 2), (2.5, 1, 2), (3, 0, 3)])
+def test_by_hand_inside_a_hull_edge(budget: float, loss: float, cost: float) -> None:
+    """Prices 1 and 2; the mean squares are 10 without features, 9 with the first, 1 with the second, 0 with both.
+
+    The first feature saves 1 for 1, the second 9 for 2: for a lambda below 1 both are best, below 4.5 the second, then none. The
+    first alone is best for no lambda at all, yet it is the best answer to a budget of 1.
+    """
+    found = prune_boosted(STUMPS, ROWS, ROWS @ [1.0, 3.0], costs=[1, 2], budget=budget)
+    assert (found.loss, found.cost) == (pytest.approx(loss, abs=1e-9), cost)
+    path = boosted_path(STUMPS, ROWS, ROWS @ [1.0, 3.0], costs=[1, 2], lams=5)
+    assert path.at_cost(budget).loss == pytest.approx(loss, abs=1e-9)
+
+
+def test_an_empty_answer_says_so() -> None:
+    """A budget that pays for no split is answered by the bare roots, with a warning that says what a split costs."""
+    y = ROWS @ [1.0, 3.0]
+    with pytest.warns(RuntimeWarning, match=r"the budget 0.5 .* without splits.* the cheapest pruning .* costs 1; raise"):
+        assert prune_boosted(STUMPS, ROWS, y, costs=[1, 2], budget=0.5).n_splits == 0
+    path = boosted_path(STUMPS, ROWS, y, costs=[1, 2], lams=3)
+    with pytest.warns(RuntimeWarning, match="costs 1; raise the budget"):
+        path.at_cost(0.5)
+    with pytest.warns(RuntimeWarning, match="no pruning within it that was visited has a lower loss on these rows"):
+        prune_boosted(STUMPS, ROWS, 0 * y, costs=[1, 2], budget=3)
+
+
+def test_never_worse_than_prunings_of_prefixes() -> None:
+    """What descents make of the library's own model of fewer rounds, lambdas rising, is never better than the path there."""
+    X, y = data("two", 1)
+    booster = xgboost.XGBClassifier(**X_FEW).fit(X[:FITTED], y[:FITTED]).get_booster()
+    lams = [0.0, 0.005, 0.02]
+    path = boosted_path(booster, X[FITTED:], y[FITTED:], costs=1, lams=lams)
+    for rounds in (2, 4, 6):
+        first = read_model(booster[:rounds])
+        usage, loss = usage_of(first, first.rows(X[FITTED:]), 1), loss_of(first, y[FITTED:], len(y) - FITTED)
+        kept = first.ensemble.is_split
+        for lam in lams:
+            end = descend(first, usage, loss, lam, kept, solver=price_sharing, rounds=30).points[-1]
+            kept = end.kept
+            best = min(p.loss + lam * p.cost for p in path.found)
+            assert best <= end.loss + lam * end.cost + 1e-9
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_dropped_rounds_are_exported(library: str) -> None:
+    """A prefix of the model as an answer is exported as what it is: later trees add nothing."""
+    X, y = data("two", 0)
+    kind = xgboost.XGBClassifier(**X_FEW) if library == "xgboost" else lightgbm.LGBMClassifier(**L_FEW)
+    model = kind.fit(X[:FITTED], y[:FITTED])
+    path = boosted_path(model, X[FITTED:], y[FITTED:], costs=1, lams=[0.0], time_limit=0.0)
+    dropped = [p for p in path.front if p.forest.revalued]
+    assert dropped
+    for p in dropped[::3]:
+        seen = evaluate(p.to_model(), X[FITTED:], y[FITTED:], costs=1)
+        assert (seen.loss, seen.cost) == (pytest.approx(p.loss, rel=1e-6), pytest.approx(p.cost, rel=1e-12))
+
+
+def test_the_front_is_what_no_other_pruning_beats() -> None:
+    """Along the front cost rises and loss falls, and nothing visited lies below it."""
+    X, y = data("three", 2)
+    forest = model_of("xgboost", "three", X[:FITTED], y[:FITTED])
+    path = boosted_path(forest, X[FITTED:], y[FITTED:], costs=1, lams=4)
+    assert all(a.cost < b.cost and a.loss > b.loss for a, b in pairwise(path.front))
+    for cost, loss in path.visited:
+        assert path.at_cost(cost + 1e-9).loss <= loss + 1e-12 if cost > 0 else path.front[0].loss <= loss

@@ -1,0 +1,535 @@
+"""Where the errors of the nodes are measured."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import mean_absolute_error, mean_poisson_deviance, mean_squared_error
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+import prunemodels as pm
+from formulations.instance.routing import as_rows
+from prunemodels.models.forests import error_samples
+from prunemodels.models.forests.sklearn_versions import MEDIANS_MEASURED_EXACTLY, VERSION
+from tests.loops import looped
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, random_pruning, rows, targets, weights
+
+
+def paths(ensemble, X):
+    """Nodes that each row visits in each tree, walked one by one: {(t, i): [nodes]}."""
+    X32 = as_rows(X, ensemble.n_features)
+    visited = {}
+    for t in range(ensemble.n_trees):
+        for i in range(len(X32)):
+            h, nodes = int(ensemble.tree_start[t]), []
+            while True:
+                nodes.append(h)
+                if ensemble.left[h] < 0:
+                    break
+                x = X32[i, ensemble.feature[h]]
+                left = ensemble.missing_left[h] if np.isnan(x) else float(x) <= ensemble.threshold[h]
+                h = int(ensemble.left[h] if left else ensemble.right[h])
+            visited[t, i] = nodes
+    return visited
+
+
+def brute_force(ensemble, X, y, w):
+    """e_h and W_t by walking every row down every tree; w has the shape (T, N)."""
+    e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
+    for (t, i), nodes in paths(ensemble, X).items():
+        total[t] += w[t, i]
+        for h in nodes:
+            if ensemble.task == "classification":
+                e[h] += w[t, i] * (ensemble.classes[ensemble.value[h].argmax()] != y[i])
+            else:
+                e[h] += w[t, i] * (ensemble.value[h, 0] - y[i]) ** 2
+    return e, total
+
+
+def component(sample, forest):
+    (only,) = sample.measure(forest, pm.read_forest(forest)).components
+    return only
+
+
+class TestByHand:
+    """A stump on six rows: x < 0.5 are a, a, b; the others b, b, b."""
+
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]])
+    y = np.array(["a", "a", "b", "b", "b", "b"])
+    tree = DecisionTreeClassifier().fit(X, y)
+
+    def test_in_bag(self):
+        """The root says b and errs on both a; left says a and errs on one b; right errs on none."""
+        stored = component(pm.samples.InBag(), self.tree)
+        assert stored.e.tolist() == [2, 1, 0]
+        assert stored.weight.tolist() == [6]
+        assert component(pm.samples.InBag(self.X, self.y), self.tree).e.tolist() == [2, 1, 0]
+
+    def test_given_with_a_negative_gain(self):
+        """On rows whose labels are swapped, splitting errs more often than not splitting."""
+        given = component(pm.samples.Given([[0], [0], [1]], ["b", "b", "b"]), self.tree)
+        # the root says b, which is right; the left child says a
+        assert given.e.tolist() == [0, 2, 0]
+        assert given.weight.tolist() == [3]
+        problem = pm.problem_from_forest(self.tree, self.X, costs=1, errors=pm.samples.Given([[0], [0], [1]], ["b", "b", "b"]))
+        assert problem.gain.tolist() == [-2 / 3, 0, 0]
+
+    def test_given_with_weights(self):
+        """Weights of 1, 0 and 2.5: the wrong rows count their weight."""
+        given = component(pm.samples.Given([[0], [0], [1]], ["b", "b", "a"], [1, 0, 2.5]), self.tree)
+        assert given.e.tolist() == [2.5, 1, 2.5]
+        assert given.weight.tolist() == [3.5]
+
+    def test_blend(self):
+        """A blend is the weighted mean of the error rates; its shares are made to sum to 1."""
+        given = pm.samples.Given([[0], [0], [1]], ["b", "b", "b"])
+        blend = pm.samples.Blend([(3, pm.samples.InBag()), (1, given)]).measure(self.tree, pm.read_forest(self.tree))
+        assert [c.share for c in blend.components] == [Fraction(3, 4), Fraction(1, 4)]
+        np.testing.assert_allclose(blend.per_node(pm.read_forest(self.tree)), [3 / 4 * 2 / 6, 3 / 4 / 6 + 1 / 4 * 2 / 3, 0])
+        assert blend.source == "0.75 in-bag + 0.25 given"
+
+    def test_blend_of_a_blend(self):
+        """Shares of nested blends multiply, exactly; a share of 0 leaves its sample unmeasured."""
+        inner = pm.samples.Blend([(0.1, pm.samples.InBag()), (0.2, pm.samples.Given(self.X, self.y))])
+        outer = pm.samples.Blend([(1, inner), (1, pm.samples.InBag()), (0, pm.samples.Given(None, None))])
+        shares = [c.share for c in outer.measure(self.tree, pm.read_forest(self.tree)).components]
+        assert shares == [Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)]
+
+    def test_regression(self):
+        """Targets 1, 3 on the left and 8 on the right: means 4, 2, 8, squared residuals 26, 2, 0."""
+        X, y = [[0], [0], [1]], [1.0, 3.0, 8.0]
+        tree = DecisionTreeRegressor(max_depth=1).fit(X, y)
+        np.testing.assert_allclose(component(pm.samples.InBag(), tree).e, [26, 2, 0], atol=1e-12)
+        np.testing.assert_allclose(component(pm.samples.InBag(X, y), tree).e, [26, 2, 0], atol=1e-12)
+
+
+def sends_training_rows_where_it_counted_them(kind):
+    """Not with missing values in scikit-learn up to 1.7, whose `apply` and `decision_path` differ from its training."""
+    return "missing values" not in kind or VERSION >= (1, 8)
+
+
+@looped("kind", [kind for kind in KINDS if sends_training_rows_where_it_counted_them(kind)])
+def test_stored_statistics_are_the_training_rows(kind):
+    """What the trees store equals what routing the rows that they drew, with the weights of training, gives."""
+    case = fitted(kind)
+    stored = component(pm.samples.InBag(), case.forest)
+    measured = component(pm.samples.InBag(case.X, case.y, case.sample_weight), case.forest)
+    ensemble = pm.read_forest(case.forest)
+    np.testing.assert_allclose(measured.weight, stored.weight, rtol=1e-9)
+    root = stored.e[ensemble.roots][ensemble.tree_of]
+    np.testing.assert_array_less(np.abs(measured.e - stored.e), 1e-9 * root + 1e-300)
+
+
+@pytest.mark.parametrize("kind", ["random forest", "random forest, 3 string labels", "bag, some columns", "regression forest"])
+def test_in_bag_by_brute_force(kind):
+    """In-bag errors are the errors on the rows of ``estimators_samples_``, each as often as it was drawn."""
+    case = fitted(kind)
+    ensemble = pm.read_forest(case.forest)
+    w = np.stack([np.bincount(drawn, minlength=len(case.y)) for drawn in case.forest.estimators_samples_])
+    e, total = brute_force(ensemble, case.X, case.y, w)
+    measured = component(pm.samples.InBag(), case.forest)
+    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
+    np.testing.assert_allclose(measured.weight, total)
+    if ensemble.task == "classification":
+        np.testing.assert_array_equal(measured.e, e)  # counts, exactly
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "random forest",
+        "random forest, weighted",
+        *filter(sends_training_rows_where_it_counted_them, ["random forest, missing values"]),
+        "bag, weighted draws",
+        "regression forest, weighted",
+    ],
+)
+def test_out_of_bag_by_brute_force(kind):
+    """Out-of-bag errors are the errors on the rows that are not in ``estimators_samples_``; gains may be negative."""
+    case = fitted(kind)
+    ensemble = pm.read_forest(case.forest)
+    w = np.stack([~np.isin(np.arange(len(case.y)), drawn) for drawn in case.forest.estimators_samples_]).astype(float)
+    e, total = brute_force(ensemble, case.X, case.y, w)
+    measured = component(pm.samples.OutOfBag(case.X, case.y), case.forest)
+    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
+    np.testing.assert_array_equal(measured.weight, total)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.samples.OutOfBag(case.X, case.y))
+    assert problem.gain.min() < 0
+
+
+@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, missing classes", "tree", "regression forest"])
+def test_given_by_brute_force(kind):
+    """Errors on given rows with weights are those of a walk row by row."""
+    case = fitted(kind)
+    ensemble = pm.read_forest(case.forest)
+    X, w = rows(50, seed=9, missing=0.1), weights(50)
+    y = np.random.default_rng(0).choice(case.y, 50)
+    e, total = brute_force(ensemble, X, y, np.tile(w, (ensemble.n_trees, 1)))
+    measured = component(pm.samples.Given(X, y, w), case.forest)
+    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
+    np.testing.assert_allclose(measured.weight, total)
+
+
+@looped("kind", KINDS)
+def test_error_of_a_pruning_is_the_mean_over_trees(kind):
+    """``Pruning.error`` is the mean over the trees of sum e_h / W_t over the leaves of what is left."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    ensemble, pruning = problem.ensemble, random_pruning(problem)
+    stored = component(pm.samples.InBag(), case.forest)
+    expected = 0.0
+    for t in range(ensemble.n_trees):
+        todo = [int(ensemble.tree_start[t])]
+        while todo:
+            h = todo.pop()
+            if pruning.kept[h]:
+                todo += [int(ensemble.left[h]), int(ensemble.right[h])]
+            else:
+                expected += stored.e[h] / stored.weight[t] / ensemble.n_trees
+    assert pruning.error == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", list(CLASSIFIERS)[:4])
+def test_unpruned_single_trees_make_the_error(kind):
+    """The unpruned forest's error on given rows is the mean of its trees' own error rates."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.samples.Given(case.X, case.y))
+    codes = np.searchsorted(case.forest.classes_, case.y)
+    rates = [np.mean(tree.predict(np.asarray(case.X)) != codes) for tree in case.forest.estimators_]
+    assert pm.Pruning.unpruned(problem).error == pytest.approx(np.mean(rates))
+
+
+@pytest.mark.parametrize("criterion", ["absolute_error", "poisson", "friedman_mse"])
+@pytest.mark.filterwarnings("ignore:.*friedman_mse:FutureWarning")
+def test_regression_forests_are_judged_by_their_criterion(criterion):
+    """What the trees store, and what the rows that they drew give, is scikit-learn's own measure of the trees' predictions."""
+    X = rows()
+    y = np.abs(targets(X))
+    forest = RandomForestRegressor(3, criterion=criterion, max_depth=4, random_state=0).fit(X, y)
+    measure = {"absolute_error": mean_absolute_error, "poisson": mean_poisson_deviance}.get(criterion, mean_squared_error)
+    drawn = forest.estimators_samples_
+    own = np.mean([measure(y[d], t.predict(np.asarray(X)[d])) for t, d in zip(forest.estimators_, drawn, strict=True)])
+    samples = [pm.samples.InBag(), pm.samples.InBag(X, y)]
+    if criterion == "absolute_error" and not MEDIANS_MEASURED_EXACTLY:
+        with pytest.raises(pm.errors.UnsupportedModelError, match=r"tree 0 .* before 1\.8 measures wrongly; give errors=InBag"):
+            pm.problem_from_forest(forest, X, costs=1)
+        samples = samples[1:]
+    for errors in samples:
+        problem = pm.problem_from_forest(forest, X, costs=1, errors=errors)
+        assert pm.Pruning.unpruned(problem).error == pytest.approx(own, rel=1e-9)
+    given = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[:40], y[:40]))
+    own = np.mean([measure(y[:40], t.predict(np.asarray(X)[:40])) for t in forest.estimators_])
+    assert pm.Pruning.unpruned(given).error == pytest.approx(own, rel=1e-9)
+    names = {"absolute_error": "mean absolute error", "poisson": "mean Poisson deviance"}
+    assert given.ensemble.measure == names.get(criterion, "mean squared error")
+
+
+def test_absolute_errors_by_hand():
+    """Targets 1, 3, 9 on the left and 8 on the right: medians 5.5, 3, 8; the deviations sum to 4.5 + 2.5 + 3.5 + 2.5, 8 and 0."""
+    X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
+    tree = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit(X, y)
+    assert component(pm.samples.InBag(), tree).e.tolist() == [13, 8, 0]
+    assert component(pm.samples.InBag(X, y), tree).e.tolist() == [13, 8, 0]
+
+
+def test_before_1_8_errors_of_medians_are_read_only_where_no_row_is_weighted(monkeypatch):
+    """A tree of plain rows stores them right in all versions; one that drew a row twice, or weighs it 2, may not."""
+    monkeypatch.setattr(error_samples, "MEDIANS_MEASURED_EXACTLY", False)
+    X, y = [[0], [0], [0], [1]], [1.0, 3.0, 9.0, 8.0]
+    grow = DecisionTreeRegressor(max_depth=1, criterion="absolute_error").fit
+    assert component(pm.samples.InBag(), grow(X, y)).e.tolist() == [13, 8, 0]
+    with pytest.raises(pm.errors.UnsupportedModelError, match="weighted rows"):
+        component(pm.samples.InBag(), grow(X, y, sample_weight=[1, 1, 1, 2]))
+
+
+def test_a_negative_target_has_no_poisson_deviance():
+    """The row is named, and why."""
+    X = rows()
+    forest = RandomForestRegressor(3, criterion="poisson", max_depth=4, random_state=0).fit(X, np.abs(targets(X)))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"y\[0\] is -1; a forest with criterion='poisson'"):
+        pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[:1], [-1.0]))
+
+
+@pytest.mark.parametrize("regression", [True, False])
+def test_monotonic_trees(regression):
+    """Trees whose predictions monotonic constraints changed are refused with the remedy, and the remedy works."""
+    X = rows()
+    y = targets(X) if regression else labels(X, [0, 1])
+    kind = RandomForestRegressor if regression else RandomForestClassifier
+    forest = kind(3, monotonic_cst=[1, -1, 0, 0, 0], random_state=0).fit(X, y)
+    with pytest.raises(
+        pm.errors.UnsupportedModelError, match=r"monotonic_cst, which changed predictions .*give errors=InBag\(X, y\)"
+    ):
+        pm.problem_from_forest(forest, X, costs=1)
+    ensemble = pm.read_forest(forest)
+    w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
+    e, _ = brute_force(ensemble, X, y, w)
+    np.testing.assert_allclose(component(pm.samples.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
+
+
+@pytest.mark.parametrize("regression", [True, False])
+def test_monotonic_trees_without_a_changed_prediction(regression):
+    """Constraints that never bind leave the stored statistics what they are: those of the rows that the trees drew."""
+    X = rows()
+    y = targets(X) if regression else labels(X, [0, 1])
+    kind = RandomForestRegressor if regression else RandomForestClassifier
+    forest = kind(5, monotonic_cst=[1, 0, 0, 0, 0], max_depth=1, random_state=0).fit(X, y)
+    stored, measured = (component(sample, forest) for sample in (pm.samples.InBag(), pm.samples.InBag(X, y)))
+    np.testing.assert_allclose(stored.e, measured.e, atol=1e-9 * measured.e.max())
+
+
+class TestMisclassificationCosts:
+    """A stump on six rows: x < 0.5 are a, a, b; the others b, b, b."""
+
+    X, y, tree = TestByHand.X, TestByHand.y, TestByHand.tree
+
+    def problem(self, costs, errors="in-bag"):
+        return pm.problem_from_forest(self.tree, self.X, costs=1, errors=errors, misclassification_costs=costs)
+
+    def test_a_dear_false_b(self):
+        """An a that is called b costs 10: the root says b, which costs 20 for the two a; the left child says a and costs 1."""
+        problem = self.problem([[0, 10], [1, 0]])
+        assert problem.errors.components[0].e.tolist() == [20, 1, 0]
+        assert problem.gain.tolist() == [pytest.approx(19 / 6), 0, 0]
+        assert self.problem([[0, 10], [1, 0]], pm.samples.InBag(self.X, self.y)).errors.components[0].e.tolist() == [20, 1, 0]
+
+    def test_a_dear_false_a(self):
+        """A b that is called a costs 10: the split, whose left child calls one so, costs more than the root's two wrong b."""
+        problem = self.problem([[0, 1], [10, 0]])
+        assert problem.errors.components[0].e.tolist() == [2, 10, 0]
+        assert problem.gain.tolist() == [pytest.approx(-8 / 6), 0, 0]
+
+    def test_other_rows(self):
+        """On b, b, b: the root says b, which is right; left says a twice, at 1 each."""
+        given = pm.samples.Given([[0], [0], [1]], ["b", "b", "b"])
+        assert self.problem([[0, 10], [1, 0]], given).errors.components[0].e.tolist() == [0, 2, 0]
+
+    @pytest.mark.parametrize("measured", [False, True])
+    def test_fractions_are_exact(self, measured):
+        """Costs of 1/3 and 0.1 have the common denominator 30, and the error of the root alone, 2 * (1/3) / 6, is exact."""
+        problem = self.problem([[0, Fraction(1, 3)], [0.1, 0]], pm.samples.InBag(self.X, self.y) if measured else "in-bag")
+        assert problem.integers.exact
+        assert pm.Pruning.all_roots(problem).exact_error == Fraction(1, 9)
+
+    def test_equal_costs_change_nothing(self):
+        """Where every wrong prediction costs 1, errors are error rates; where it costs 2.5, they are 2.5 times as large."""
+        case = fitted("random forest, 3 string labels")
+        plain = pm.problem_from_forest(case.forest, case.X, costs=1)
+        for factor in (1, 2.5):
+            costs = factor * (1 - np.eye(3))
+            same = pm.problem_from_forest(case.forest, case.X, costs=1, misclassification_costs=costs)
+            np.testing.assert_allclose(same.node_error, factor * plain.node_error, rtol=1e-12)
+
+    @looped("kind", KINDS)
+    def test_counts_of_brute_force(self, kind):
+        """Costs measured in-bag and on given rows are sums over the rows that reach a node."""
+        case = fitted(kind)
+        if not hasattr(case.forest, "classes_"):
+            return
+        ensemble = pm.read_forest(case.forest)
+        K = len(ensemble.classes)
+        C = np.random.default_rng(0).integers(0, 9, (K, K)).astype(float)
+        code = np.searchsorted(ensemble.classes, case.y)
+        problem = pm.problem_from_forest(
+            case.forest, case.X, costs=1, errors=pm.samples.Given(case.X, case.y), misclassification_costs=C
+        )
+        e = np.zeros(ensemble.n_nodes)
+        for (_, i), nodes in paths(ensemble, case.X).items():
+            for h in nodes:
+                e[h] += C[code[i], ensemble.value[h].argmax()]
+        np.testing.assert_allclose(problem.errors.components[0].e, e, atol=1e-9)
+
+    @pytest.mark.parametrize(
+        ("costs", "message"),
+        [
+            ([[0, 1]], r"misclassification_costs has shape \(1, 2\); give .* of \['a', 'b'\], shape \(2, 2\)"),
+            ([[0, -1], [1, 0]], r"misclassification_costs\[0\]\[1\] is -1"),
+            ([[0, np.nan], [1, 0]], r"misclassification_costs\[0\]\[1\] is nan"),
+            ([[0, 0], [0, 0]], "misclassification_costs are all 0"),
+            (5, "misclassification_costs is 5; give an array"),
+        ],
+    )
+    def test_refusals(self, costs, message):
+        """A matrix of another shape, and costs below 0 or that are no numbers."""
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            self.problem(costs)
+
+    def test_regression_has_no_classes(self):
+        """A regressor has no misclassifications."""
+        forest = fitted("regression forest").forest
+        with pytest.raises(pm.errors.InvalidInputError, match="for classifiers, this model predicts numbers"):
+            pm.read_forest(forest).under_costs([[0, 1], [1, 0]])
+
+
+class TestRefusals:
+    """Labelled data that cannot be what it is said to be."""
+
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given])
+    def test_unknown_label(self, sample):
+        """A label that the forest does not know is named, with its place."""
+        case = fitted("random forest, 3 string labels")
+        y = case.y.astype(object)
+        y[7] = "purple"
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y\[7\] is the label 'purple', the model was trained on \['high'"):
+            component(sample(case.X, y), case.forest)
+
+    @pytest.mark.parametrize("label", [None, np.nan, 1])
+    def test_labels_of_mixed_types(self, label):
+        """Missing labels and numbers among strings are named too."""
+        case = fitted("random forest, 3 string labels")
+        y = case.y.astype(object)
+        y[3] = label
+        with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[3\] is the label {label}, the model"):
+            component(pm.samples.Given(case.X, y), case.forest)
+
+    @pytest.mark.parametrize(
+        ("target", "message"), [(np.nan, r"y\[2\] is nan; targets must be finite"), ("far", "y is not numeric .*'far'")]
+    )
+    def test_targets(self, target, message):
+        """Targets that are not finite numbers."""
+        case = fitted("regression forest")
+        y = case.y.astype(object)
+        y[2] = target
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            component(pm.samples.Given(case.X, y), case.forest)
+
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given])
+    def test_lengths(self, sample):
+        """Y or weights of another length than X."""
+        case = fitted("random forest")
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(89,\), X has 90 rows: give one label each"):
+            component(sample(case.X, case.y[1:]), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(90, 1\)"):
+            component(sample(case.X, case.y[:, None]), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"sample_weight has shape \(2,\), there are 90 examples"):
+            component(sample(case.X, case.y, [1, 2]), case.forest)
+
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag])
+    def test_other_rows_than_the_training_data(self, sample):
+        """Another number of rows than the forest was trained on."""
+        case = fitted("random forest")
+        with pytest.raises(
+            pm.errors.InvalidInputError, match="X has 80 rows, the forest was trained on 90; give the training data"
+        ):
+            component(sample(case.X[:80], case.y[:80]), case.forest)
+
+    @pytest.mark.parametrize("kind", ["random forest", "bag, some columns", "tree", "regression forest", "extra trees"])
+    def test_training_data_in_another_order(self, kind):
+        """As many rows, but not those that the trees were grown on."""
+        case = fitted(kind)
+        other = rows(len(case.y), seed=77)
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"tree 0, which was grown with .* give the training data in its order"
+        ):
+            component(pm.samples.InBag(other, case.y), case.forest)
+
+    @pytest.mark.parametrize("kind", ["tree, weighted", "extra trees, weighted", "random forest, weights without bootstrap"])
+    def test_forgotten_training_weights(self, kind):
+        """The weights of fit, where they weighed the rows, are missed."""
+        case = fitted(kind)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"with the sample_weight of fit"):
+            component(pm.samples.InBag(case.X, case.y), case.forest)
+
+    def test_half_of_the_data(self):
+        """X without y."""
+        case = fitted("random forest")
+        with pytest.raises(pm.errors.InvalidInputError, match="give both X and y, or neither"):
+            component(pm.samples.InBag(case.X), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match="give both X and y"):
+            component(pm.samples.InBag(y=case.y), case.forest)
+
+    @pytest.mark.parametrize("kind", ["extra trees", "tree", "random forest, weights without bootstrap"])
+    def test_nothing_is_out_of_bag(self, kind):
+        """Trees that were grown on all rows have no out-of-bag rows."""
+        case = fitted(kind)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"grown on all rows, so none is out of bag; use Given\(X, y\)"):
+            component(pm.samples.OutOfBag(case.X, case.y), case.forest)
+
+    def test_a_tree_without_out_of_bag_rows(self):
+        """One tree that drew every row is named."""
+        X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
+        forest = RandomForestClassifier(8, random_state=0).fit(X, y)
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"out-of-bag\): tree \d has an error sample of weight 0.0; every tree"
+        ):
+            component(pm.samples.OutOfBag(X, y), forest)
+
+    def test_weights_of_the_error_sample(self):
+        """Negative weights are named with their place."""
+        case = fitted("random forest")
+        w = np.ones(90)
+        w[4] = -2
+        with pytest.raises(pm.errors.InvalidInputError, match=r"errors: sample_weight\[4\] is -2.0"):
+            component(pm.samples.Given(case.X, case.y, w), case.forest)
+
+    @pytest.mark.parametrize(
+        ("parts", "message"),
+        [
+            ([(0, pm.samples.InBag())], r"the shares are \[0.0\]; at least one must be positive"),
+            ([], r"the shares are \[\]"),
+            ([(1, pm.samples.InBag()), (-1, pm.samples.InBag())], "share 1 is -1, negative"),
+            ([(np.nan, pm.samples.InBag())], r"parts\[0\]\[0\] is nan; give a number"),
+        ],
+    )
+    def test_shares(self, parts, message):
+        """A blend of nothing, and negative or undefined shares."""
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            pm.samples.Blend(parts).measure(fitted("random forest").forest, pm.read_forest(fitted("random forest").forest))
+
+
+def test_booleans_and_numbers_are_the_same_labels():
+    """Labels count by value: 0 and 1, False and True, 0.0 and 1.0 are the same classes."""
+    case = fitted("random forest")
+    expected = component(pm.samples.Given(case.X, case.y), case.forest).e
+    for y in (case.y.astype(bool), case.y.astype(float), case.y.tolist()):
+        np.testing.assert_array_equal(component(pm.samples.Given(case.X, y), case.forest).e, expected)
+
+
+def test_pruned_forest_can_be_measured_again():
+    """A pruned forest's errors are those of the nodes that were kept."""
+    case = fitted("random forest, balanced subsample")
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    pruning = random_pruning(problem)
+    again = pm.problem_from_forest(pm.apply_pruning(pruning, case.forest), case.X, costs=1)
+    assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
+    again = pm.problem_from_forest(
+        pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.samples.InBag(case.X, case.y, case.sample_weight)
+    )
+    assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
+
+
+def test_pasted_bags_have_rows_out_of_bag():
+    """A bag that draws half of the rows without replacement leaves the other half out."""
+    X = rows()
+    y = labels(X, [0, 1])
+    bag = BaggingClassifier(DecisionTreeClassifier(), 3, max_samples=0.5, bootstrap=False, random_state=0).fit(X, y)
+    assert component(pm.samples.OutOfBag(X, y), bag).weight.tolist() == [45, 45, 45]
+
+
+def test_all_rows_without_bootstrap():
+    """Without bootstrap every tree's error sample is the whole training data."""
+    X = rows()
+    y = labels(X, [0, 1])
+    forest = ExtraTreesClassifier(2, random_state=0).fit(X, y)
+    assert component(pm.samples.InBag(X, y), forest).weight.tolist() == [90, 90]
+
+    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag])
+    @pytest.mark.parametrize("kind", ["random forest", "regression forest", "random forest, 3 string labels"])
+    def test_other_rows_than_those_of_training(self, kind, sample):
+        """Rows in another order, and labels in another order, would be taken for rows that the trees did not draw."""
+        case = fitted(kind)
+        shuffled = np.random.default_rng(0).permutation(len(case.y))
+        with pytest.raises(pm.errors.InvalidInputError, match=r"the rows put a weight of .* give the training data in its order"):
+            component(sample(case.X[shuffled], case.y[shuffled]), case.forest)
+        with pytest.raises(pm.errors.InvalidInputError, match=r"the labels at node 0 of tree .* give y in the order"):
+            component(sample(case.X, case.y[shuffled]), case.forest)
+
+    @pytest.mark.parametrize("y", [np.ma.masked_array([0, 1], [True, False]), np.array([1j, 2]), np.array(["2020"] * 2, "M8[D]")])
+    def test_labels_that_are_no_names_and_no_numbers(self, y):
+        """A mask would be dropped, and an imaginary part; dates would be counted."""
+        case = fitted("regression forest")
+        with pytest.raises(pm.errors.InvalidInputError, match=r"errors: y (is a masked array|holds complex numbers|holds dates)"):
+            component(pm.samples.Given(case.X[:2], y), case.forest)

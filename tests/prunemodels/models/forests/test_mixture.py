@@ -1,0 +1,258 @@
+"""The mixture serves the two forests at the relaxation's frequency, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+import prunemodels as pm
+from prunemodels.models.forests import mixture
+from prunemodels.models.forests.mixture import MixturePredictor, mixture_of
+from solvers.budgets import relaxed_optimum
+from tests.loops import looped
+
+X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
+TRAIN, COST = slice(0, 300), slice(300, 569)
+
+
+@pytest.fixture(scope="module")
+def forest() -> RandomForestClassifier:
+    return RandomForestClassifier(6, max_depth=5, random_state=0).fit(X[TRAIN], Y[TRAIN])
+
+
+@pytest.fixture(scope="module")
+def path(forest: RandomForestClassifier) -> pm.PruningPath:
+    return pm.pruning_path(pm.problem_from_forest(forest, X[COST], costs=1))
+
+
+@pytest.fixture
+def pair(forest: RandomForestClassifier, path: pm.PruningPath) -> tuple[Any, Any]:
+    """Two forests that answer differently somewhere."""
+    return pm.apply_pruning(path[len(path) - 3], forest), pm.apply_pruning(path[0], forest)
+
+
+class Scripted:
+    """A generator whose digits were written down."""
+
+    def __init__(self, digits: tuple[int, ...]) -> None:
+        self.digits: Iterator[int] = iter(digits)
+
+    def integers(self, low: int, high: int, size: int, dtype: type) -> np.ndarray:
+        assert low == 0
+        return np.array([next(self.digits) % high for _ in range(size)], dtype=dtype)
+
+
+@looped("weight", [Fraction(k, d) for d in (2, 3, 5, 7, 16) for k in range(d + 1)])
+@pytest.mark.parametrize("bits", [1, 2, 3])
+def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of all sequences of six bits, those that fall heads have the weight's share, up to those that six bits do not decide."""
+    monkeypatch.setattr(mixture, "DIGIT_BITS", bits)
+    length = 6 // bits
+    heads = undecided = 0
+    for digits in product(range(2**bits), repeat=length):
+        try:
+            heads += bool(mixture._exact_draws(weight, 1, cast("Any", Scripted(digits)))[0])
+        except StopIteration:
+            undecided += 1
+    assert undecided <= 1  # the one sequence that is the weight so far
+    assert heads <= weight * 2**6 <= heads + undecided
+
+
+def test_a_denominator_may_be_larger_than_any_machine_word() -> None:
+    """Weights a hair apart from 1/2, of 200 bits, are told apart from it where the first digits are those of 1/2."""
+    hair = Fraction(1, 2**199)
+    script = (2**31, *[0] * 8)  # the uniform number 1/2, to 288 bits
+    assert not mixture._exact_draws(Fraction(1, 2), 1, cast("Any", Scripted(script)))[0]
+    assert not mixture._exact_draws(Fraction(1, 2) - hair, 1, cast("Any", Scripted(script)))[0]
+    assert mixture._exact_draws(Fraction(1, 2) + hair, 1, cast("Any", Scripted(script)))[0]
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_choices_have_the_stated_frequency(pair: tuple[Any, Any], stratified: bool) -> None:
+    """Over 4,000 batches of 7 every place of the batch is served by the dearer forest in 3 of 10 cases."""
+    predictor = MixturePredictor(*pair, Fraction(3, 10), 0, stratified=stratified)
+    drawn = np.array([predictor.choose(7) for _ in range(4000)])
+    assert drawn.dtype == np.bool_
+    assert abs(drawn.mean(axis=0) - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 4000)
+    counts = drawn.sum(axis=1)
+    if stratified:  # 2.1 of 7: two, and three in a tenth of the batches
+        assert set(counts) == {2, 3}
+        assert abs((counts == 3).mean() - 0.1) < 4 * np.sqrt(0.09 / 4000)
+    else:
+        assert abs(counts.var() - 7 * 0.3 * 0.7) < 0.15
+        # rows are drawn apart from each other
+        assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) < 4 / np.sqrt(4000)
+
+
+def test_rows_served_one_by_one_are_mixed_too(pair: tuple[Any, Any]) -> None:
+    """A fixed seed does not give every call the same forest: the draws go on."""
+    for stratified in (False, True):
+        predictor = MixturePredictor(*pair, Fraction(1, 2), 0, stratified=stratified)
+        assert 400 < sum(bool(predictor.choose(1)[0]) for _ in range(1000)) < 600
+
+
+def test_equal_seeds_give_equal_choices(pair: tuple[Any, Any]) -> None:
+    """Two predictors of the same seed agree call by call, of another seed they do not."""
+    for stratified in (False, True):
+        first, second, other = (MixturePredictor(*pair, Fraction(1, 3), s, stratified=stratified) for s in (4, 4, 5))
+        for n in (1, 50, 3):
+            np.testing.assert_array_equal(first.choose(n), second.choose(n))
+        assert (first.choose(200) != other.choose(200)).any()
+
+
+def test_the_relaxations_budget_and_value_are_met_in_expectation(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """With the weight of `mixture_of`, the two forests' costs mix to B as fractions, their errors to the relaxation's value."""
+    k = len(path) // 2
+    budget = (path.exact_cost[k] + path.exact_cost[k + 1]) / 2 + Fraction(1, 10**6)
+    relaxation = relaxed_optimum(path, budget)
+    assert not relaxation.is_integral
+    predictor = mixture_of(relaxation, forest, random_state=0)
+    mu = predictor.weight
+    assert (pm.read_forest(predictor.cheaper).n_splits, pm.read_forest(predictor.dearer).n_splits) == (
+        relaxation.cheaper.n_splits,
+        relaxation.dearer.n_splits,
+    )
+    assert mu * relaxation.dearer.exact_cost + (1 - mu) * relaxation.cheaper.exact_cost == budget
+    mixed = float(mu) * relaxation.dearer.error + float(1 - mu) * relaxation.cheaper.error
+    assert mixed == pytest.approx(float(relaxation.value))
+    assert not predictor.stratified
+    assert mixture_of(relaxation, forest, stratified=True).stratified
+    # and on the cost sample, drawn again and again
+    usage = relaxation.dearer.problem.usage
+    dear, cheap = usage.row_costs(relaxation.dearer.kept), usage.row_costs(relaxation.cheaper.kept)
+    paid = [np.where(predictor.choose(len(dear)), dear, cheap).mean() for _ in range(500)]
+    assert abs(np.mean(paid) - float(budget)) < 5 * np.std(paid) / np.sqrt(500)
+
+
+def test_stratified_batches_cost_nearly_the_same(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """The mean cost of a batch varies less than with independent draws."""
+    cheaper, dearer = path[len(path) - 2], path[0]
+    dear, cheap = dearer.problem.usage.row_costs(dearer.kept), cheaper.problem.usage.row_costs(cheaper.kept)
+    spread = []
+    for stratified in (False, True):
+        forests = pm.apply_pruning(cheaper, forest), pm.apply_pruning(dearer, forest)
+        predictor = MixturePredictor(*forests, Fraction(2, 5), 1, stratified=stratified)
+        spread.append(np.std([np.where(predictor.choose(len(dear)), dear, cheap).mean() for _ in range(300)]))
+    assert spread[1] < spread[0] / 2
+
+
+def kinds_of_rows() -> dict[str, Any]:
+    rows = X[COST].to_numpy()
+    return {"table": X[COST], "array": rows, "list": rows.tolist(), "sparse": sparse.csr_matrix(rows)}
+
+
+@pytest.mark.parametrize("kind", ["table", "array", "list", "sparse"])
+def test_each_row_is_answered_by_the_forest_it_was_given(kind: str) -> None:
+    """`predict` and `predict_proba` put the two forests' own answers together, in order, for every kind of table."""
+    rows, plain = kinds_of_rows()[kind], X[COST].to_numpy()
+    named = kind == "table"
+    forest = RandomForestClassifier(4, random_state=0).fit(X[TRAIN] if named else X[TRAIN].to_numpy(), Y[TRAIN])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[COST] if named else plain, costs=1))
+    cheaper, dearer = pm.apply_pruning(path[len(path) - 3], forest), pm.apply_pruning(path[0], forest)
+    predictor = MixturePredictor(cheaper, dearer, Fraction(1, 2), 0)
+    mask = predictor.choose(len(plain))
+    assert 0 < mask.sum() < len(mask)
+    expected = np.where(mask, dearer.predict(rows), cheaper.predict(rows))
+    np.testing.assert_array_equal(predictor.predict(rows, dearer=mask), expected)
+    fractions = np.where(mask[:, None], dearer.predict_proba(rows), cheaper.predict_proba(rows))
+    np.testing.assert_array_equal(predictor.predict_proba(rows, dearer=mask), fractions)
+    assert (dearer.predict_proba(rows) != cheaper.predict_proba(rows)).any()
+    again = MixturePredictor(cheaper, dearer, Fraction(1, 2), 0)  # drawing for itself, it draws the same
+    np.testing.assert_array_equal(again.predict(rows), expected)
+
+
+def test_a_weight_at_an_end_is_one_forest(pair: tuple[Any, Any]) -> None:
+    """Weight 1 is the dearer forest, 0 the cheaper, stratified or not."""
+    cheaper, dearer = pair
+    for stratified in (False, True):
+        for weight, forest in ((0, cheaper), (1, dearer)):
+            predictor = MixturePredictor(cheaper, dearer, weight, stratified=stratified)
+            np.testing.assert_array_equal(predictor.predict_proba(X[COST]), forest.predict_proba(X[COST]))
+
+
+def test_it_is_a_classifier_to_scikit_learn(pair: tuple[Any, Any]) -> None:
+    """Classes, features and names are the forests'; it counts as a fitted classifier, and a clone is itself."""
+    predictor = MixturePredictor(*pair, Fraction(1, 2))
+    np.testing.assert_array_equal(predictor.classes_, [0, 1])
+    assert predictor.n_features_in_ == 30
+    np.testing.assert_array_equal(predictor.feature_names_in_, X.columns)
+    assert is_classifier(predictor)
+    assert clone(predictor) is predictor
+    assert "MixturePredictor" in repr(predictor)
+
+
+def test_classes_may_be_words() -> None:
+    """Labels keep their type and length, whichever forest comes first."""
+    words = np.where(Y == 1, "harmless", "bad")
+    forest = RandomForestClassifier(3, random_state=0).fit(X[TRAIN], words[TRAIN])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[COST], costs=1))
+    predictor = MixturePredictor(pm.apply_pruning(path[len(path) - 1], forest), forest, Fraction(1, 2), 0)
+    assert set(predictor.predict(X[COST])) == {"harmless", "bad"}
+
+
+def test_regressors_are_mixed() -> None:
+    """`predict` of a regressor gives floats; there is no predict_proba, and without names there are none."""
+    data, target = load_diabetes(return_X_y=True)
+    forest = RandomForestRegressor(4, max_depth=4, random_state=0).fit(data[:200], target[:200])
+    path = pm.pruning_path(pm.problem_from_forest(forest, data[200:], costs=1))
+    predictor = mixture_of(relaxed_optimum(path, (path.exact_cost[0] + path.exact_cost[-1]) / 2), forest, random_state=0)
+    assert is_regressor(predictor)
+    assert not hasattr(predictor, "predict_proba")
+    assert not hasattr(predictor, "classes_")
+    assert not hasattr(predictor, "feature_names_in_")
+    mask = predictor.choose(len(data))
+    expected = np.where(mask, predictor.dearer.predict(data), predictor.cheaper.predict(data))
+    np.testing.assert_array_equal(predictor.predict(data, dearer=mask), expected)
+
+
+def test_forests_of_several_outputs_are_mixed() -> None:
+    """Outputs with two and three classes were refused as 'differ in classes_'; each output has its own fractions."""
+    data, target = load_diabetes(return_X_y=True)
+    labels = np.column_stack([target > 140, np.digitize(target, [90, 200])]).astype(int)
+    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(data, labels)
+    path = pm.pruning_path(pm.problem_from_forest(forest, data, costs=1))
+    predictor = MixturePredictor(pm.apply_pruning(path[len(path) - 1], forest), forest, Fraction(1, 2), 0)
+    mask = predictor.choose(len(data))
+    expected = np.where(mask[:, None], predictor.dearer.predict(data), predictor.cheaper.predict(data))
+    np.testing.assert_array_equal(predictor.predict(data, dearer=mask), expected)
+    fractions = predictor.predict_proba(data, dearer=mask)
+    both = zip(predictor.dearer.predict_proba(data), predictor.cheaper.predict_proba(data), strict=True)
+    for found, (dearer, cheaper) in zip(fractions, both, strict=True):
+        np.testing.assert_array_equal(found, np.where(mask[:, None], dearer, cheaper))
+
+
+def test_refusals(pair: tuple[Any, Any], forest: RandomForestClassifier, path: pm.PruningPath) -> None:
+    """Weights outside 0 to 1, forests of other questions, and choices of another shape are refused with the value."""
+    cheaper, dearer = pair
+    for weight, said in ((1.5, "weight is 1.5, above 1"), (-0.1, "weight is -0.1, negative"), (np.nan, "weight is nan")):
+        with pytest.raises(pm.errors.InvalidInputError, match=said):
+            MixturePredictor(cheaper, dearer, weight)
+    fewer = RandomForestClassifier(2, random_state=0).fit(X[TRAIN].iloc[:, :5], Y[TRAIN])
+    with pytest.raises(pm.errors.InvalidInputError, match="differ in n_features_in_: 5 and 30"):
+        MixturePredictor(fewer, dearer, 1)
+    renamed = RandomForestClassifier(2, random_state=0).fit(X[TRAIN].rename(columns=str.upper), Y[TRAIN])
+    with pytest.raises(pm.errors.InvalidInputError, match="differ in feature_names_in_"):
+        MixturePredictor(renamed, dearer, 1)
+    words = RandomForestClassifier(2, random_state=0).fit(X[TRAIN], Y[TRAIN] + 1)
+    with pytest.raises(pm.errors.InvalidInputError, match="differ in classes_"):
+        MixturePredictor(words, dearer, 1)
+    predictor = MixturePredictor(cheaper, dearer, Fraction(1, 2))
+    for mask in (np.ones(3, dtype=bool), np.ones(len(X[COST]))):
+        with pytest.raises(pm.errors.InvalidInputError, match=r"dearer is .* of shape"):
+            predictor.predict(X[COST], dearer=mask)
+    with pytest.raises(ValueError, match="0 sample"):  # scikit-learn's own words
+        predictor.predict(X[:0])
+    other = pd.DataFrame(X).sample(frac=1, random_state=0)
+    stranger = RandomForestClassifier(6, max_depth=5, random_state=1).fit(other[TRAIN], Y[TRAIN])
+    with pytest.raises(pm.errors.InvalidInputError, match="other trees"):
+        mixture_of(relaxed_optimum(path, path.exact_cost[1]), stranger)

@@ -1,0 +1,232 @@
+"""A pruning back into a real scikit-learn forest."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
+
+import prunemodels as pm
+from formulations.instance.routing import as_rows
+from prunemodels.models.forests.sklearn_versions import VERSION
+from tests.loops import looped
+from tests.prunemodels.forest_kinds import KINDS, fitted, labels, random_pruning, rows, targets, trees_of
+
+
+def pruned_case(kind, keep="some", seed=0):
+    """The fitted case, a pruning of it, and the forest that it makes."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    makers = {"some": lambda p: random_pruning(p, seed), "all": pm.Pruning.unpruned, "none": pm.Pruning.all_roots}
+    pruning = makers[keep](problem)
+    return case, pruning, pm.apply_pruning(pruning, case.forest)
+
+
+def walk(pruning, X):
+    """The mean over the trees of the value where a walk over kept splits alone ends: shape (N, K)."""
+    ensemble, X32 = pruning.problem.ensemble, as_rows(X, pruning.problem.ensemble.n_features)
+    mean = np.zeros((len(X32), ensemble.value.shape[1]))
+    for i, row in enumerate(X32):
+        for root in ensemble.roots:
+            h = root
+            while pruning.kept[h]:
+                x = row[ensemble.feature[h]]
+                left = ensemble.missing_left[h] if np.isnan(x) else float(x) <= ensemble.threshold[h]
+                h = ensemble.left[h] if left else ensemble.right[h]
+            mean[i] += ensemble.value[h] / ensemble.n_trees
+    return mean
+
+
+def answer(forest, X):
+    """Class probabilities, or predictions as a column."""
+    X = np.asarray(X) if not hasattr(forest, "feature_names_in_") else X
+    return forest.predict_proba(X) if hasattr(forest, "predict_proba") else forest.predict(X)[:, None]
+
+
+def sample(case):
+    """The training rows, or, where the forest takes missing values, new rows with some."""
+    return case.X if hasattr(case.X, "columns") else rows(70, seed=4, missing=0.15)
+
+
+@pytest.mark.parametrize("keep", ["some", "all", "none"])
+@looped("kind", KINDS)
+def test_predictions_are_those_of_a_walk_over_kept_splits(kind, keep):
+    """``predict_proba`` and ``predict`` of the pruned forest are what walking over the kept splits gives."""
+    case, pruning, pruned = pruned_case(kind, keep)
+    X = sample(case)
+    expected = walk(pruning, X)
+    np.testing.assert_allclose(answer(pruned, X), expected, atol=1e-12)
+    if hasattr(pruned, "classes_"):
+        top = np.sort(expected, axis=1)
+        clear = top[:, -1] - top[:, -2] > 1e-9  # predict breaks ties by rounding errors
+        np.testing.assert_array_equal(pruned.predict(X)[clear], pruned.classes_[expected.argmax(axis=1)][clear])
+    if keep == "all":
+        np.testing.assert_array_equal(answer(pruned, X), answer(case.forest, X))
+
+
+@looped("kind", KINDS)
+def test_trees_hold_the_kept_nodes_alone(kind):
+    """Each tree has as many nodes as kept splits and the leaves below them, and reads back as the pruned ensemble."""
+    _, pruning, pruned = pruned_case(kind)
+    ensemble = pruning.problem.ensemble
+    for t, (tree, _) in enumerate(trees_of(pruned)):
+        nodes = slice(ensemble.tree_start[t], ensemble.tree_start[t + 1])
+        splits, leaves = int(pruning.kept[nodes].sum()), int(pruning.is_leaf[nodes].sum())
+        assert tree.tree_.node_count == splits + leaves == 2 * splits + 1
+        assert tree.get_n_leaves() == leaves
+        assert tree.get_depth() == ensemble.depth[nodes][pruning.is_leaf[nodes]].max()
+    again = pm.read_forest(pruned)
+    assert again.n_splits == pruning.n_splits
+    left = pruning.kept | pruning.is_leaf
+    for tree in range(ensemble.n_trees):
+        mine, theirs = ensemble.tree_of[left] == tree, again.tree_of == tree
+        np.testing.assert_array_equal(np.sort(ensemble.value[left][mine], axis=0), np.sort(again.value[theirs], axis=0))
+
+
+@looped("kind", KINDS)
+def test_given_forest_is_not_changed(kind):
+    """The given forest pickles to the same bytes before and after, and nothing done to the pruned one reaches it."""
+    case = fitted(kind)
+    before = pickle.dumps(case.forest)
+    _, _, pruned = pruned_case(kind, "none")
+    assert pickle.dumps(case.forest) == before
+    changes = {"random_state": 99} if "estimator__max_depth" not in pruned.get_params() else {"estimator__max_depth": 1}
+    pruned.set_params(**changes)
+    if hasattr(pruned, "classes_"):
+        pruned.classes_[:] = pruned.classes_[0]
+    assert pickle.dumps(case.forest) == before
+
+
+@looped("kind", KINDS)
+def test_fitted_attributes_stay(kind):
+    """Everything that ``fit`` sets is still there, and equal where it does not describe the trees."""
+    case, _, pruned = pruned_case(kind)
+    assert set(vars(pruned)) == set(vars(case.forest))
+    assert type(pruned) is type(case.forest)
+    for name in ("n_features_in_", "n_outputs_", "classes_", "feature_names_in_", "n_classes_"):
+        if hasattr(case.forest, name):
+            np.testing.assert_array_equal(getattr(pruned, name), getattr(case.forest, name))
+    if hasattr(case.forest, "estimators_samples_"):
+        for mine, theirs in zip(pruned.estimators_samples_, case.forest.estimators_samples_, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@looped("kind", KINDS)
+def test_scikit_learns_tools_take_it(kind):
+    """``apply``, ``decision_path``, ``export_text``, ``plot_tree``, ``feature_importances_`` and ``clone`` work."""
+    case, pruning, pruned = pruned_case(kind)
+    X = np.asarray(case.X)
+    for tree, columns in trees_of(pruned):
+        Xt = X[:, columns].astype(np.float32)
+        leaves = tree.tree_.apply(Xt)
+        path = tree.tree_.decision_path(Xt)
+        assert (tree.tree_.children_left[leaves] == -1).all()
+        if "missing values" not in kind or VERSION >= (1, 8):  # scikit-learn's own decision_path was wrong with NaN up to 1.7
+            assert (np.asarray(path[np.arange(len(X)), leaves]) == 1).all()
+        assert export_text(tree).count("|---") == tree.tree_.node_count - 1 + tree.get_n_leaves()
+    if hasattr(pruned, "feature_importances_"):
+        used = np.unique(pruning.problem.ensemble.feature[pruning.kept])
+        assert set(np.flatnonzero(pruned.feature_importances_)) <= set(used)
+        assert pruned.feature_importances_.sum() == pytest.approx(1.0)
+    assert not hasattr(clone(pruned), "estimators_")
+    assert not hasattr(clone(pruned), "tree_")
+
+
+def test_plot_tree_draws_one_box_a_node():
+    """``plot_tree`` draws the nodes that are left."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    _, _, pruned = pruned_case("tree")
+    figure, axes = plt.subplots()
+    assert len(plot_tree(pruned, ax=axes)) >= pruned.tree_.node_count
+    plt.close(figure)
+
+
+@looped("kind", KINDS)
+def test_round_trips(kind, tmp_path):
+    """Joblib and skops write and read the pruned forest without changing a prediction."""
+    case, _, pruned = pruned_case(kind)
+    expected = answer(pruned, case.X)
+    joblib.dump(pruned, tmp_path / "forest.joblib")
+    np.testing.assert_array_equal(answer(joblib.load(tmp_path / "forest.joblib"), case.X), expected)
+    skops.io.dump(pruned, tmp_path / "forest.skops")
+    unknown = skops.io.get_untrusted_types(file=tmp_path / "forest.skops")
+    assert not [name for name in unknown if not name.startswith("sklearn.")]
+    again = skops.io.load(tmp_path / "forest.skops", trusted=unknown)
+    np.testing.assert_array_equal(answer(again, case.X), expected)
+
+
+def test_stump_by_hand():
+    """A tree of two splits pruned to its root says what the root's examples say."""
+    X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["a", "b", "c", "c"]
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    problem = pm.problem_from_forest(tree, X, costs=1)
+    only_root = problem.ensemble.parent < 0
+    pruned = pm.apply_pruning(pm.Pruning(problem, only_root), tree)
+    # the root splits on the first column (the other one separates less), a and b share its left child: the first wins
+    assert pruned.tree_.feature.tolist() == [0, -2, -2]
+    assert pruned.predict(X).tolist() == ["a", "a", "c", "c"]
+    assert pm.apply_pruning(pm.Pruning.all_roots(problem), tree).predict(X).tolist() == ["c"] * 4
+
+
+def test_out_of_bag_score_stays():
+    """A forest with an out-of-bag score keeps it: it describes the forest that was grown."""
+    X = rows(200)
+    forest = RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, labels(X, [0, 1]))
+    problem = pm.problem_from_forest(forest, X, costs=1)
+    pruned = pm.apply_pruning(pm.Pruning.all_roots(problem), forest)
+    assert pruned.oob_score_ == forest.oob_score_
+
+
+def test_pruning_twice():
+    """A pruned forest can be read and pruned again, down to its roots."""
+    case, _, pruned = pruned_case("random forest")
+    problem = pm.problem_from_forest(pruned, case.X, costs=1)
+    twice = pm.apply_pruning(random_pruning(problem, 5), pruned)
+    assert pm.read_forest(twice).n_splits == random_pruning(problem, 5).n_splits
+    assert pm.read_forest(pm.apply_pruning(pm.Pruning.all_roots(problem), pruned)).n_splits == 0
+
+
+@pytest.mark.parametrize(
+    "change", [{"n_estimators": 5}, {"max_depth": 2}, {"random_state": 1}], ids=["more trees", "smaller trees", "other trees"]
+)
+def test_another_forest_is_refused(change):
+    """A pruning fits the forest of its problem and no other."""
+    case, pruning, _ = pruned_case("random forest")
+    other = clone(case.forest).set_params(**change).fit(case.X, case.y)
+    with pytest.raises(pm.errors.InvalidInputError, match=r"has other trees .* give the forest that the problem was built from"):
+        pm.apply_pruning(pruning, other)
+
+
+def test_other_leaf_values_are_refused():
+    """Trees of the same shape that predict something else are another forest."""
+    X = rows()
+    y = targets(X)
+    forest = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, y)
+    other = RandomForestRegressor(2, max_depth=1, random_state=0).fit(X, 3 * y)
+    pruning = pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1))
+    with pytest.raises(pm.errors.InvalidInputError, match="the forest has other trees"):
+        pm.apply_pruning(pruning, other)
+
+
+def test_equal_forest_is_accepted():
+    """A forest that was loaded from a file is as good as the original."""
+    case, pruning, pruned = pruned_case("random forest, 3 string labels")
+    copy = pickle.loads(pickle.dumps(case.forest))
+    np.testing.assert_array_equal(answer(pm.apply_pruning(pruning, copy), case.X), answer(pruned, case.X))
+
+
+def test_all_roots_predict():
+    """A forest of single leaves predicts one class for all, and takes rows with missing values."""
+    case, _, pruned = pruned_case("random forest, missing values", "none")
+    assert pm.read_forest(pruned).n_nodes == 5
+    assert len(np.unique(pruned.predict(case.X))) == 1

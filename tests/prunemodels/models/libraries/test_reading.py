@@ -1,0 +1,289 @@
+"""Models of other libraries, read: same leaves, same margins, same labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+import treelite
+import xgboost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
+
+import prunemodels as pm
+from formulations.instance.routing import leaves_of
+from prunemodels import example
+from prunemodels.models.libraries.reading import read_model
+from prunemodels.other_libraries import ModelForest
+from tests.prunemodels.models.libraries import models
+from tests.prunemodels.models.libraries.models import (
+    L_DEEP,
+    LIGHTGBM,
+    SKLEARN,
+    SKLEARN_CLASSES,
+    TREELITE,
+    X2,
+    X_DEEP,
+    XGBOOST,
+    Y2,
+    library_leaves,
+    library_margins,
+    lightgbm_models,
+    sklearn_models,
+    treelite_models,
+    xgboost_models,
+)
+
+NAMED = {xgboost_models: XGBOOST, lightgbm_models: LIGHTGBM, sklearn_models: SKLEARN, treelite_models: TREELITE}
+ALL = [(library, name) for library, names in NAMED.items() for name in names]
+FLOAT32 = float(np.finfo(np.float32).eps)
+
+
+def same_leaves(forest: ModelForest, model: Any, X: NDArray[Any]) -> bool:
+    """Whether our leaves and the library's are the same up to their names, tree by tree."""
+    ours, theirs = leaves_of(forest.ensemble, forest.rows(X)), library_leaves(model, X)
+    pairs = [set(zip(ours[t].tolist(), theirs[:, t].tolist(), strict=True)) for t in range(forest.ensemble.n_trees)]
+    return all(len(p) == len({a for a, _ in p}) == len({b for _, b in p}) for p in pairs)
+
+
+def tolerance(forest: ModelForest) -> float:
+    """XGBoost and float32 treelite models sum in float32, LightGBM in float64: rounding of the sum of the largest leaves."""
+    e = forest.ensemble
+    largest = sum(np.abs(e.value[e.nodes_of(t)]).max() for t in range(e.n_trees)) + np.abs(forest.base).max()
+    return float(largest) * (FLOAT32 if forest.leaf_value.dtype == np.float32 else 1e-15) * e.n_trees
+
+
+def test_every_model_is_named() -> None:
+    """No model is left out of the tests that go through the names."""
+    assert {library: tuple(library()) for library in NAMED} == NAMED
+
+
+@pytest.mark.parametrize(("library", "name"), ALL)
+def test_margins_are_the_library_s(library: Any, name: str) -> None:
+    """Every row ends in the same leaf of every tree, and the margins are equal up to the rounding of a sum."""
+    model, X, _ = library()[name]
+    forest = read_model(model)
+    assert same_leaves(forest, model, X)
+    margins = forest.margins(forest.rows(X))
+    assert np.abs(margins - library_margins(model, X, forest.n_outputs)).max() <= tolerance(forest)
+
+
+@pytest.mark.parametrize("name", XGBOOST)
+def test_float32_sums_are_xgboost_s_to_the_bit(name: str) -> None:
+    """Base score first, then tree by tree, in float32: XGBoost's own numbers exactly, so leaves are read to the bit."""
+    model, X, _ = xgboost_models()[name]
+    forest = read_model(model)
+    leaves = leaves_of(forest.ensemble, forest.rows(X))
+    theirs = library_margins(model, X, forest.n_outputs).astype(np.float32)
+    base = forest.base.astype(np.float32)
+    total = np.tile(base, (len(X), 1))
+    for t in range(forest.ensemble.n_trees):
+        total[:, forest.output[t]] += forest.leaf_value[leaves[t], 0]
+    assert np.array_equal(total, theirs) or name == "dart"  # dart multiplies by each tree's weight while it sums
+
+
+@pytest.mark.parametrize(
+    ("library", "name"), [(library, n) for library, n in ALL if library in (lightgbm_models, sklearn_models)]
+)
+def test_double_sums_are_the_library_s_to_the_bit(library: Any, name: str) -> None:
+    """LightGBM and scikit-learn add the leaves in doubles, tree by tree, from the start on: so do our margins."""
+    model, X, _ = library()[name]
+    forest = read_model(model)
+    if not forest.averaged:  # of which LightGBM hands out the sum
+        assert np.array_equal(forest.margins(forest.rows(X)), library_margins(model, X, forest.n_outputs))
+
+
+@pytest.mark.parametrize(("library", "name"), ALL)
+def test_predictions_are_the_library_s(library: Any, name: str) -> None:
+    """Labels and numbers come out as ``predict`` gives them."""
+    model, X, y = library()[name]
+    forest = read_model(model)
+    ours = forest.predictions(forest.margins(forest.rows(X)))
+    if isinstance(model, (xgboost.XGBModel, lightgbm.LGBMModel, *SKLEARN_CLASSES)):
+        assert (
+            np.allclose(ours, model.predict(X), rtol=1e-5) if ours.dtype.kind == "f" else np.array_equal(ours, model.predict(X))
+        )
+    assert ours.shape == y.shape
+    if forest.classes is not None:
+        assert (ours == y).mean() > 0.5
+
+
+XGB = xgboost.XGBClassifier(**X_DEEP).fit(models.HOLES, Y2)
+LGB = {
+    kind: lightgbm.LGBMClassifier(**settings_, **L_DEEP).fit(models.HOLES, Y2)
+    for kind, settings_ in (("nan", {}), ("zero", {"zero_as_missing": True}), ("none", {"use_missing": False}))
+}
+
+
+def near_thresholds(forest: ModelForest, draw: np.random.Generator, n_rows: int) -> NDArray[np.float64]:
+    """Rows of the thresholds of each feature, the doubles and float32 beside them, zeros of all kinds and NaN."""
+    e = forest.ensemble
+    X = np.zeros((n_rows, e.n_features))
+    for f in range(e.n_features):
+        t = e.threshold[e.is_split & (e.feature == f)] if forest.cells is None else getattr(forest.cells.get(f), "edges", [])
+        t = np.asarray(t, dtype=np.float64)
+        beside = [np.nextafter(t, np.inf), np.nextafter(t, -np.inf), t.astype(np.float32), t + 1e-9, t - 1e-9]
+        after = [np.nextafter(t.astype(np.float32), np.float32(s)).astype(float) for s in (np.inf, -np.inf)]
+        X[:, f] = draw.choice(
+            np.concatenate([t, *beside, *after, [0.0, -0.0, np.nan, 1e-36, -1e-36, 5e-35, 1e30, -1e30]]), n_rows
+        )
+    return X
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_xgboost_ties_zeros_and_nan(seed: int) -> None:
+    """Data on the thresholds and one number beside them end in XGBoost's leaves."""
+    forest = read_model(XGB)
+    X = near_thresholds(forest, np.random.default_rng(seed), 200)
+    assert same_leaves(forest, XGB, X)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(LGB)))
+@settings(max_examples=40, deadline=None)
+def test_lightgbm_ties_zeros_nan_and_infinities(seed: int, kind: str) -> None:
+    """The same for LightGBM's doubles under all three meanings of missing, with infinities."""
+    forest = read_model(LGB[kind])
+    draw = np.random.default_rng(seed)
+    X = near_thresholds(forest, draw, 200)
+    X[draw.random(X.shape) < 0.05] = np.inf
+    X[draw.random(X.shape) < 0.05] = -np.inf
+    assert same_leaves(forest, LGB[kind], X)
+
+
+def test_lightgbm_doubles_that_float32_cannot_tell_apart() -> None:
+    """Seconds since 1970 need more digits than float32 has: its rounding alone would send half of the rows astray."""
+    x = 1.7e9 + np.arange(400) / 4
+    y = (np.arange(400) // 37) % 2
+    model = lightgbm.LGBMClassifier(min_child_samples=5, **{**L_DEEP, "num_leaves": 30}).fit(x[:, None], y)
+    forest = read_model(model)
+    assert np.unique(x.astype(np.float32)).size <= 2
+    assert same_leaves(forest, model, x[:, None])
+    assert np.array_equal(forest.predictions(forest.margins(forest.rows(x[:, None]))), model.predict(x[:, None]))
+
+
+def test_treelite_alone_misreads_zeros_that_are_missing() -> None:
+    """Why the missing values are read from LightGBM's text: treelite's one bit sends some of these rows elsewhere."""
+    model, X, _ = lightgbm_models()["zeros are missing"]
+    alone = treelite.frontend.from_lightgbm(model.booster_)
+    forest, through_treelite = read_model(model), read_model(alone)
+    theirs = library_margins(model, X, 1)
+    assert np.abs(forest.margins(forest.rows(X)) - theirs).max() < 1e-12
+    assert np.abs(through_treelite.margins(through_treelite.rows(X)) - theirs).max() > 0.1
+
+
+def test_early_stopping_leaves_the_trees_that_predict() -> None:
+    """The trees after the best round are not read, as the estimator does not use them; a bare booster uses all it has."""
+    model, _, _ = xgboost_models()["stopped early"]
+    assert read_model(model).ensemble.n_trees == model.best_iteration + 1
+    assert read_model(model.get_booster()).ensemble.n_trees == model.get_booster().num_boosted_rounds()
+
+
+def test_names_and_labels_are_kept() -> None:
+    """Column names come from the model, LightGBM's invented ones count as none, labels stand in the order of the outputs."""
+    table = pd.DataFrame(X2, columns=list("abcdef"))
+    for model in (xgboost.XGBClassifier(**X_DEEP).fit(table, Y2), lightgbm.LGBMClassifier(**L_DEEP).fit(table, Y2)):
+        forest = read_model(model)
+        assert forest.ensemble.feature_names == tuple("abcdef")
+        assert np.array_equal(forest.rows(table), X2.astype(np.float32))
+        with pytest.raises(ValueError, match="has the column 'b' in place 0"):
+            forest.rows(table[list("bacdef")])
+    assert read_model(lightgbm_models()["two classes"][0]).ensemble.feature_names is None
+    assert read_model(lightgbm_models()["two classes"][0]).classes.tolist() == ["no", "yes"]
+
+
+def test_averages_and_sums_are_told_apart() -> None:
+    """One round of parallel trees and LightGBM's rf are means, everything else is a sum."""
+    for library, name in ALL:
+        model = library()[name][0]
+        mean = name.startswith("forest") or name in ("class fractions", "mean of numbers")
+        assert read_model(model).averaged == mean, name
+
+
+def test_inner_nodes_weigh_leaves_by_their_hessians() -> None:
+    """XGBoost's and LightGBM's roots are the leaves' means by the sums of Hessians that the libraries wrote down."""
+    forest = read_model(XGB)
+    tree = XGB.get_booster().trees_to_dataframe().query("Tree == 0 and Feature == 'Leaf'")
+    assert forest.ensemble.value[0, 0] == pytest.approx(np.average(tree["Gain"], weights=tree["Cover"]), rel=1e-5)
+    text = LGB["nan"].booster_.model_to_string().split("Tree=1")[1].split("Tree=2")[0]
+    stored = {line.split("=")[0]: line.split("=")[1] for line in text.splitlines() if "=" in line}
+    values, weights = (np.array(stored[k].split(), dtype=float) for k in ("leaf_value", "leaf_weight"))
+    forest = read_model(LGB["nan"])
+    assert forest.ensemble.value[forest.ensemble.roots[1], 0] == pytest.approx(np.average(values, weights=weights), rel=1e-12)
+
+
+def test_a_model_without_cover_asks_for_examples() -> None:
+    """Where nothing says how large the leaves are, given examples do; without any the model is refused."""
+    build = treelite.model_builder
+    builder = build.ModelBuilder(
+        threshold_type="float64",
+        leaf_output_type="float64",
+        metadata=build.Metadata(1, "kRegressor", False, 1, [1], (1, 1)),
+        tree_annotation=build.TreeAnnotation(1, [0], [0]),
+        postprocessor=build.PostProcessorFunc("identity"),
+        base_scores=[0.0],
+    )
+    builder.start_tree()
+    builder.start_node(0)
+    builder.numerical_test(0, 0.5, default_left=True, opname="<", left_child_key=1, right_child_key=2)
+    builder.end_node()
+    for key, value in ((1, 1.0), (2, 5.0)):
+        builder.start_node(key)
+        builder.leaf(value)
+        builder.end_node()
+    builder.end_tree()
+    model = builder.commit()
+    with pytest.raises(TypeError, match=r"read_model\(model, cover=X\)"):
+        read_model(model)
+    forest = read_model(model, cover=[[0.0], [0.5], [0.5], [np.nextafter(0.5, 0)]])
+    assert forest.ensemble.value[0, 0] == 3.0  # two rows below 0.5, two at it
+
+
+def test_a_margin_of_zero_is_the_library_s_class() -> None:
+    """Of two classes GradientBoostingClassifier says the second one at a margin of exactly 0, HistGradientBoosting the first."""
+    X, y = np.array([[0.0], [1.0]]), [0, 1]
+    zero = GradientBoostingClassifier(n_estimators=1, init="zero", learning_rate=1e-300).fit(X, y)
+    zero.estimators_[0, 0].tree_.value[:] = 0.0
+    even = HistGradientBoostingClassifier(max_iter=1, min_samples_leaf=2).fit(X, y)  # one leaf, classes in balance
+    for model, expected in ((zero, [1, 1]), (even, [0, 0])):
+        assert model.decision_function(X).tolist() == [0.0, 0.0]
+        assert model.predict(X).tolist() == expected
+        forest = read_model(model)
+        assert forest.predictions(forest.margins(forest.rows(X))).tolist() == expected
+
+
+HIST = HistGradientBoostingClassifier(max_iter=8, max_leaf_nodes=10).fit(models.HOLES, Y2)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_histogram_ties_zeros_nan_and_infinities(seed: int) -> None:
+    """HistGradientBoosting compares doubles: data on the thresholds, beside them, and infinite end in its leaves."""
+    forest = read_model(HIST)
+    draw = np.random.default_rng(seed)
+    X = near_thresholds(forest, draw, 200)
+    X[draw.random(X.shape) < 0.05] = np.inf
+    X[draw.random(X.shape) < 0.05] = -np.inf
+    assert same_leaves(forest, HIST, X)
+
+
+def test_lightgbm_columns_are_spelled_as_the_user_spells_them() -> None:
+    """LightGBM stores "concave points" as "concave_points"; tables, prices and requests keep the blank."""
+    model = lightgbm.LGBMClassifier(n_estimators=3, max_depth=2, n_jobs=1, verbosity=-1).fit(example.X_train, example.y_train)
+    stored = {name.replace(" ", "_"): price for name, price in example.costs.items()}
+    assert pm.read_model(model).column_names == tuple(stored) != tuple(example.costs)
+    for costs in (example.costs, pd.Series(example.costs), stored):
+        seen = pm.evaluate(model, example.X_test, example.y_test, costs=costs)
+        assert seen.error == np.mean(model.predict(example.X_test) != example.y_test)
+    supplier = pm.on_demand.from_table(example.X_test)
+    bought = pm.OnDemandPredictor(model, example.costs, supplier).run(example.X_test.index)
+    assert bought.mean_cost == pytest.approx(seen.cost)
+    assert (bought.predictions == model.predict(example.X_test)).all()
+    wrong = {"concave-points" if name == "concave points" else name: price for name, price in example.costs.items()}
+    with pytest.raises(pm.errors.InvalidInputError, match="'concave-points', and there is no such feature"):
+        pm.evaluate(model, example.X_test, example.y_test, costs=wrong)

@@ -1,0 +1,331 @@
+"""Prices as users write them, and what predictions then cost."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import prunemodels as pm
+from formulations.instance.price_tables import items_from_table
+from formulations.instance.routing import as_rows
+from prunemodels.models.costs import column_prices, cost_items
+from tests.loops import looped
+from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
+
+NAMED = "random forest, named features"
+DATA = Path(os.environ.get("PRUNEMODELS_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
+
+
+def items(costs, kind=NAMED):
+    return cost_items(costs, pm.read_forest(fitted(kind).forest))
+
+
+def table(**columns):
+    return pd.DataFrame({"feature": list("abcde"), "cost": [1.0, 2, 3, 4, 5], **columns})
+
+
+def bill(costs, *features):
+    """What an example pays that uses the given features."""
+    named = dict(zip("abcde", costs.needs, strict=True))
+    return sum(costs.prices[m] for m in set().union(*(named[f] for f in features)))
+
+
+class TestForms:
+    """All forms of the same prices are the same items."""
+
+    PRICES = (1, 2.5, 0, Fraction(1, 3), Decimal("7.27"))
+    EXACT = (Fraction(1), Fraction(5, 2), Fraction(0), Fraction(1, 3), Fraction(727, 100))
+
+    @pytest.mark.parametrize(
+        "costs",
+        [
+            list(PRICES),
+            PRICES,
+            np.array(PRICES, dtype=object),
+            dict(zip("abcde", PRICES, strict=True)),
+            dict(zip("edcba", PRICES[::-1], strict=True)),
+            pd.Series(dict(zip("bcdea", (*PRICES[1:], PRICES[0]), strict=True)), dtype=object),
+            pd.DataFrame({"feature": list("abcde"), "cost": list(PRICES)}, dtype=object),
+            pd.DataFrame({"feature": list("edcba"), "cost": list(PRICES[::-1])}, dtype=object),
+            pm.CostItems.plain(PRICES, list("abcde")),
+        ],
+        ids=["list", "tuple", "array", "mapping", "other order", "Series", "table", "table in another order", "CostItems"],
+    )
+    def test_prices_by_feature(self, costs):
+        """Feature f costs its price, whatever the order in which names come, exactly as written."""
+        read = items(costs)
+        assert [bill(read, f) for f in "abcde"] == list(self.EXACT)
+        assert bill(read, *"abcde") == sum(self.EXACT)
+
+    @pytest.mark.parametrize("price", [2, 2.0, np.float64(2), np.int32(2), Decimal(2)])
+    def test_one_price(self, price):
+        """One number is the price of every feature."""
+        assert [bill(items(price), f) for f in "abcde"] == [2] * 5
+
+    def test_unnamed_features(self):
+        """Features of a forest without names are called x0, x1, ..."""
+        read = items({"x4": 5, "x0": 1, "x1": 2, "x2": 3, "x3": 4}, "random forest")
+        assert [read.prices[m] for (m,) in read.needs] == [1, 2, 3, 4, 5]
+
+    def test_integer_arrays_do_not_overflow(self):
+        """Prices in an integer array are whole numbers of any size, not 64-bit ones."""
+        read = items(np.array([2**62, 2**62, 2**62, 0, 1]))
+        assert sum(read.prices) == 3 * 2**62 + 1
+
+    def test_groups(self):
+        """Features of a group share one item."""
+        read = items(pm.CostItems.grouped(["hog", "hog", "sift", "sift", "hog"], {"hog": 3, "sift": 4.5}))
+        assert bill(read, "a", "b", "e") == 3
+        assert bill(read, "a", "c", "d") == 7.5
+
+
+class TestTable:
+    """Prices from a table."""
+
+    def test_discount(self):
+        """The first test of a group costs its full price, the next ones the reduced one."""
+        read = items(
+            table(cost=[7.27, 5.2, 3, 4, 5], discount_cost=[5.17, 3.1, 3, 4, 5], shared_group=["A", "A", None, None, None])
+        )
+        assert bill(read, "a") == Fraction("7.27")
+        assert bill(read, "b") == Fraction("5.2")
+        assert bill(read, "a", "b") == Fraction("7.27") + Fraction("3.1")
+        assert bill(read, "a", "b", "c") == Fraction("10.37") + 3
+
+    def test_items(self):
+        """Features that name the same item share it; one feature may need several items, a row each."""
+        rows_of = pd.DataFrame(
+            {
+                "feature": ["a", "a", "b", "c", "d", "e"],
+                "cost": [10, 1, 10, 3, 4, 5],
+                "item": ["scan", "read", "scan", None, None, ""],
+            }
+        )
+        read = items(rows_of)
+        assert bill(read, "a") == 11
+        assert bill(read, "b") == 10
+        assert bill(read, "a", "b", "e") == 16
+
+    def test_needs(self):
+        """A ratio of two tests needs both, through other ratios too, in whatever order the rows come."""
+        read = items(table(cost=[np.nan, np.nan, 3, 4, 5], needs=["b; e", "c;d", None, None, ""]))
+        assert bill(read, "b") == 7
+        assert bill(read, "a") == 12
+        assert bill(read, "a", "b", "c") == 12
+
+    def test_needs_and_an_own_cost(self):
+        """A feature with a cost of its own pays it on top of what it needs; circles do no harm."""
+        read = items(table(needs=["b", "a", None, None, "e"]))
+        assert bill(read, "a") == bill(read, "b") == 3
+        assert bill(read, "e") == 5
+
+    def test_once(self):
+        """Items that are paid once for all examples are marked."""
+        read = items(table(once=[1, 0, None, True, False]))
+        assert dict(zip(read.names, read.paid_once, strict=True)) == {"a": 1, "b": 0, "c": 0, "d": 1, "e": 0}
+
+    @pytest.mark.parametrize(
+        ("columns", "message"),
+        [
+            ({"cost": [1, 2, np.nan, 4, 5]}, "'c' has no cost; write 0, or name the features"),
+            ({"cost": [1, 2, -3, 4, 5]}, "the price of 'c' is -3, negative; give a number >= 0"),
+            ({"cost": [1, 2, np.inf, 4, 5]}, "the price of 'c' is inf; give a finite number"),
+            ({"cost": [1, 2, "dear", 4, 5]}, "prices.0. is 'dear'; give a number"),
+            ({"feature": list("abcdx")}, "has a price for 'x', and there is no such feature; there are a, b, c, d, e"),
+            ({"feature": list("abcda")}, r"has no price for 'e' \(1 missing\); write 0 for a free feature"),
+            ({"item": ["scan", "scan", None, None, None]}, "the item 'scan' costs 2 for 'b' and 1 elsewhere"),
+            ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is not a feature"),
+            ({"once": ["yes", None, None, None, None]}, r"`once` is 'yes' for 'a'; write 1 \(paid once"),
+            ({"shared_group": ["A", "A", None, None, None]}, "'a' is in the group 'A' and has no discount_cost"),
+            (
+                {"shared_group": ["A", "A", None, None, None], "discount_cost": [0.5, 1, 0, 0, 0]},
+                r"the item 'shared:A' costs 1 for 'b' and 1/2 elsewhere; give it one price",
+            ),
+            (
+                {"shared_group": ["A", "A", None, None, None], "discount_cost": [1.5, 1, 0, 0, 0]},
+                "'a' has discount_cost 1.5 above its cost 1.0",
+            ),
+        ],
+    )
+    def test_refusals(self, columns, message):
+        """Each refusal names the feature, the value and the remedy."""
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            items(table(**columns))
+
+    def test_columns(self):
+        """A table without the columns that it needs."""
+        with pytest.raises(
+            pm.errors.InvalidInputError, match=r"the table has the columns \['name', 'cost'\], it needs 'feature'"
+        ):
+            items(table().rename(columns={"feature": "name"}))
+
+
+@pytest.mark.parametrize(
+    ("costs", "message"),
+    [
+        ([1, 2, 3], "costs has 3 prices, the forest was trained on 5 features"),
+        ({"a": 1, "b": 1, "c": 1, "d": 1, "f": 1}, "costs has a price for 'f', and there is no such feature"),
+        ({"a": 1, "b": 1, "c": 1}, r"costs has no price for 'd' \(2 missing\)"),
+        ([1, 2, -3, 4, 5], "the price of 'c' is -3, negative"),
+        ([1, np.nan, 3, 4, 5], "costs.1. is nan; give a number"),
+        ({"a": 1, "b": 1, "c": 1, "d": np.inf, "e": 1}, "the price of 'd' is inf"),
+        (Decimal("NaN"), r"costs is Decimal\('NaN'\)"),
+        ("free", "costs is 'free'; give a price, a price for each feature"),
+        (None, "costs is None; give a price"),
+        (pd.Series([1, 2, 3, 4, 5, 6], index=list("abcdea")), "two prices for 'a'"),
+        (pm.CostItems.plain([1, 2]), "costs has prices for 2 features, the forest was trained on 5"),
+    ],
+)
+def test_refusals(costs, message):
+    """Wrong numbers of prices, unknown and missing features, and prices that are no price are named."""
+    case = fitted(NAMED)
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        pm.problem_from_forest(case.forest, case.X, costs=costs)
+
+
+def paid_by_walking(pruning, omega, evaluation):
+    """(1/N) sum over the examples of what each pays, by walking every one: exact, with sets."""
+    problem = pruning.problem
+    ensemble, costs = problem.ensemble, problem.costs
+    X32 = as_rows(problem.X, ensemble.n_features)
+    once, total = set(), Fraction(0)
+    for row, w in zip(X32, omega, strict=True):
+        mine, walked = set(), Fraction(0)
+        for root in ensemble.roots:
+            h = int(root)
+            while pruning.kept[h]:
+                f = int(ensemble.feature[h])
+                mine |= set(costs.needs[f])
+                walked += evaluation[f]
+                x = row[f]
+                left = ensemble.missing_left[h] if np.isnan(x) else float(x) <= ensemble.threshold[h]
+                h = int(ensemble.left[h] if left else ensemble.right[h])
+        total += w * (sum(costs.prices[m] for m in mine if not costs.paid_once[m]) + walked)
+    for h in np.flatnonzero(pruning.kept):  # a licence is needed for every kept split, whether or not a row comes by
+        once |= {m for m in costs.needs[ensemble.feature[h]] if costs.paid_once[m]}
+    return total / sum(omega) + sum(costs.prices[m] for m in once)
+
+
+COSTS = {
+    "unit": 1,
+    "decimals": [7.27, 1, 102.9, 0, 5.17],
+    "groups": pm.CostItems.grouped(["g", "h", "g", "h", "i"], {"g": 0.1, "h": 2, "i": 7.27}),
+    "discount": pm.CostItems.discounted([7.27, 5.2, 3, 87.3, 87.3], [5.17, 3.1, 3, 1, 1], ["A", "A", None, "B", "B"]),
+    "once": pm.CostItems.from_items(
+        {"licence": 9, "scan": 2.5, "unused": 1}, [("licence",), ("scan",), ("licence", "scan"), (), ("scan",)], ["licence"]
+    ),
+}
+
+
+@looped("weighted", [False, True])
+@looped("evaluation", [0, 0.25, [0.1, 0, 2, 0.01, 0]])
+@pytest.mark.parametrize("costs", COSTS.values(), ids=COSTS)
+@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, some columns"])
+def test_cost_of_a_pruning_by_walking(kind, costs, evaluation, weighted):
+    """The cost is what each example pays on its way, every item once, exactly to the last digit of the prices."""
+    case, X = fitted(kind), rows(30, seed=8, missing=0.05)
+    omega = [Fraction(w) for w in ([1, 0, 2.5, 1, 0.25] * 6 if weighted else [1] * 30)]
+    a = [Fraction(str(x)) for x in (evaluation if isinstance(evaluation, list) else [evaluation] * 5)]
+    problem = pm.problem_from_forest(
+        case.forest, X, costs=costs, evaluation_cost=evaluation, sample_weight=[float(w) for w in omega] if weighted else None
+    )
+    for pruning in (
+        pm.Pruning.unpruned(problem),
+        random_pruning(problem, 1),
+        random_pruning(problem, 2),
+        pm.Pruning.all_roots(problem),
+    ):
+        expected = paid_by_walking(pruning, omega, a)
+        assert problem.integers.exact
+        assert pruning.exact_cost == expected
+        assert pruning.cost == pytest.approx(float(expected), rel=1e-12, abs=1e-15)
+        assert pruning.cost == pytest.approx(pruning.feature_cost + pruning.evaluation_cost, rel=1e-14)
+
+
+@pytest.mark.parametrize("costs", [c for name, c in COSTS.items() if name != "once"], ids=[n for n in COSTS if n != "once"])
+def test_usage_arcs_are_first_meetings(costs):
+    """An example has one usage arc for each priced item that it meets in a tree, at the first node that needs it."""
+    case, X = fitted("random forest, 3 string labels"), rows(30, seed=8)
+    problem = pm.problem_from_forest(case.forest, X, costs=costs)
+    ensemble, needs, prices = problem.ensemble, problem.costs.needs, problem.costs.prices
+    expected = []
+    for i, row in enumerate(as_rows(X, 5)):
+        for root in ensemble.roots:
+            h, met = int(root), set()
+            while ensemble.left[h] >= 0:
+                f = int(ensemble.feature[h])
+                expected += [(h, m * len(X) + i) for m in needs[f] if m not in met and prices[m] > 0]
+                met |= set(needs[f])
+                h = int(ensemble.left[h] if row[f] <= ensemble.threshold[h] else ensemble.right[h])
+    arcs = problem.usage_arcs()
+    assert sorted(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True)) == sorted(expected)
+    assert problem.n_usage_arcs == len(expected)
+
+
+def test_rows_of_weight_zero_are_no_rows():
+    """An example of weight 0 changes nothing."""
+    case, w = fitted("random forest"), weights()
+    all_rows = pm.problem_from_forest(case.forest, case.X, costs=1, sample_weight=w)
+    without = pm.problem_from_forest(case.forest, case.X[w > 0], costs=1, sample_weight=w[w > 0])
+    assert pm.Pruning.unpruned(all_rows).cost == pm.Pruning.unpruned(without).cost
+    assert all_rows.n_rows == without.n_rows == (w > 0).sum()
+
+
+def price_file(name):
+    path = DATA / "costs" / f"{name}.csv"
+    if not path.exists():
+        pytest.skip(f"no price files in {DATA}; set PRUNEMODELS_DATA")
+    return pd.read_csv(path)
+
+
+@pytest.mark.parametrize(("name", "bundle"), [("heart", "A"), ("pima", "A"), ("hepatitis", "A"), ("bupa", "A"), ("heart", "B")])
+def test_real_price_files(name, bundle):
+    """Turney's price files: alone a test costs its full price; a bundle costs its shared part once."""
+    prices = price_file(name)
+    read = items_from_table(prices, prices["feature"].tolist())
+    exactly = {r["feature"]: (Fraction(str(r["cost"])), Fraction(str(r["discount_cost"]))) for r in prices.to_dict("records")}
+    for feature, needs in zip(prices["feature"], read.needs, strict=True):
+        assert sum(read.prices[m] for m in needs) == exactly[feature][0]
+    group = prices["feature"][prices["shared_group"] == bundle].tolist()
+    used = {m for f in group for m in read.needs[prices["feature"].tolist().index(f)]}
+    full, reduced = exactly[group[0]]
+    assert len(group) > 1
+    assert sum(read.prices[m] for m in used) == full - reduced + sum(exactly[f][1] for f in group)
+
+
+def test_thyroid_prices():
+    """The file's FTI has no cost of its own: refused with the remedy, and computed from TT4 and T4U with it."""
+    prices = price_file("ann_thyroid")
+    names = prices["feature"].tolist()
+    with pytest.raises(pm.errors.InvalidInputError, match=r"'FTI' has no cost; write 0, or name .* in the column 'needs'"):
+        items_from_table(prices, names)
+    read = items_from_table(prices.assign(needs=[None] * (len(names) - 1) + ["TT4;T4U"]), names)
+    needed = read.needs[names.index("FTI")]
+    # 14.51 for TT4 with the blood drawn, and 9.31 for T4U after it
+    assert sum(read.prices[m] for m in needed) == Fraction("14.51") + Fraction("9.31")
+    assert set(needed) == set(read.needs[names.index("TT4")]) | set(read.needs[names.index("T4U")])
+
+
+def test_a_table_that_contradicts_itself_on_once_is_refused():
+    """An item is paid once for all examples, or by each: in whatever row it stands."""
+    forest = fitted("random forest").forest
+    n = forest.n_features_in_
+    names = [f"x{f}" for f in range(n)]
+    table = pd.DataFrame({"feature": names, "cost": 1, "item": ["licence"] * 2 + names[2:], "once": [1, 0] + [0] * (n - 2)})
+    with pytest.raises(pm.errors.InvalidInputError, match="the item 'licence' has `once` 0 for 'x1' and 1 elsewhere"):
+        cost_items(table, pm.read_forest(forest))
+
+
+def test_a_table_becomes_items_by_one_call() -> None:
+    """`CostItems.from_table` reads what ``costs=`` reads, in the order of the data or of the table."""
+    table = pd.DataFrame({"feature": ["city", "age"], "cost": [3, 2], "discount_cost": [1, None], "shared_group": ["form", None]})
+    items = pm.CostItems.from_table(table)
+    assert (items.names, items.needs) == (("shared:form", "city", "age"), ((0, 1), (2,)))
+    ordered = pm.CostItems.from_table(table, ["age", "city"])
+    assert ordered.needs == column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (0, 1))
