@@ -52,28 +52,6 @@ def test_branch_and_bound_closes_ip1_at_the_middle_lambda(pairs: list[naive.Pair
     assert sum(p.mip_iterations for p in tried) > sum(p.ip3_iterations for p in tried)
 
 
-@pytest.mark.slow
-def test_the_tables_have_a_cell_for_everything(pairs: list[naive.Pair]) -> None:
-    """Each group is a column, each growing instance a line, and what was not closed is told with its gap."""
-    told = naive.table(pairs, 60.0).splitlines()
-    assert told[0] == "| | random | scikit-learn's |"
-    assert len(told) == 2 + len(naive.LINES)
-    assert {line.count("|") for line in told} == {4}
-    larger = list(naive.pairs_of(naive.growing("rows", quick=True)[:1], limit=0.0, only_middle=True))
-    assert larger[0].mip_closed == 0
-    assert f"gap {larger[0].mip_gap:.2g}" in naive.growth_table(larger)
-
-
-def test_lambdas_lie_strictly_between_breakpoints() -> None:
-    """At every share the pruning is the only one that the path has for a neighbourhood of lambda."""
-    problem = instances.shipped("iris", trees=3, rows=30)
-    path = pm.pruning_path(problem)
-    for share, lam in zip(instances.SHARES, instances.middles(path), strict=True):
-        assert path.breakpoints[path.row_at_lam(lam)] < lam < path.breakpoints[path.row_at_lam(lam) + 1]
-        if path.row_at_lam(lam) < len(path) - 2:
-            assert path.at_lam(lam).cost <= share * path.cost[0]
-
-
 def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the data folder the real instances are refused with where to get them, which the run reports as skipped."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
