@@ -119,11 +119,3 @@ def test_what_users_call_on_forests(fitted: dict[str, Any]) -> None:
     assert model.estimators_ is pruned.estimators_
     assert not hasattr(pm.BudgetPrunedForestClassifier(BaggingClassifier()), "apply")
     assert pm.read_forest(model.unpruned_estimator_).n_splits > pm.read_forest(pruned).n_splits > 0
-
-
-def test_the_cross_validations_best_candidate(fitted: dict[str, Any]) -> None:
-    """`best_score_` and `best_params_` belong to `best_index_`, as in scikit-learn's searches; the rule may choose another."""
-    model = fitted["cross-validated"]
-    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
-    assert model.best_params_ == {"budget": model.budgets_[model.best_index_]}
-    assert model.n_splits_ == 2

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.held_out_tradeoff import SHARES, budget_tradeoff
@@ -155,26 +155,3 @@ def test_a_table_that_is_none_of_purchases_is_refused() -> None:
         pm.plots.plot_purchases(pd.DataFrame({"before": [1], "after": [1]}))
     with pytest.raises(pm.errors.InvalidInputError, match="purchases has no row"):
         pm.plots.plot_purchases(result().purchases().iloc[:0])
-
-
-def test_report_and_features_on_demand(tmp_path: Any) -> None:
-    """The page is about the budget's solution; on demand the classes and costs are those of the pruned forest."""
-    _, _, _, X, y, costs = cancer()
-    made = result()
-    page = made.report(tmp_path / "page.html", X, y, unit="dollars").read_text()
-    assert "60" in page
-    assert "dollars" in page
-    bought = made.on_demand(pm.on_demand.from_table(X)).run(X.index)
-    np.testing.assert_array_equal(bought.predictions, made.estimator.predict(X))
-    assert bought.mean_cost == pytest.approx(pm.evaluate(made.estimator, X, y, costs=costs).cost)
-
-
-def test_a_regression_shows_itself_in_its_own_units() -> None:
-    """Squared errors, not rates."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    forest = RandomForestRegressor(8, max_depth=4, random_state=0).fit(X[:200], y[:200])
-    made = pm.prune_forest(forest, X[200:320], y[200:320], costs=1, budget=3, time_limit=1)
-    assert "mean squared error" in str(made)
-    assert "wrong predictions" not in str(made)
-    assert "mean squared error" in made.plot(budgets=3, time_limit=0).axes[0].get_ylabel()
-    assert made.evaluate(X[320:], y[320:]).broken is None

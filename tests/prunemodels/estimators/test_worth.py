@@ -27,13 +27,6 @@ def test_an_answer_as_good_as_the_commonest_class_says_so() -> None:
     assert "pm.exit_path" in card
 
 
-def test_a_budget_that_loses_little_gets_no_advice() -> None:
-    """With both columns nothing is lost, and the card has no word of other ways."""
-    card = " ".join(str(pm.prune_forest(FOREST, X[300:], RARE[300:], costs=1, budget=2)).split())
-    assert "One answer for everybody" not in card
-    assert "may do better" not in card
-
-
 def test_a_regression_forest_names_the_cost_at_which_it_is_itself_again() -> None:
     """Pruned to nothing, the card tells what the cheapest optimal pruning costs whose squared error is within 1 %."""
     table, target = load_diabetes(return_X_y=True, as_frame=True)
@@ -44,3 +37,10 @@ def test_a_regression_forest_names_the_cost_at_which_it_is_itself_again() -> Non
     seen = pm.evaluate_path(result.path, table[200:], target[200:])
     least = seen.cost[seen.error <= 1.01 * seen.unpruned_error].min()
     assert float(told.group(1)) == pytest.approx(least, rel=1e-3)
+
+
+def test_a_budget_that_loses_little_gets_no_advice() -> None:
+    """With both columns nothing is lost, and the card has no word of other ways."""
+    card = " ".join(str(pm.prune_forest(FOREST, X[300:], RARE[300:], costs=1, budget=2)).split())
+    assert "One answer for everybody" not in card
+    assert "may do better" not in card

@@ -68,32 +68,6 @@ def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.Monkey
     assert heads <= weight * 2**6 <= heads + undecided
 
 
-def test_a_denominator_may_be_larger_than_any_machine_word() -> None:
-    """Weights a hair apart from 1/2, of 200 bits, are told apart from it where the first digits are those of 1/2."""
-    hair = Fraction(1, 2**199)
-    script = (2**31, *[0] * 8)  # the uniform number 1/2, to 288 bits
-    assert not mixture._exact_draws(Fraction(1, 2), 1, cast("Any", Scripted(script)))[0]
-    assert not mixture._exact_draws(Fraction(1, 2) - hair, 1, cast("Any", Scripted(script)))[0]
-    assert mixture._exact_draws(Fraction(1, 2) + hair, 1, cast("Any", Scripted(script)))[0]
-
-
-@pytest.mark.parametrize("stratified", [False, True])
-def test_choices_have_the_stated_frequency(pair: tuple[Any, Any], stratified: bool) -> None:
-    """Over 4,000 batches of 7 every place of the batch is served by the dearer forest in 3 of 10 cases."""
-    predictor = MixturePredictor(*pair, Fraction(3, 10), 0, stratified=stratified)
-    drawn = np.array([predictor.choose(7) for _ in range(4000)])
-    assert drawn.dtype == np.bool_
-    assert abs(drawn.mean(axis=0) - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 4000)
-    counts = drawn.sum(axis=1)
-    if stratified:  # 2.1 of 7: two, and three in a tenth of the batches
-        assert set(counts) == {2, 3}
-        assert abs((counts == 3).mean() - 0.1) < 4 * np.sqrt(0.09 / 4000)
-    else:
-        assert abs(counts.var() - 7 * 0.3 * 0.7) < 0.15
-        # rows are drawn apart from each other
-        assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) < 4 / np.sqrt(4000)
-
-
 def test_rows_served_one_by_one_are_mixed_too(pair: tuple[Any, Any]) -> None:
     """A fixed seed does not give every call the same forest: the draws go on."""
     for stratified in (False, True):
@@ -189,15 +163,6 @@ def test_it_is_a_classifier_to_scikit_learn(pair: tuple[Any, Any]) -> None:
     assert is_classifier(predictor)
     assert clone(predictor) is predictor
     assert "MixturePredictor" in repr(predictor)
-
-
-def test_classes_may_be_words() -> None:
-    """Labels keep their type and length, whichever forest comes first."""
-    words = np.where(Y == 1, "harmless", "bad")
-    forest = RandomForestClassifier(3, random_state=0).fit(X[TRAIN], words[TRAIN])
-    path = pm.pruning_path(pm.problem_from_forest(forest, X[COST], costs=1))
-    predictor = MixturePredictor(pm.apply_pruning(path[len(path) - 1], forest), forest, Fraction(1, 2), 0)
-    assert set(predictor.predict(X[COST])) == {"harmless", "bad"}
 
 
 def test_regressors_are_mixed() -> None:
