@@ -61,24 +61,6 @@ def test_huge_exponents_are_refused_at_once(value):
         exact(value, "a price")
 
 
-def test_plain():
-    """One item a feature; without names they are x0, x1, ..."""
-    items = CostItems.plain([1, 0.5])
-    assert items.names == ("x0", "x1")
-    assert items.prices == (1, Fraction(1, 2))
-    assert items.needs == ((0,), (1,))
-    assert (items.n_items, items.n_features) == (2, 2)
-    assert items.price.tolist() == [1, 0.5]
-    assert items.paid_once.tolist() == [False, False]
-
-
-def test_from_items_by_name():
-    """Needs are resolved by name and repeats are dropped; a feature may need nothing."""
-    items = CostItems.from_items({"a": 1, "b": 2}, [("b", "a", "b"), (), ["a"]], once=["b"])
-    assert items.needs == ((1, 0), (), (0,))
-    assert items.paid_once.tolist() == [False, True]
-
-
 def test_discounted_by_hand():
     """Blood tests at 7.27 and 5.2, of which 2.1 is drawing the blood: own items of 5.17 and 3.1, one shared of 2.1."""
     items = CostItems.discounted([7.27, 5.2, 1], [5.17, 3.1, 1], ["A", "A", None], ["chol", "fbs", "age"])

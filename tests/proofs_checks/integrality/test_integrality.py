@@ -209,27 +209,6 @@ def test_points_that_are_no_vertices_are_not_counted(monkeypatch: pytest.MonkeyP
         assert (study.unverified, study.some_fractional) == (3, 0)
 
 
-def test_blocks_of_objectives_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One objective at a time gives the same counts; the example has fractional optima alone, though a tie came first."""
-    program = relaxation("IP1", two_trees().only_tree(0))
-    found = vertices(program)
-    tie, strict = [0, 0, 0, 0, 0, 0, 0], [2, 0, 1, 0, 0, 1, 1]
-    objectives = np.array([[1, 0, 0, 0, 0, 0, 0], tie, [1, 0, 1, 1, 1, 1, 1], strict, tie])
-    whole = optima_of_random_objectives(program, objectives, found)
-    monkeypatch.setattr("proofs_checks.integrality.objective_study.BLOCK", 1)
-    study = optima_of_random_objectives(program, objectives, found)
-    assert (
-        (study.only_fractional, study.some_fractional)
-        == (whole.only_fractional, whole.some_fractional)
-        == by_hand(objectives, found)[:2]
-    )
-    for each in (whole, study):
-        assert each.example[0].tolist() == strict
-        assert list(each.example[1].values()) == HALVES
-    assert study.largest_loss == whole.largest_loss > 0
-    assert optima_of_random_objectives(program, [tie], found).example[0].tolist() == tie
-
-
 def test_studies_refuse_what_they_cannot_count() -> None:
     """Objectives that are not whole, of another width, and polyhedra without optima."""
     program = relaxation("IP1", two_trees().only_tree(0))

@@ -90,16 +90,6 @@ def test_values_are_exact_and_bounds_lie_between_the_engine_s_and_the_optimum(se
             assert verdict.certificate["bound"] == pytest.approx(verdict.certificate["value"], abs=slack)
 
 
-def test_true_solution_is_accepted() -> None:
-    """The untouched solution of the golden instance holds, with gap 0: its value at lambda = 1/4 is 3/4 by hand."""
-    solution = min_cut(two_trees(), 0.25)
-    verdict = check_solution(solution.problem, solution)
-    assert verdict
-    assert verdict.certificate == {"value": 0.75, "bound": 0.75, "gap": 0.0}
-    assert check_solution(solution.problem, solution, np.array([[1.0, 1.0, 0.0]])).certificate == verdict.certificate
-    assert check_path(pruning_path(two_trees()), np.array([[1.0, 1.0, 0.0]]))
-
-
 def scored(nodes: list[int], score: list[float], kept: list[int] = (), out: list[int] = ()) -> FixingStage:  # type: ignore[assignment]
     """A stage by hand."""
     ids = [np.array(list(x), dtype=np.int32) for x in (nodes, kept, out)]

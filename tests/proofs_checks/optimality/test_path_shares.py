@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
 from formulations import CostItems, PruningPath, PruningProblem
 from formulations.answers.pruning_path import PathCertificate, PathShares
@@ -16,7 +15,6 @@ from solvers.closures.cut import Ties
 from tests.instances import Node, ensemble_of, plain_errors, random_items, random_tree
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_shares import (
-    exact_shares,
     true_gaps,
     with_moves,
     with_proven_gaps,
@@ -140,17 +138,6 @@ def test_gaps_of_duals(seed: int) -> None:
             dual[a], dual[b] = dual[a] - amount, dual[b] + amount
     moved = with_proven_gaps(replace(path, certificate=replace(path.certificate, dual=dual)))
     assert check_against_all_prunings(moved) > 0
-
-
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("seed", range(8))
-def test_shares_prove_what_duals_prove(seed: int, ties: Ties) -> None:
-    """With moves shares can say what the duals of an exact path say; then they prove the same of it, ties included."""
-    path = pruning_path(crowded(seed), ties=ties)
-    by_shares = exact_shares(path)
-    assert by_shares.certificate.amount  # type: ignore[union-attr]
-    assert str(check_path(by_shares)) == str(check_path(path))
-    assert check_path(path).holds
 
 
 def test_ties_are_told_from_shares() -> None:

@@ -181,13 +181,6 @@ def test_network_alone_is_honest() -> None:
         assert "does not refute" in verdict.certificate
 
 
-def test_a_reference_alone_says_when_a_matrix_is_too_large() -> None:
-    """None beyond its limit."""
-    verdict = check_total_unimodularity(np.ones((60, 60), dtype=int), method="camion")
-    assert verdict.holds is None
-    assert isinstance(verdict.certificate, TooLarge)
-
-
 def test_an_unknown_method_is_refused() -> None:
     """The message names the methods."""
     with pytest.raises(InvalidInputError, match="'seymour'; choose one of network, subdeterminants, ghouila_houri, camion"):

@@ -347,11 +347,3 @@ def test_the_wrong_cycle_of_an_odd_cycle_is_all_of_it() -> None:
     assert str(check_violation(matrix, found).certificate) == "determinant 2, minimal"
     matrix[0, 0] = -1
     assert wrong_cycle(read_matrix(matrix)) is None
-
-
-def test_a_right_signing_of_a_support_that_is_not_regular_passes() -> None:
-    """F7 has no right signs, but some that pass all cycles that would settle them if it had: no answer here."""
-    signed = families.fano()
-    signed[2, 2] = -1
-    assert wrong_cycle(read_matrix(signed)) is None
-    assert by_camion(read_matrix(signed)).holds is False

@@ -9,8 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
@@ -118,23 +116,6 @@ def test_every_matrix_of_order_two() -> None:
         assert holds == {math.prod(entries) != -1}
         refused += holds == {False}
     assert refused == 8
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(["network", "r10", "r12"]), st.booleans())
-def test_agreement_on_mixes(seed: int, base: str, flip: bool) -> None:
-    """The references agree on mixes of regular matrices, and refute them once a sign on a cycle is flipped (Camion)."""
-    rng = np.random.default_rng(seed)
-    start = {"network": families.random_network(6, 6, rng), "r10": families.r10(), "r12": families.r12()}[base]
-    matrix = families.mixed(start, rng)
-    flip = flip and len(families.flippable(matrix)) > 0
-    if flip:
-        matrix = families.one_sign_flipped(matrix, rng)
-    for decide in REFERENCES.values():
-        verdict = decide(read_matrix(matrix))
-        assert verdict.holds is not flip
-        if flip:
-            check_minimal(matrix, verdict)
 
 
 @reference

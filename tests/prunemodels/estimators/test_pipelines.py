@@ -160,17 +160,6 @@ def test_errors_on_samples_of_raw_rows(errors: str) -> None:
     assert same == (errors in ("in-bag", "data"))
 
 
-def test_rows_as_arrays_and_columns_in_another_order() -> None:
-    """A pipeline of arrays has raw columns by place; one that selects columns by name finds them wherever they stand."""
-    numbers = ["age", "score", "debt"]
-    forest = RandomForestClassifier(3, max_depth=3, random_state=0)
-    pipe = make_pipeline(StandardScaler(), PCA(2), forest).fit(TRAIN[numbers].to_numpy(), y[:160])
-    result = pm.prune_pipeline(pipe, VALID[numbers].to_numpy(), y[160:], costs=[1, 2, 4], budget=7)
-    assert result.purchases().index.tolist() == ["x2", "x1", "x0"]
-    assert pm.evaluate(pipe, VALID[numbers].to_numpy(), y[160:], costs=[1, 2, 4]).cost == 7
-    assert judged(pipeline(), VALID[VALID.columns[::-1]]) == judged(pipeline())
-
-
 def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
     """A scaler keeps the number of columns: the rows are scaled all the same, wherever they are taken."""
     numbers = ["age", "score", "debt"]
@@ -208,16 +197,6 @@ def test_boosted_models_at_the_end_of_a_pipeline() -> None:
     with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
         pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
     assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
-
-
-@pytest.mark.parametrize("ending", [".joblib", ".skops"])
-def test_pipelines_in_files(tmp_path: Any, ending: str) -> None:
-    """A pruned pipeline is saved and loaded whole, with its trust in scikit-learn's own types alone."""
-    cheap = pm.prune_pipeline(pipeline(), VALID, costs=PRICES, budget=9).estimator
-    pm.save_forest(cheap, tmp_path / f"cheap{ending}")
-    again = pm.load_forest(tmp_path / f"cheap{ending}", trust_pickle=ending == ".joblib")
-    assert (again.predict_proba(VALID) == cheap.predict_proba(VALID)).all()
-    assert judged(again) == judged(cheap)
 
 
 def double(table: Any) -> Any:

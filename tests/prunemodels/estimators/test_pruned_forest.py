@@ -130,15 +130,6 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
     assert feature_usage(pruning) == pytest.approx(np.average(asked, axis=0, weights=problem.weights))
 
 
-def test_with_unit_prices_usage_adds_up_to_the_cost() -> None:
-    """Where every feature costs 1, the shares sum to the cost."""
-    forest, X, _, _ = cancer()
-    made = prune_forest(forest, X, lam=0.002)
-    assert made.feature_usage.sum() == pytest.approx(made.cost)
-    assert made.feature_usage is made.feature_usage
-    assert repr(made).startswith("PrunedForest: RandomForestClassifier of ")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
@@ -102,15 +101,6 @@ def test_rules_choose_on_the_validation_part(part: str) -> None:
         assert models[0].path_.problem.errors.components[0].weight[0] == 400  # all given rows are trained on
 
 
-def test_an_increase_of_the_error() -> None:
-    """The validation error is at most so much larger than the unpruned forest's."""
-    model = fit(max_error_increase=0.05)
-    seen = model.evaluation_
-    assert seen is not None
-    row = next(k for k in range(len(model.path_)) if (model.path_[k].kept == model.pruning_.kept).all())
-    assert seen.increase[row] <= 0.05 < seen.increase[row + 1 :].min()
-
-
 @pytest.mark.parametrize("errors", ["in-bag", "out-of-bag", "validation"])
 def test_where_errors_are_measured(errors: Any) -> None:
     """Each choice gives the node errors of its error sample."""
@@ -160,18 +150,6 @@ def test_costs_by_name_in_pandas_and_polars() -> None:
     assert models[0].cost_ == models[1].cost_ <= 6
     np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(polar))
     assert [float(p) for p in models[1].path_.problem.costs.prices] == [costs[name] for name in X.columns]
-
-
-def test_sparse_matrices() -> None:
-    """A sparse matrix gives what the dense one gives."""
-    X, y = cancer()
-    few = np.where(X.to_numpy() > X.to_numpy().mean(axis=0), X.to_numpy(), 0)
-    models = [
-        BudgetPrunedForestClassifier(SMALL, random_state=0).fit(table, y)
-        for table in (few, sparse.csr_matrix(few), sparse.csc_matrix(few))
-    ]
-    for model in models[1:]:
-        np.testing.assert_array_equal(model.predict_proba(sparse.csr_matrix(few)), models[0].predict_proba(few))
 
 
 def test_random_states() -> None:

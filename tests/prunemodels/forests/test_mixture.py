@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.forests import mixture
@@ -66,13 +66,6 @@ def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.Monkey
             undecided += 1
     assert undecided <= 1  # the one sequence that is the weight so far
     assert heads <= weight * 2**6 <= heads + undecided
-
-
-def test_rows_served_one_by_one_are_mixed_too(pair: tuple[Any, Any]) -> None:
-    """A fixed seed does not give every call the same forest: the draws go on."""
-    for stratified in (False, True):
-        predictor = MixturePredictor(*pair, Fraction(1, 2), 0, stratified=stratified)
-        assert 400 < sum(bool(predictor.choose(1)[0]) for _ in range(1000)) < 600
 
 
 def test_equal_seeds_give_equal_choices(pair: tuple[Any, Any]) -> None:
@@ -163,21 +156,6 @@ def test_it_is_a_classifier_to_scikit_learn(pair: tuple[Any, Any]) -> None:
     assert is_classifier(predictor)
     assert clone(predictor) is predictor
     assert "MixturePredictor" in repr(predictor)
-
-
-def test_regressors_are_mixed() -> None:
-    """`predict` of a regressor gives floats; there is no predict_proba, and without names there are none."""
-    data, target = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(4, max_depth=4, random_state=0).fit(data[:200], target[:200])
-    path = pm.pruning_path(pm.problem_from_forest(forest, data[200:], costs=1))
-    predictor = mixture_of(relaxed_optimum(path, (path.exact_cost[0] + path.exact_cost[-1]) / 2), forest, random_state=0)
-    assert is_regressor(predictor)
-    assert not hasattr(predictor, "predict_proba")
-    assert not hasattr(predictor, "classes_")
-    assert not hasattr(predictor, "feature_names_in_")
-    mask = predictor.choose(len(data))
-    expected = np.where(mask, predictor.dearer.predict(data), predictor.cheaper.predict(data))
-    np.testing.assert_array_equal(predictor.predict(data, dearer=mask), expected)
 
 
 def test_forests_of_several_outputs_are_mixed() -> None:

@@ -77,24 +77,6 @@ def test_mean_of_leaf_means_is_predict(kind):
     assert ensemble.classes is None
 
 
-def test_bag_columns_are_the_forests():
-    """A bag's tree numbers its columns anew; the ensemble has the forest's numbers."""
-    bag = fitted("bag, some columns").forest
-    ensemble = pm.read_forest(bag)
-    for t, columns in enumerate(bag.estimators_features_):
-        nodes = slice(ensemble.tree_start[t], ensemble.tree_start[t + 1])
-        used = ensemble.feature[nodes]
-        own = bag.estimators_[t].tree_.feature
-        np.testing.assert_array_equal(used[own >= 0], columns[own[own >= 0]])
-
-
-def test_single_leaf_trees():
-    """Trees without any split are read as one leaf each."""
-    forest = RandomForestClassifier(3, random_state=0).fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
-    ensemble = pm.read_forest(forest)
-    assert (ensemble.n_trees, ensemble.n_nodes, ensemble.n_splits) == (3, 3, 0)
-
-
 def test_subclass_that_predicts_alike_is_read():
     """A subclass is accepted while it inherits ``predict``, and refused once it has its own."""
 

@@ -144,14 +144,6 @@ def test_a_time_limit_leaves_the_best_so_far() -> None:
     assert not late.stationary
 
 
-def test_rounds_limit_the_steps() -> None:
-    """With one round a descent takes one step and claims nothing."""
-    t = tiny("binary")
-    found = descend(t.forest, t.usage, t.loss, 0.003, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=1)
-    assert len(found.points) == 2
-    assert not found.stationary
-
-
 def test_the_loss_of_the_whole_model_is_that_of_its_margins() -> None:
     """The routes of the usage lead each row to the leaves whose values the model adds up."""
     forest = read_model(MODEL)

@@ -17,7 +17,6 @@ from prunemodels.other_libraries.reading import read_model, write_model
 from tests.loops import looped
 from tests.prunemodels.other_libraries.models import (
     SKLEARN,
-    Y2,
     library_margins,
     lightgbm_models,
     margins_by_walking,
@@ -107,16 +106,6 @@ def test_the_importances_in_the_tail_are_counted_anew() -> None:
     )
     roots = forest.ensemble.feature[forest.ensemble.roots]
     assert {k: int(v) for k, v in listed.items()} == {f"Column_{f}": int((roots == f).sum()) for f in np.unique(roots)}
-
-
-def test_early_stopping_is_kept() -> None:
-    """The exported estimator holds only the rounds that the original predicts with."""
-    model, X, _ = xgboost_models()["stopped early"]
-    forest = read_model(model)
-    same = write_model(forest, forest.ensemble.is_split)
-    assert same.get_booster().num_boosted_rounds() == model.best_iteration + 1
-    assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
-    assert set(np.unique(same.predict(X))) <= set(np.unique(Y2))
 
 
 @pytest.mark.parametrize("name", SKLEARN)

@@ -136,13 +136,3 @@ def test_prunings_of_another_problem_are_refused(
     points = [hold_out(pruning, forest, X[350:], Y[350:]) for pruning in (path[0], other[0])]
     with pytest.raises(pm.errors.InvalidInputError, match=r"^held_out\[1\] is of another problem than solution"):
         plot_budget(solution, path, points)
-
-
-def test_what_has_no_extent_is_not_in_the_legend(path: pm.PruningPath) -> None:
-    """At a budget that is a breakpoint's cost the optimum is the pruning taken: no edge, no gap, and no words for them."""
-    exact = best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path)
-    assert exact.pruning.error == float(exact.relaxation.value)
-    found = words(plot_budget(exact, path))
-    assert "from the optimum to the pruning taken" not in found
-    assert "hull edge at B" not in found
-    assert {"pruning taken", "optimum of the relaxation"} <= set(found)

@@ -188,13 +188,3 @@ def test_what_cannot_be_read_is_refused() -> None:
         plot_cut(pm.Pruning.unpruned(many), 1)
     with pytest.raises(pm.errors.InvalidInputError, match="lam is -1, negative"):
         closure_graph(pruning.problem, -1)
-
-
-def test_single_leaves() -> None:
-    """Trees of a single leaf leave an empty network, cut by nothing."""
-    problem = random_problem(0)
-    leaf = next(p for p in map(random_problem, range(400)) if p.ensemble.n_splits == 0)
-    graph = closure_graph(leaf, 1)
-    assert set(graph.nodes) == {"source", "sink"}
-    assert nx.minimum_cut_value(graph, "source", "sink") == 0
-    assert problem is not leaf

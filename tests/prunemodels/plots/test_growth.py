@@ -16,7 +16,6 @@ from formulations import InvalidInputError
 from prunemodels.comparison.growth import Growth
 from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.history import SMALLEST
-from prunemodels.plots.picture import BLACK, BLUE, GREY
 
 
 def growth(time_limit: float = 10.0) -> Growth:
@@ -130,18 +129,6 @@ def test_gaps_of_zero_stand_at_the_bottom() -> None:
         "min_cut",
         "not usable from here on",
     ]
-
-
-def test_an_engine_looks_the_same_in_every_picture() -> None:
-    """Colours tell families, whoever else is drawn; engines that are not ours are grey."""
-    every, some = plot_growth(growth()), plot_growth(growth(), engines=["my.module:mine", "highs_ip1"])
-    looks = [
-        {str(line.get_label()).split()[0]: (line.get_color(), line.get_marker()) for line in figure.axes[0].get_lines()}
-        for figure in (every, some)
-    ]
-    assert looks[0]["highs_ip1"] == looks[1]["highs_ip1"]
-    assert [looks[0][name][0] for name in ("min_cut", "highs_ip1", "mine")] == [to_hex(c) for c in (BLUE, BLACK, GREY)]
-    assert set(lines(some)) == {"mine", "highs_ip1"}
 
 
 def test_unknown_engines_are_refused() -> None:

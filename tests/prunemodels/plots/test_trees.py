@@ -70,16 +70,6 @@ def test_leaves_side_by_side() -> None:
     assert layout.node.tolist() == list(range(12))
 
 
-def test_a_full_line_is_followed_by_another() -> None:
-    """A tree that does not fit stands below the deepest of the line above; the width counts to the last leaf."""
-    ensemble = two_trees().ensemble
-    assert lay_out(ensemble, widest=7).y[5] == 0
-    narrow = lay_out(ensemble, widest=6.9)
-    assert (narrow.x[5], narrow.y[5]) == (1.5, -4)
-    assert (narrow.width, narrow.height) == (3, 6)
-    assert lay_out(ensemble, widest=0).y[[0, 5]].tolist() == [0, -4]  # a line never stays empty
-
-
 def test_chosen_trees_in_their_order() -> None:
     """Trees stand in the order given; nodes of others have no place."""
     layout = lay_out(two_trees().ensemble, [1])

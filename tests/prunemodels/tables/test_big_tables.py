@@ -256,20 +256,6 @@ def test_evaluations_are_those_in_memory(data, kind, tmp_path):
     assert hold_out_on_table(path[0], data.forest, table).error is None
 
 
-def test_items_paid_once_and_labels_as_arrays(data):
-    """An item that is paid once for all counts once, not once a chunk; labels may stand beside the table."""
-    items = pm.CostItems.from_items(
-        {"lab": 90, **dict.fromkeys(NAMES, 1)}, [["a", "lab"], *([n] for n in NAMES[1:])], once=["lab"]
-    )
-    table = ChunkedTable(data.table, chunk_rows=SIZE)
-    whole = pm.evaluate(data.forest, data.X, data.y, costs=items)
-    assert evaluate_on_table(data.forest, table, data.y, costs=items).cost == whole.cost
-    pruning = pm.Pruning.unpruned(pm.problem_from_forest(data.forest, data.X, costs=items))
-    held = hold_out_on_table(pruning, data.forest, table, data.y)
-    assert held.cost == pm.evaluation.held_out_cost(pruning, data.X)
-    assert held.cost.paid_once == 90
-
-
 def test_errors_of_the_nodes_are_counted_over_chunks(data, tmp_path):
     """`GivenTable` is `Given` bit for bit, alone and in a blend, of labels in a file and beside it."""
     table = ChunkedTable(write_parquet(data.table, tmp_path / "t.parquet"), chunk_rows=SIZE)
@@ -405,12 +391,6 @@ def test_what_is_no_table_is_refused(data, tmp_path):
     with pytest.raises(InvalidInputError, match="columns has 2 names, the forest was trained on 5"):
         problem_from_table(data.forest, ChunkedTable(data.table, columns=["a", "b"]), costs=1)
     assert repr(ChunkedTable(data.table)) == "ChunkedTable(the table, 500 rows)"
-
-
-def test_labels_must_be_given_where_errors_are_counted(data):
-    """Forgotten labels are an error, not a forest without errors."""
-    with pytest.raises(InvalidInputError, match="y is None; give the name of the column of labels"):
-        evaluate_on_table(data.forest, data.table, None, costs=1)
 
 
 def test_iterators_serve_one_pass_only(data):

@@ -178,14 +178,6 @@ def test_impurity_gives_the_forest_that_scikit_learn_grows_with_ccp_alpha(kind: 
         np.testing.assert_array_equal(pm.apply_pruning(path[k], f.forest).apply(f.X), grown.apply(f.X))
 
 
-def test_a_forest_without_splits_has_one_row() -> None:
-    """Single leaves are one pruning."""
-    ensemble, error = ensemble_of([Node(1), Node(2)], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 1)), pm.CostItems.plain([1]))
-    path = cost_complexity_path(problem)
-    assert (path.parameter.tolist(), path.cost.tolist()) == ([0], [0])
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -169,29 +169,10 @@ def test_costs_are_told_by_row_and_by_stage() -> None:
     assert curve.error[-1] == np.mean(model.predict(rows) != Y[400:])
 
 
-def test_the_forest_depends_on_the_seed_alone() -> None:
-    """Not on threads, and not on what was fitted before; another seed, another forest."""
-
-    def trees(**parameters: Any) -> list[Any]:
-        model = learner(budget=15, n_estimators=30, max_features="sqrt", **parameters).fit(X, Y)
-        return [t.tree_.threshold.tolist() for t in model.forest_.estimators_]
-
-    assert trees() == trees(n_jobs=2) == trees(verbose=0)
-    assert trees() != trees(random_state=1)
-
-
 def test_weights_of_zero_are_refused() -> None:
     """At least one row must count, as scikit-learn has it."""
     with pytest.raises(ValueError, match="at least one non-zero number"):
         learner().fit(X, Y, np.zeros(len(X)))
-
-
-@pytest.mark.parametrize(("given", "number"), [(None, 30), ("sqrt", 5), ("log2", 4), (0.5, 15), (7, 7), (1e-9, 1)])
-def test_max_features(given: Any, number: int) -> None:
-    """As in scikit-learn's forests; the trees know the number."""
-    model = learner(n_estimators=1, max_features=given).fit(X, Y)
-    assert model.forest_.estimators_[0].max_features_ == number
-    assert model.forest_.max_features == given
 
 
 def test_depth_and_leaves_have_limits() -> None:

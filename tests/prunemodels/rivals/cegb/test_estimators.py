@@ -89,16 +89,6 @@ def test_probabilities_fit_the_labels(kind: str) -> None:
     assert model.decision_function(X).shape == ((len(X),) if kind == "two" else (len(X), 3))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "two", "three"])
-def test_the_booster_is_lightgbms(kind: str) -> None:
-    """`booster_` predicts the same; fitting with the other engine leaves none behind."""
-    model, X, y = fitted(kind, "lightgbm")
-    theirs = model.booster_.predict(X.astype(np.float32))
-    ours = model.predict(X) if kind == "numbers" else model.predict_proba(X)
-    np.testing.assert_allclose(ours[:, 1] if kind == "two" else ours, theirs, rtol=1e-9)
-    assert not hasattr(model.set_params(engine="own").fit(X, y), "booster_")
-
-
 @pytest.mark.parametrize(("kind", "engine"), [("numbers", "own"), ("two", "lightgbm"), ("three", "lightgbm")])
 def test_it_can_be_pruned_afterwards(kind: str, engine: Any) -> None:
     """`prune_boosted` takes `forest_`, with the labels as they are: a budget is kept to; LightGBM gets a booster back."""

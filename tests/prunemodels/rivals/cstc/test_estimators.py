@@ -187,24 +187,6 @@ def test_given_validation_examples_prune(cancer: tuple[pd.DataFrame, NDArray[Any
         assert wrong < 0.05
 
 
-def test_the_same_seed_gives_the_same_model(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
-    """Fits repeat to the last bit, and a bar changes nothing."""
-    X, y = cancer
-    first, again = (
-        CSTCClassifier(lam=0.01, verbose=v, **SMALL, n_init=2, sharpness=10.0, max_cycles=1).fit(X, y) for v in (0, 1)
-    )
-    np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))
-
-
-def test_examples_without_weight_take_no_part(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
-    """Weight 0 is the same as not being there."""
-    X, y = cancer
-    weight = np.arange(len(y)) % 2
-    first = CSTCClassifier(lam=0.01, **QUICK).fit(X, y, sample_weight=weight)
-    second = CSTCClassifier(lam=0.01, **QUICK).fit(X[weight == 1], y[weight == 1])
-    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
-
-
 @pytest.mark.parametrize(
     ("kind", "settings", "said"),
     [

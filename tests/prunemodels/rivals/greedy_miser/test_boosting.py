@@ -32,14 +32,6 @@ def test_without_prices_it_is_gradient_boosting(weight: Any) -> None:
     np.testing.assert_allclose(small().fit(X, Y, sample_weight=weight).predict(X), theirs.predict(X), atol=1e-9)
 
 
-def test_without_prices_it_is_histogram_boosting_of_new_rows_too() -> None:
-    """Where each value has its bin thresholds are scikit-learn's too; it sums float32 gradients, hence the tolerance."""
-    theirs = HistGradientBoostingRegressor(
-        max_iter=12, max_depth=3, learning_rate=0.3, min_samples_leaf=1, max_leaf_nodes=None, early_stopping=False
-    )
-    np.testing.assert_allclose(small().fit(X, Y).predict(NEW), theirs.fit(X, Y).predict(NEW), atol=1e-5)
-
-
 def test_missing_values_go_where_scikit_learn_sends_them() -> None:
     """With holes in half the columns, at lambda 0, the training rows are predicted as by histogram boosting."""
     holes = X.copy()
@@ -64,14 +56,6 @@ def test_three_classes_are_boosted_by_the_softmax() -> None:
     np.testing.assert_allclose(model.predict_proba(X), softmax(F, axis=1), atol=1e-9)
     assert model.output_of_tree_.tolist() == [0, 1, 2] * 4
     assert model.stage_of_tree_.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-
-
-def test_squares_of_three_classes_are_each_against_the_rest() -> None:
-    """Without prices the margin of a class is that of a regression on being of it."""
-    model = GreedyMiserClassifier(loss="squared_error", lam=0, n_estimators=8).fit(X, LABELS)
-    for k in range(3):
-        numbers = GreedyMiserRegressor(n_estimators=8).fit(X, np.eye(3)[LABELS][:, k])
-        np.testing.assert_allclose(model.decision_function(NEW)[:, k], numbers.predict(NEW), atol=1e-9)
 
 
 def test_what_an_earlier_tree_needs_is_free() -> None:
