@@ -7,8 +7,6 @@ import pytest
 
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
-from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.overrun import budget_verdict, is_overrun
 
 
 def change(n: int, *, broken: int, mended: int) -> HeldOutChange:
@@ -47,43 +45,3 @@ def test_a_regression_speaks_in_its_own_units() -> None:
     seen = change_of(cost, (np.ones(40), after), np.ones(40), 0.95, loss=TreeLoss("squared_error"))
     assert seen.task == "regression"
     assert seen.verdict == "The error rose, by 1.352 to 2.648."
-
-
-def cost(mean: float, low: float, high: float) -> MeanInterval:
-    return MeanInterval(mean, 1.0, low, high, 0.95, "t", 73)
-
-
-@pytest.mark.parametrize(
-    ("seen", "over", "text"),
-    [
-        # the interval lies above the budget: the population costs more
-        (
-            cost(169.9, 157, 183),
-            True,
-            "Over budget: the 73 held-out examples cost 169.9 (95 % interval 157 to 183), "
-            "19.9 more than the 150 dollars allowed.",
-        ),
-        # the budget lies within it: these examples cost more, and chance alone may explain it
-        (
-            cost(155, 140, 170),
-            True,
-            "Over budget: the 73 held-out examples cost 155 (95 % interval 140 to 170), 5 more than the 150 dollars allowed. "
-            "The budget lies within the interval, so chance alone may explain this.",
-        ),
-        (
-            cost(149, 140, 158),
-            False,
-            "Within the budget of 150 dollars: the 73 held-out examples cost 149 (95 % interval 140 to 158); the population may "
-            "cost more than that.",
-        ),
-        (
-            cost(150, 150, 150),
-            False,
-            "Within the budget of 150 dollars: the 73 held-out examples cost 150 (95 % interval 150 to 150).",
-        ),
-    ],
-)
-def test_four_cases(seen: MeanInterval, over: bool, text: str) -> None:
-    """Certainly over, over by chance perhaps, within but not certainly, and within."""
-    assert is_overrun(150, seen) is over
-    assert budget_verdict(150, seen, "dollars").replace("\u00a0", " ") == text

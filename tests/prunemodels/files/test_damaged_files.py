@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from copy import deepcopy
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import stored_arrays
-from formulations.errors import BrokenFileError
+from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
+from prunemodels.files.mixtures import load_mixture
 from prunemodels.forests.reading import read_forest
 from prunemodels.forests.soundness import wrong_with_tree
 from solvers.price_sharing import price_sharing
@@ -142,6 +144,14 @@ def test_sizes_of_trees_that_contradict_their_arrays(name: str, value: int, tmp_
         load_forest(tmp_path / "g.skops")
 
 
+def test_values_of_trees(tmp_path: Path) -> None:
+    """A tree of which a value is infinite, in memory."""
+    model = forest()
+    model.estimators_[1].tree_.value[0, 0, 0] = np.inf
+    with pytest.raises(InvalidInputError, match="the RandomForestClassifier is damaged: tree 1: a value is not finite"):
+        read_forest(model)
+
+
 def test_flipped_bits_in_a_forest(tmp_path: Path) -> None:
     """Wherever a bit flips, there is a forest or a named error; zlib's own errors are none."""
     skops.io.dump(forest(), tmp_path / "f.skops", compression=zipfile.ZIP_DEFLATED)
@@ -194,6 +204,20 @@ def test_fractions_that_no_file_should_hold(text: str) -> None:
     """Huge exponents took minutes; a zero below the stroke, and what is no number."""
     with pytest.raises(BrokenFileError, match=r"a number is .* not a fraction such as 5/7"):
         stored_fraction(text, "a number")
+
+
+def test_fractions_that_files_hold() -> None:
+    """Fractions, whole numbers and decimals are read exactly."""
+    for text, meant in (("5/7", Fraction(5, 7)), ("-3", Fraction(-3)), ("0.25", Fraction(1, 4)), ("1e-3", Fraction(1, 1000))):
+        assert stored_fraction(text, "a number") == meant
+
+
+def test_a_mixture_with_a_huge_exponent(tmp_path: Path) -> None:
+    """Refused at once."""
+    skops.io.dump(forest(), tmp_path / "m.skops")
+    (tmp_path / "m.mixture.json").write_text(json.dumps({"weight": "1e99999999", "dearer": "m.skops", "cheaper": "m.skops"}))
+    with pytest.raises(BrokenFileError, match="'weight' is '1e99999999', not a fraction"):
+        load_mixture(tmp_path / "m.mixture.json")
 
 
 def test_nested_json_is_refused(tmp_path: Path) -> None:

@@ -38,6 +38,12 @@ def test_a_row_that_cannot_pay_all_buys_what_fits():
     assert (free.exact_cost, free.capped.tolist(), free.requests) == ((12,), [False], 3)
 
 
+def test_a_cap_of_nothing_buys_nothing():
+    """The roots answer; free features are still had."""
+    result = OnDemandPredictor(THREE, [3, 0, 5], Spy(np.ones((1, 3))), max_cost=0).run(1)
+    assert (result.exact_cost, result.bought, result.capped.tolist()) == ((0,), (("x1",),), [True])
+
+
 def test_evaluation_counts_in_a_rows_cap():
     """A split costs 1 to pass. x0 at 3 needs 4 in all; a cap of 3 leaves it out of reach, although its price would fit. Of two
     trees that share a bought feature, a cap of 4 lets the row pass one.
