@@ -16,12 +16,6 @@ HOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_mypy_does_not_run_before_every_commit() -> None:
-    """It reads all packages, so it runs before a push; ruff runs before a commit."""
-    assert HOOKS["mypy"]["stages"] == ["pre-push"]
-    assert "stages" not in HOOKS["ruff-check"]
-
-
 @pytest.mark.parametrize(
     ("message", "wrong"),
     [

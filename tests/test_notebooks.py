@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import io
 import json
 import os
 import re
@@ -25,8 +24,6 @@ CHAPTERS = pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem
 NEEDS = {"09_real_forests": "heart_statlog.csv.gz"}
 """The data that a chapter reads."""
 
-LONGEST = 20
-"""Most lines of a cell of the story, of 86 characters each."""
 
 MISSING = {
     "formulations.instance.papers": {"ERRORS", "two_trees"},
@@ -117,20 +114,6 @@ def test_stale_and_foreign_outputs_are_found() -> None:
         assert said in fault
 
 
-def test_pictures_become_light() -> None:
-    """A stored picture has its size, few colours, nothing about who drew it, and fewer bytes; the same each time."""
-    from PIL import Image
-
-    before = drawn()
-    stored = execute.fewer_colours(before)
-    assert execute.fewer_colours(before) == stored
-    assert len(stored) < len(before) / 2
-    with Image.open(io.BytesIO(base64.b64decode(stored))) as image:
-        assert image.size == (400, 300)
-        assert len(image.convert("RGB").getcolors() or ()) <= execute.COLOURS
-    assert list(execute.faults(chapter(data={"image/png": stored}))) == []
-
-
 def test_a_changed_text_is_a_difference() -> None:
     """A run that prints something else is found, but not where the cell says that its text varies."""
     stored, fresh = chapter(), chapter(data={"text/plain": "3"})
@@ -139,37 +122,6 @@ def test_a_changed_text_is_a_difference() -> None:
     assert "printed\n2\nand prints\n3" in found
     fresh["cells"][0]["metadata"]["tags"] = [execute.VARIES]
     assert list(execute.differences(stored, fresh)) == []
-
-
-@CHAPTERS
-def test_a_chapter_says_what_it_is_for(file: Path) -> None:
-    """The first cell has a title, one question in bold, minutes, audience, the file to download and the next chapter."""
-    title, question, about = cells(file, "markdown")[0][1].split("\n\n")[:3]
-    assert title.startswith(f"# {int(file.stem[:2])} · ")
-    assert re.fullmatch(r"\*\*[^*]+\?\*\*", question)
-    assert re.match(r"\d+ minutes, for ", about)
-    assert f'<a href="{file.name}" download>' in about
-    (other,) = re.findall(r": \[chapter (\d+)\]\((\w+)\.ipynb\)$", about)
-    following = NOTEBOOKS[(NOTEBOOKS.index(file) + 1) % len(NOTEBOOKS)]
-    assert (int(other[0]), other[1]) == (int(following.stem[:2]), following.stem)
-
-
-@CHAPTERS
-def test_the_story_comes_before_the_checks(file: Path) -> None:
-    """Cells of the story are short and assert nothing; solutions and drawings are folded; so are the checks, which come last."""
-    texts = "\n".join(text for _, text in cells(file, "markdown"))
-    headings = re.findall(r"^## (.+)$", texts, re.MULTILINE)
-    assert headings[-2:] == ["Exercises", "Checks"]
-    folded = [(execute.tags_of(cell), text) for cell, text in cells(file, "code")]
-    assert all(
-        "assert" not in text and text.count("\n") < LONGEST for tags, text in folded if not {"hide-input", "hide-cell"} & {*tags}
-    )
-    solutions = [text for tags, text in folded if "hide-cell" in tags]
-    assert 2 <= len(solutions) <= 4
-    assert len(re.findall(r"^\*\*\d\.\*\*", texts, re.MULTILINE)) == len(solutions)
-    assert all("assert" in text for text in solutions)
-    assert "hide-input" in folded[-1][0]
-    assert "assert" in folded[-1][1]
 
 
 @CHAPTERS

@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.seconds import LIST, Stopwatch
+from tests.seconds import Stopwatch
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-def test_the_list_names_tests() -> None:
-    """Each line names a file and a function in it, so that nothing stays in the list that is gone."""
-    lines = LIST.read_text().splitlines()
-    assert lines == sorted(set(lines))
-    for line in lines:
-        file, name = line.split("::", 1)
-        function = name.partition("[")[0].rpartition("::")[2]  # a test may stand in a class
-        assert f"def {function}(" in (ROOT / file).read_text(), line
 
 
 def test_the_stopwatch_lists_what_takes_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process, survival, without_cut
+from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, table
+from benchmarks.default_forest import JOBS, left
 from prunemodels.data_files import FOLDER_VARIABLE
 from solvers.price_sharing import stopping
 from tests.solvers.cases import instance
@@ -50,28 +53,6 @@ def test_branch_and_bound_closes_ip1_at_the_middle_lambda(pairs: list[naive.Pair
     assert len(tried) == len({p.instance for p in pairs})
     assert all(p.mip_closed == 1 and p.mip_gap < 1e-6 for p in tried)
     assert sum(p.mip_iterations for p in tried) > sum(p.ip3_iterations for p in tried)
-
-
-@pytest.mark.slow
-def test_the_tables_have_a_cell_for_everything(pairs: list[naive.Pair]) -> None:
-    """Each group is a column, each growing instance a line, and what was not closed is told with its gap."""
-    told = naive.table(pairs, 60.0).splitlines()
-    assert told[0] == "| | random | scikit-learn's |"
-    assert len(told) == 2 + len(naive.LINES)
-    assert {line.count("|") for line in told} == {4}
-    larger = list(naive.pairs_of(naive.growing("rows", quick=True)[:1], limit=0.0, only_middle=True))
-    assert larger[0].mip_closed == 0
-    assert f"gap {larger[0].mip_gap:.2g}" in naive.growth_table(larger)
-
-
-def test_lambdas_lie_strictly_between_breakpoints() -> None:
-    """At every share the pruning is the only one that the path has for a neighbourhood of lambda."""
-    problem = instances.shipped("iris", trees=3, rows=30)
-    path = pm.pruning_path(problem)
-    for share, lam in zip(instances.SHARES, instances.middles(path), strict=True):
-        assert path.breakpoints[path.row_at_lam(lam)] < lam < path.breakpoints[path.row_at_lam(lam) + 1]
-        if path.row_at_lam(lam) < len(path) - 2:
-            assert path.at_lam(lam).cost <= share * path.cost[0]
 
 
 def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -201,3 +182,34 @@ def test_survival_forests_are_compared_within_the_budget(capsys: pytest.CaptureF
     ]
     assert all(float(cost) <= 14 for _, _, limit, cost, *_ in lines if limit)
     assert all(float(cost) > 20 for _, _, limit, cost, *_ in lines if not limit)
+
+
+@pytest.mark.slow
+def test_students_bound_misses_its_level_where_few_rows_are_dear() -> None:
+    """It is near 10 % for even costs and far above for few dear rows; betting keeps the level for both."""
+    t, betting = ({name: share_too_low(name, method, 100, 400) for name in POPULATIONS} for method in ("t", "betting"))
+    assert t["few are dear"] > 2 * ALPHA > t["even"]
+    assert max(betting.values()) <= ALPHA
+
+
+def test_the_table_has_a_line_for_each_population_and_size() -> None:
+    """Head, rule, and a line each."""
+    lines = table((5, 10), 10).splitlines()
+    assert len(lines) == 2 + 2 * len(POPULATIONS)
+    assert lines[2].startswith("| even | 5 | ")
+
+
+def test_every_job_answers_its_question() -> None:
+    """Paths with and without the reduction are the same; only those that say so have a certificate."""
+    problem, given = instance("iris"), Namespace(lam=0.01, budget=1)
+    answers = {name: job(problem, given) for name, job in JOBS.items()}
+    paths = {name: path for name, path in answers.items() if isinstance(path, pm.PruningPath)}
+    assert len({path.breakpoints for path in paths.values()}) == 1
+    assert [name for name, path in paths.items() if path.certificate is not None] == [n for n in paths if "certificate" in n]
+
+
+def test_nothing_with_arcs_is_lost() -> None:
+    """Each group has the arcs of one split at most, so that as many have arcs after the reduction as before, or fewer."""
+    counts = left(instance("breast cancer, licence"))
+    assert counts["groups with arcs"] <= counts["groups"] <= counts["splits"]
+    assert 0 < counts["groups with arcs"] <= counts["with arcs"]

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.frontier import running
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, candidate, error_and_loss, measured, nothing_bought
+from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, error_and_loss, measured, nothing_bought
 from benchmarks.frontier.choice import chosen, winners
 from benchmarks.frontier.comparing import area, at_budgets, paired
 from benchmarks.frontier.data import load_problem
@@ -33,14 +33,6 @@ from formulations.instance.cost_items import CostItems
 def made(valid_cost: float, valid_error: float, valid_loss: float = 1.0, test_error: float = 0.5, **params: Value) -> Candidate:
     """A candidate of which only some numbers matter."""
     return Candidate(params, valid_cost, valid_error, valid_loss, valid_cost, test_error, 1.0, 0.1, 0.01)
-
-
-def test_least_validation_error_within_the_budget() -> None:
-    """The candidate of least validation error among those within the budget is chosen, not the cheapest nor the best on test."""
-    cheap, good, dear = made(1, 0.3, test_error=0.0), made(2, 0.2, test_error=0.9), made(3, 0.1)
-    assert chosen([cheap, dear, good], 2.5) is good
-    assert chosen([cheap, dear, good], 3) is dear  # a cost of exactly the budget is within it
-    assert chosen([cheap, dear, good], 0.5) is None
 
 
 def test_ties_of_the_error() -> None:
@@ -70,15 +62,6 @@ def test_what_sets_of_features_cost() -> None:
     assert problem.full_price == 10
     assert problem.price_of([0, 2]) == 5
     assert problem.alone.tolist() == [5, 7, 0]
-
-
-def test_candidates_hold_rounded_numbers() -> None:
-    """What is measured is rounded at once, so that stored and exported numbers choose alike."""
-    problem = load_problem("diabetes", 0)
-    c = candidate(problem, {}, problem.valid.y + 1 / 3, problem.test.y, 1 / 3, 0.1, 0.1)
-    assert c.valid_error == 0.111111
-    assert c.valid_cost == 0.333333
-    assert c.test_error == 0
 
 
 def test_parts_do_not_overlap_and_follow_the_seed() -> None:

@@ -14,8 +14,8 @@ from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.methods import METHODS
 from benchmarks.frontier.picture import style
 from benchmarks.frontier.problem import Part, Problem
-from benchmarks.frontier.rivals import catboost_penalties, cegb, retrained, sets
-from benchmarks.frontier.rivals.engines import ENGINES, Setting, trees_of
+from benchmarks.frontier.rivals import cegb, sets
+from benchmarks.frontier.rivals.engines import ENGINES, Setting
 from benchmarks.frontier.rivals.staged import checkpoints
 
 SCOUTED = {
@@ -69,12 +69,6 @@ def test_candidates_are_complete(name: str, data: str) -> None:
         assert 0 <= c.test_cost <= 3
 
 
-def test_catboost_is_left_out_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without CatBoost its method says why it is left out, and nothing is imported."""
-    monkeypatch.setattr(catboost_penalties, "find_spec", lambda name: None)
-    assert METHODS["CatBoost's penalties"].refusal(few(load_problem("wine", 0))) == "CatBoost is not installed"
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_use_the_columns_that_they_are_given(engine: str) -> None:
     """A model of the second column alone does not notice what stands in the others."""
@@ -109,26 +103,6 @@ def test_elimination_drops_the_dearer_of_two_copies() -> None:
     for prices, kept in (((9, 1, 2), [1]), ((1, 9, 2), [0])):
         priced = replace(problem, costs=replace(problem.costs, prices=prices), memory=Memory())
         assert sets.eliminated(priced)[0][-1] == kept
-
-
-def test_importance_is_per_price() -> None:
-    """A column of half the gain at a tenth of the price comes first; what the bought items give anyway comes along."""
-    problem = few(load_problem("breast_cancer", 0))
-    priced = replace(problem, costs=replace(problem.costs, prices=(10, 1, 1), needs=((0,), (1,), (1,))))
-    assert sets.by_importance(priced, [2.0, 1.0, 0.0])[0] == [1, 2]
-    assert sets.by_importance(priced, [20.0, 1.0, 0.0])[0] == [0]
-
-
-def test_small_models_pay_for_what_examples_meet() -> None:
-    """On small data a model of some columns costs no more than these columns, and what one tree's examples meet is less."""
-    problem = few(load_problem("breast_cancer", 0))
-    model = ENGINES["LightGBM"](problem, [0, 2], Setting(8, 0.5, 1))
-    trees = trees_of(model, [0, 2], 3)
-    assert trees is not None
-    assert set(trees.feature[trees.is_split].tolist()) == {0, 2}
-    valid, test = retrained.costs_of(problem, [0, 2], model)
-    assert 1 <= valid <= 2
-    assert 1 <= test <= 2
 
 
 def test_checkpoints_end_with_the_last_round() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fuzzing import answers
+from benchmarks.fuzzing import answers, cascades
 from benchmarks.fuzzing.__main__ import main
 from formulations import PruningProblem
 from formulations.answers.solution import Solution
@@ -72,3 +72,9 @@ def test_the_command_says_how_much_it_tried(capsys: pytest.CaptureFixture[str]) 
     """Status 0 where nothing was found."""
     assert main(["answers", "--cases", "1", "--seed", "1"]) == 0
     assert "1 instances from seed 1 on, 0 wrong answers" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_few_cascades_keep_their_word() -> None:
+    """Trees of classes and numbers, with weights of 0, validation rows and items paid once among them."""
+    assert [wrong for seed in range(4) for wrong in cascades.findings(seed)] == []

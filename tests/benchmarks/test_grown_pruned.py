@@ -114,15 +114,6 @@ def test_validation_is_never_left_with_less_than_cegb_offers(unit: tuple[Problem
     assert kinds == {(False, False), (True, False), (False, True), (True, True)}
 
 
-def test_prunings_cost_what_they_were_pruned_to(unit: tuple[Problem, list[Candidate]]) -> None:
-    """Each pruning is within its budget on validation, and cheaper there than the rounds that were pruned."""
-    rounds = {c.params["rounds"]: c for c in unit[1] if len(c.params) == 3}
-    pruned = [c for c in unit[1] if "budget" in c.params]
-    assert pruned
-    for c in pruned:
-        assert 0 < c.valid_cost <= float(c.params["budget"]) < rounds[c.params["rounds"]].valid_cost
-
-
 def test_cegb_remembers_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     """After CEGB's own unit, its chosen settings are at hand and nothing is searched for; another seed does not change them."""
     problem = replace(few("breast_cancer"), memory=Memory())
@@ -132,21 +123,6 @@ def test_cegb_remembers_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cegb, "search", lambda problem, scouted: [])
     assert list(cegb.cegb(problem, SETTINGS)) == []
     assert cegb.settings(problem) == [dict(w.params) for w in winners(pool, problem.budgets)]
-
-
-def test_settings_are_searched_for_where_cegb_was_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without CEGB's unit its search runs once, and gives what the unit would have remembered."""
-    problem = replace(few("breast_cancer"), memory=Memory())
-    pool = cegb.fit(problem, 4, -6, 30)
-    calls: list[object] = []
-
-    def searched(problem: Problem, scouted: object) -> list[Candidate]:
-        calls.append(scouted)
-        return pool
-
-    monkeypatch.setattr(cegb, "search", searched)
-    assert cegb.settings(problem) == cegb.settings(problem) == [dict(w.params) for w in winners(pool, problem.budgets)]
-    assert calls == [None]
 
 
 def test_long_models_are_pruned_from_their_first_rounds() -> None:

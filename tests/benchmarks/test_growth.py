@@ -63,15 +63,6 @@ def test_a_study_measures_every_engine_at_every_size(figures: Figures) -> None:
         assert 2 * usage[size] < of["rows"] < 2 * usage[size] + 3 * 2**4 + 1
 
 
-def test_all_sizes_take_a_common_lambda_where_they_are_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against rows the forest is one, and so is lambda: that of the instance that the study names."""
-    common = replace(STUDY, common=TINY[1], engines=("price_sharing",))
-    monkeypatch.setitem(growth.STUDIES, "rows", common)
-    table = growth.study("rows", isolate=False, sizes=[50, 200]).growth.table
-    assert set(table["lam"]) == {float(growth.half_cost(TINY[1].problem()))}
-    assert list(table["size"]) == [50, 200]
-
-
 def test_only_price_sharing_is_tried_where_a_network_would_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond `MOST_ARCS` nobody else is; without it nothing is left to measure."""
     monkeypatch.setitem(growth.STUDIES, "rows", replace(STUDY, engines=("price_sharing", "min_cut"), programs=False))
@@ -180,17 +171,6 @@ def test_rounds_are_told_line_by_line(figures: Figures) -> None:
     assert growth_figures.rounds_table(Figures(figures.growth, {}, {})) == ""
 
 
-def test_pictures_are_of_what_was_more_than_nothing(tmp_path: Path) -> None:
-    """Seconds and memory; where no run took more memory there is no picture of it."""
-    found = made(float)
-    assert {f.name for f in growth_figures.draw(found, "growth-trees", tmp_path)} == {
-        "growth-trees-seconds.svg",
-        "growth-trees-peak_memory_mb.svg",
-    }
-    none = Figures(replace(found.growth, table=found.growth.table.assign(peak_memory_mb=0.0)), {}, {})
-    assert [f.name for f in growth_figures.draw(none, "growth-trees", tmp_path)] == ["growth-trees-seconds.svg"]
-
-
 @pytest.mark.parametrize(("name", "passes"), [("price_sharing", 800.0), ("other", 400.0)])
 def test_the_dotted_line_is_linear(name: str, passes: float) -> None:
     """Slope 1 through the last point of price sharing, of the first engine where there is none; limits stay."""
@@ -204,15 +184,6 @@ def test_the_dotted_line_is_linear(name: str, passes: float) -> None:
     assert np.asarray(line.get_xdata()).tolist() == [100.0, 400.0]
     assert np.asarray(line.get_ydata()).tolist() == [passes / 4, passes]
     assert ax.get_ylim() == (0.1, 10.0)
-
-
-def test_the_quickest_solve_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of repeated solves the one with the least seconds, whole."""
-    problem = TINY[0].problem()
-    one = rounds_of(problem, growth.half_cost(problem))
-    solves = iter([replace(one, cut=3.0), replace(one, cut=1.0), replace(one, cut=2.0)])
-    monkeypatch.setattr("benchmarks.rounds._once", lambda *_: next(solves))
-    assert rounds_of(problem, growth.half_cost(problem), repeats=3).cut == 1.0
 
 
 def test_rounds_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,21 +224,6 @@ def test_the_command_adds_to_what_is_there(
     with pytest.raises(SystemExit, match="2"):
         growth.main()
     assert "--sizes 60: no such instance" in capsys.readouterr().err
-
-
-def test_wide_instances_have_the_first_features_and_their_prices() -> None:
-    """Against features the rows are documents, and each feature keeps its price."""
-    problem = growth.Sizes(rows=60, trees=2, depth=3, features=40, n_train=200, wide=True).problem()
-    np.testing.assert_array_equal(problem.costs.price, yahoo_like.prices()[:40])
-
-
-def test_studies_differ_in_what_they_are_against() -> None:
-    """Each has growing sizes, all else the same."""
-    for what in growth.STUDIES.values():
-        sizes = [getattr(of, what.size) for of in what.instances]
-        assert sizes == sorted(set(sizes))
-        assert len({replace(of, **{what.size: 1}) for of in what.instances}) == 1
-        assert len(sizes) >= 6
 
 
 @pytest.mark.slow

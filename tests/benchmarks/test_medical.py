@@ -15,7 +15,7 @@ import prunemodels as pm
 from benchmarks import medical, medical_runs
 from benchmarks.data.medical import MedicalData, load_medical
 from benchmarks.medical_figure import STYLES, draw_panels
-from benchmarks.medical_runs import KNOWN, SHARES, Measured, Optimiser, Recipe, Repeat, budgets_of, measure, smallest_within
+from benchmarks.medical_runs import KNOWN, SHARES, Measured, Optimiser, Recipe, Repeat, budgets_of, measure
 from prunemodels.data_files import FOLDER_VARIABLE
 
 PRICES = "feature,cost,discount_cost,shared_group\nmcv,5,1,A\nsgpt,5,1,A\nsgot,7,3,A\ngammagt,1,1,\n"
@@ -40,12 +40,6 @@ def data(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> MedicalData:
     monkeypatch.setattr(medical_runs, "TREES", 3)
     monkeypatch.setattr(medical_runs, "SECONDS", math.inf)
     return load_medical("bupa")
-
-
-def test_budgets_are_shares_of_all_tests_to_the_cent(data: MedicalData) -> None:
-    """All four tests cost 4 + 1 + 1 + 3 + 1 = 10."""
-    assert budgets_of(data, SHARES) == [10 * Fraction(str(share)) for share in SHARES]
-    assert budgets_of(data, [1 / 3]) == [Fraction(333, 100)]
 
 
 @pytest.mark.parametrize("sample", medical.SAMPLES)
@@ -97,19 +91,6 @@ def test_own_budgets_are_tuned_to_the_true_ones(data: MedicalData, monkeypatch: 
         assert asked == wanted
 
 
-def test_knowing_less_is_knowing_other_prices(data: MedicalData) -> None:
-    """No discounts: the tests' own prices and nothing shared; no prices: 1 each. Trees, errors and rows are the same."""
-    _, true = Recipe().grow(data.X, data.y, data.costs, 0)
-    alone = medical_runs._blind(true, data, "no discounts")
-    assert [float(p) for p in alone.costs.prices] == [5, 5, 7, 1]
-    equal = medical_runs._blind(true, data, "no prices")
-    assert [float(p) for p in equal.costs.prices] == [1, 1, 1, 1]
-    for problem in (alone, equal):
-        assert problem.ensemble is true.ensemble
-        assert problem.errors is true.errors
-        assert problem.X is true.X
-
-
 def test_one_repeat_measures_on_patients_not_seen(data: MedicalData, monkeypatch: pytest.MonkeyPatch) -> None:
     """Forests are measured on the test part or on a fold, never on rows they saw; the unpruned one as `evaluate` does."""
     train, test = data.split(3)
@@ -143,13 +124,6 @@ def test_cross_validation_counts_each_patient_once(data: MedicalData) -> None:
     nothing, unpruned = medical_runs.cross_validated(data, X, y, 0, Recipe(), [0.0])
     assert (nothing.dollars, nothing.error) == (0, pytest.approx(0.3))
     assert unpruned.dollars > 1
-
-
-def test_the_smallest_budget_within_one_standard_error() -> None:
-    """0.2 on 100 patients is known to 0.04: 0.24 will do, 0.2401 will not; where none does, one past the last."""
-    assert medical_runs.standard_error(0.2, 100) == pytest.approx(0.04)
-    assert smallest_within([0.5, 0.2401, 0.24, 0.1], 0.2, 100) == 2
-    assert smallest_within([0.5, 0.3], 0.2, 100) == 2
 
 
 def repeat(seed: int, errors: dict[Any, list[float]], unpruned: float = 0.2, chosen: int = 1) -> Repeat:

@@ -48,18 +48,6 @@ def test_documents_are_those_of_queries() -> None:
     assert sum(yahoo_like.FEATURES_BY_PRICE) == 519
 
 
-def test_dearer_features_see_more_clearly() -> None:
-    """Noise falls with the price, and features differ by kind and by the group that a document may lack."""
-    features = yahoo_like._Features(0)
-    noise = [features.noise[yahoo_like.prices() == price] for price in yahoo_like.PRICE_CLASSES]
-    assert all(n.min() == n.max() for n in noise)
-    assert np.all(np.diff([n[0] for n in noise]) < 0)
-    assert set(features.kind) == {0, 1, 2}
-    X, _ = yahoo_like.documents(200, 0, block=10)
-    lacking = (X[:, features.group == 3] == 0).all(axis=1)
-    assert 0 < lacking.sum() < 200
-
-
 @pytest.mark.parametrize("name", ["hepmass", "yahoo"])
 def test_a_whole_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Solved to the gap, to the optimum and for all lambdas, memory told before."""

@@ -11,7 +11,7 @@ import pytest
 
 import prunemodels as pm
 from formulations.timed_steps import timed_step
-from prunemodels.example import X_train, X_valid, costs, forest, problem, y_train, y_valid
+from prunemodels.example import X_valid, costs, forest, y_valid
 
 LOG = logging.getLogger("prunemodels.a_test")
 
@@ -45,20 +45,6 @@ def test_pruning_a_forest_logs_its_steps(caplog: pytest.LogCaptureFixture) -> No
     assert {"prunemodels.models.forests.problems", "solvers.path.pruning_path", "prunemodels.solving"} <= names
     assert any(text.startswith("path of PruningProblem(Ensemble(8 trees") for _, text in messages(caplog, logging.INFO))
     assert not messages(caplog, logging.DEBUG)
-
-
-def test_rounds_are_debug(caplog: pytest.LogCaptureFixture) -> None:
-    """Price sharing logs each check with its bound."""
-    with caplog.at_level(logging.DEBUG, "solvers"):
-        pm.solve(problem, lam=0.01, method="price_sharing", small_core=0)
-    assert any(name == "solvers.price_sharing.run" and "bound" in text for name, text in messages(caplog, logging.DEBUG))
-
-
-def test_estimators_log_the_forest_that_they_grow(caplog: pytest.LogCaptureFixture) -> None:
-    """Growing the forest is a step of its own."""
-    with caplog.at_level(logging.INFO):
-        pm.BudgetPrunedForestClassifier(forest, costs, budget=8, random_state=0).fit(X_train, y_train)
-    assert "fitting RandomForestClassifier on 175 rows: done in" in caplog.text
 
 
 def test_nothing_is_shown_without_a_request() -> None:

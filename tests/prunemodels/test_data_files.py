@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,6 @@ from prunemodels.data_files import (
     part_sizes,
     read_prices,
     read_table,
-    take_features,
 )
 from prunemodels.files import csv_tables
 from prunemodels.tables import problem_from_table
@@ -63,14 +61,6 @@ def test_parts_are_the_papers(tmp_path: Path) -> None:
             part_sizes(name, rows)
 
 
-def test_parts_are_disjoint_and_follow_the_seed(tmp_path: Path) -> None:
-    """Parts cut ``default_rng(seed).permutation`` in order, without overlap."""
-    pd.DataFrame({"a": range(100), "label": 1}).to_csv(tmp_path / "t.csv", index=False)
-    parts = load_dataset(tmp_path / "t.csv").parts(3)
-    assert [len(p) for p in parts] == [54, 23, 23]
-    np.testing.assert_array_equal(np.concatenate(parts), np.random.default_rng(3).permutation(100))
-
-
 def test_absent_data_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error names both places that were tried, the source, and the variable."""
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
@@ -82,14 +72,6 @@ def test_absent_data_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.Mon
     assert find_dataset("own") == tmp_path / "own.csv.gz"
     monkeypatch.delenv(FOLDER_VARIABLE)
     assert data_folder() == Path("../shared/data")
-
-
-def test_nullable_columns_become_numbers(tmp_path: Path) -> None:
-    """Parquet's nullable integers and booleans are read as numbers, an empty cell as NaN."""
-    table = pd.DataFrame({"a": pd.array([1, None], dtype="Int64"), "b": pd.array([True, None], dtype="boolean")})
-    table.to_parquet(tmp_path / "t.parquet")
-    features = take_features(read_table(tmp_path / "t.parquet"), ["b", "a"], "t.parquet")
-    np.testing.assert_array_equal(features, [[1, 1], [np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(
@@ -136,16 +118,6 @@ def test_features_may_be_called_anything(tmp_path: Path) -> None:
         CostItems.from_table(read_prices(file), ["a", "b"])
     with pytest.raises(InvalidInputError, match="costs: row 1 of the table names no feature"):
         CostItems.from_table(pd.read_csv(file), ["a", "b"])
-
-
-def test_prices_of_both_columns_are_exact(tmp_path: Path) -> None:
-    """More digits than a float has, blanks, zeros and a discount."""
-    file = tmp_path / "costs.csv"
-    file.write_text(
-        'feature,cost,discount_cost,shared_group\na," 7.27000000000000000001",0e-400,g\nb,7.27000000000000000001,0,g\n'
-    )
-    items = CostItems.from_table(read_prices(file), ["a", "b"])
-    assert set(items.prices) == {Fraction("7.27000000000000000001"), 0}
 
 
 def test_a_defect_while_a_table_is_read_stays_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

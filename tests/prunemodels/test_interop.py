@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows
 
 SHAP_KINDS = [
@@ -21,8 +20,6 @@ SHAP_KINDS = [
     "extra regression trees",
     "regression tree",
 ]
-
-ONNX_KINDS = [*SHAP_KINDS, "bag", "random forest, missing values", "regression forest, missing values"]
 
 
 def pruned(kind, keep="some"):
@@ -49,16 +46,3 @@ def test_shap_values_add_up(kind):
     explainer = shap.TreeExplainer(forest)
     values = np.asarray(explainer.shap_values(X)).reshape(len(X), X.shape[1], -1)
     np.testing.assert_allclose(np.ravel(explainer.expected_value) + values.sum(axis=1), answer(forest, X), atol=1e-6)
-
-
-@pytest.mark.parametrize("keep", ["some", "none"])
-@looped("kind", ONNX_KINDS)
-def test_onnx_predicts_the_same(kind, keep):
-    """A pruned forest, converted to ONNX and run by onnxruntime, predicts what scikit-learn predicts."""
-    skl2onnx, runtime = import_quietly("skl2onnx"), import_quietly("onnxruntime")
-    forest, X = pruned(kind, keep), rows(40, seed=3).astype(np.float32)
-    options = {id(forest): {"zipmap": False}} if hasattr(forest, "classes_") else None
-    model = skl2onnx.to_onnx(forest, X[:1], options=options)
-    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    outputs = session.run(None, {session.get_inputs()[0].name: X})
-    np.testing.assert_allclose(outputs[-1].reshape(len(X), -1), answer(forest, X), atol=1e-5)

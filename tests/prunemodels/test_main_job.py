@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.class_weight import compute_sample_weight
@@ -79,17 +79,6 @@ def test_cost_and_error_are_those_of_the_pruned_forest(job: tuple[Any, NDArray[A
         assert sum(tree.tree_.node_count // 2 for tree in pruned.estimators_) == path.n_splits[k]
 
 
-def test_budget_holds_on_the_cost_sample(job: tuple[Any, NDArray[Any], NDArray[Any], NDArray[Any]]) -> None:
-    """at_cost(B) costs at most B when recounted, and the next better breakpoint costs more."""
-    forest, _, _, X_cost = job
-    path = pm.pruning_path(pm.problem_from_forest(forest, X_cost, costs=1))
-    for budget in (0.5, 1, 2.5, 4, 1e6):
-        pruned = pm.apply_pruning(path[path.row_at_cost(budget)], forest)
-        assert np.mean([len(asked) for asked in features_by_row(pruned, X_cost)]) <= budget
-        row = path.row_at_cost(budget)
-        assert row == 0 or path.cost[row - 1] > budget
-
-
 def test_a_checker_accepts_path_and_cut_on_real_forests() -> None:
     """On a small real forest the independent checker proves every row of the path, and single cuts beside it."""
     X, y = load_breast_cancer(return_X_y=True)
@@ -102,17 +91,3 @@ def test_a_checker_accepts_path_and_cut_on_real_forests() -> None:
     for lam in path.lam[1::4]:
         verdict = check_solution(problem, pm.engines.min_cut(problem, float(lam)))
         assert verdict, str(verdict)
-
-
-def test_out_of_bag_gains_may_be_negative() -> None:
-    """With out-of-bag errors some splits do harm; even free of charge they are pruned, and the path stays optimal."""
-    X, y = load_digits(return_X_y=True)
-    forest = RandomForestClassifier(8, max_depth=6, random_state=0).fit(X[:600], y[:600])
-    problem = pm.problem_from_forest(forest, X[600:700], costs=1, errors=pm.samples.OutOfBag(X[:600], y[:600]))
-    assert (problem.gain < -1e-9).any()
-    path = pm.pruning_path(problem)
-    assert path[0].n_splits < problem.ensemble.n_splits
-    assert path[0].error < pm.Pruning.unpruned(problem).error
-    for k in range(0, len(path), 10):
-        lam = path.breakpoints[k]
-        assert pm.engines.min_cut(problem, lam).value == pytest.approx(path[k].value(float(lam)), rel=1e-7)  # type: ignore[arg-type]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -41,15 +39,6 @@ def test_a_lambda_goes_to_the_engine_that_the_size_asks_for(seed: int) -> None:
     assert isinstance(found, Solution)
     assert found.method == "min_cut"
     assert found.certificate is not None
-
-
-@pytest.mark.parametrize("method", ["min_cut", "price_sharing", "brute_force", "highs_ip3", "primal_dual"])
-def test_a_lambda_goes_to_the_engine_of_that_name(method: str) -> None:
-    """A name of `SOLVERS` is the engine, and the solution says so."""
-    problem = two_trees()
-    found = pm.solve(problem, lam=Fraction(1, 5), method=method)
-    same(found, pm.SOLVERS[method](problem, 0.2))
-    assert found.method == method
 
 
 def test_a_registered_engine_can_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,13 +119,6 @@ def test_the_time_limit_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     assert limits == [-1, 5, -1, 5]
 
 
-def test_a_path_at_hand_is_used() -> None:
-    """The option of `solve_budget`."""
-    problem = two_trees()
-    path = pm.pruning_path(problem)
-    assert pm.solve(problem, budget=2, method="path", path=path).relaxation.dearer.problem is path.problem
-
-
 @pytest.mark.parametrize("method", ["auto", "path", "best", "exact"])
 def test_limits(method: str) -> None:
     """Limits go to their engine, and one plain limit is a budget."""
@@ -204,11 +186,3 @@ def test_what_cannot_be_is_refused(arguments: dict[str, Any], message: str) -> N
     """Errors say what was given and what there is."""
     with pytest.raises(pm.errors.InvalidInputError, match=re.escape(message)):
         pm.solve(two_trees(), **arguments)
-
-
-def test_the_method_of_a_solution_is_text() -> None:
-    """Where no engine says, it is empty."""
-    solution = min_cut(two_trees(), 0.1)
-    bare = Solution(solution.problem, 0.1, solution.pruning, solution.value, solution.bound)
-    assert bare.method == ""
-    assert replace(bare, method="mine").method == "mine"

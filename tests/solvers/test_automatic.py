@@ -7,7 +7,6 @@ import math
 import pytest
 
 import solvers.automatic
-from formulations import InvalidInputError
 from formulations.answers.solution import ItemDuals, SharedPrices, Status
 from formulations.instance.papers import two_trees
 from solvers.automatic import optimal_pruning, predicted_seconds
@@ -64,9 +63,3 @@ def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
     assert solution.stats["price_sharing_seconds_predicted"] == sharing
     assert solution.stats["seconds"] > 0
     assert solution.value == pytest.approx(2 / 8 + 0.2 * 2)
-
-
-def test_a_negative_lambda_is_refused() -> None:
-    """As by every engine."""
-    with pytest.raises(InvalidInputError, match="lam is"):
-        optimal_pruning(two_trees(), -1)

@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 from formulations import CostItems, InvalidInputError, PruningProblem, Solver, Status, StopReason
-from formulations.programs.matrix import MATRICES
 from proofs_checks import check_solution
 from solvers import (
-    BOUNDING_SOLVERS,
     EXACT_SOLVERS,
     SOLVERS,
     brute_force,
@@ -29,7 +27,7 @@ from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.programs.engines import LINEAR_ENGINES
 from tests.instances import Node, ensemble_of, plain_errors
 from tests.loops import looped
-from tests.solvers.cases import OPTIMA, PRESENT, SHARED, instance, lambdas
+from tests.solvers.cases import OPTIMA, PRESENT, instance, lambdas
 
 FEW = 20_000
 """Prunings that brute force lists quickly."""
@@ -67,12 +65,6 @@ def optimum(name: str, lam: float) -> float:
 def attainable(problem: PruningProblem, bound: float) -> float:
     """What a relative gap is relative to."""
     return max(float(problem.node_error[problem.ensemble.roots].sum()) - bound, 1e-6)
-
-
-@pytest.mark.parametrize("name", SHARED)
-def test_the_shared_data_are_there(name: str) -> None:
-    """Cases on data of the shared folder are part of this suite where the data are there."""
-    assert instance(name).n_purchases > 0
 
 
 def cases_of(engine: str) -> list[str]:
@@ -178,14 +170,6 @@ def test_brute_force_refuses_forests_beyond_any_float() -> None:
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.zeros((1, 1)), CostItems.plain([1]))
     with pytest.raises(InvalidInputError, match=r"the forest has 1\.15e\+602 prunings, at most 1,000,000"):
         brute_force(problem, 0.1)
-
-
-def test_registries_are_disjoint() -> None:
-    """An engine is exact or it is not."""
-    assert not set(EXACT_SOLVERS) & set(BOUNDING_SOLVERS)
-    assert set(SOLVERS) == set(EXACT_SOLVERS) | set(BOUNDING_SOLVERS)
-    assert {name.rpartition("_")[2] for name in EXACT_SOLVERS} >= {"ip1", "ip3", "closure"}
-    assert set(MATRICES) == {"IP0", "IP1", "IP2", "IP3", "LP1", "closure"}
 
 
 def test_the_naive_relaxation_loses() -> None:

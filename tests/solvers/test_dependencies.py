@@ -48,11 +48,6 @@ def test_right_versions_pass(package: str, version: str, tmp_path: Path) -> None
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
-def test_what_is_installed_passes() -> None:
-    """The versions that the tests run with are right."""
-    check_versions()
-
-
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools, the message names it and the command; highspy is left out of a light install."""
 

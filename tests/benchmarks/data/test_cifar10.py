@@ -13,6 +13,7 @@ from benchmarks.data import PublishedData, load_cifar10
 from benchmarks.data.cifar10 import TRAINING_BATCHES, _read
 from benchmarks.data.coates_ng import PatchDictionary, encode, learn_dictionary
 from formulations.errors import BrokenFileError, InvalidInputError
+from tests.loops import looped
 
 
 def batch(seed: int, n: int = 20) -> tuple[np.ndarray, list[int]]:
@@ -66,15 +67,6 @@ def test_parts_classes_and_prices(loaded: PublishedData) -> None:
     assert loaded.train.X.shape == (39, 20)
     assert loaded.costs.price.tolist() == [1] * 20
     assert len(loaded.remarks) == 2
-
-
-def test_the_seed_decides_everything(loaded: PublishedData, tmp_path: Path) -> None:
-    """The same seed gives the same features, another seed another split and dictionary."""
-    write_python(tmp_path)
-    same = load_cifar10(tmp_path, n_centroids=5, n_patches=600, random_state=0)
-    np.testing.assert_array_equal(loaded.train.X, same.train.X)
-    other = load_cifar10(tmp_path, n_centroids=5, n_patches=600, random_state=1)
-    assert not np.array_equal(loaded.train.raw, other.train.raw)
 
 
 def test_features_by_hand() -> None:
@@ -131,47 +123,30 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "harm").exists()
 
 
-@pytest.mark.parametrize(
+@looped(
     ("name", "content", "message"),
     [
         ("data_batch_3.bin", b"\0" * 3074, "3074 bytes, no multiple of 3073"),
         ("data_batch_3.bin", b"", "expected rows of 3072 bytes"),
         ("data_batch_3.bin", b"\x0b" + b"\0" * 3072, "the label 11; expected 0 to 9"),
+        ("data_batch_4", {b"data": np.zeros((2, 3072), np.uint8)}, "expected 'data' and 'labels'"),
+        ("data_batch_4", {b"data": np.zeros((2, 3071), np.uint8), b"labels": [0, 1]}, "expected rows of 3072 bytes"),
+        ("data_batch_4", {b"data": np.zeros((2, 3072), np.uint8), b"labels": [0]}, "1 labels"),
+        ("data_batch_4", [1, 2], "expected 'data' and 'labels'"),
+        ("data_batch_1", b"no pickle", "no batch of the python version"),
+        (None, None, r"data_batch_1.*Krizhevsky"),
     ],
 )
-def test_binary_files_of_another_form_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
-    """Length and labels are checked."""
-    write_binary(tmp_path)
-    (tmp_path / name).write_bytes(content)
+def test_files_of_another_form_are_refused(
+    name: str | None, content: object, message: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Length, labels, keys and shape are checked; a missing batch is named with where to get it."""
+    folder = tmp_path_factory.mktemp("cifar10")
+    if name is not None:
+        (write_binary if name.endswith(".bin") else write_python)(folder)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else pickle.dumps(content, protocol=2))
     with pytest.raises(BrokenFileError, match=message):
-        load_cifar10(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("held", "message"),
-    [
-        ({b"data": np.zeros((2, 3072), np.uint8)}, "expected 'data' and 'labels'"),
-        ({b"data": np.zeros((2, 3071), np.uint8), b"labels": [0, 1]}, "expected rows of 3072 bytes"),
-        ({b"data": np.zeros((2, 3072), np.uint8), b"labels": [0]}, "1 labels"),
-        ([1, 2], "expected 'data' and 'labels'"),
-    ],
-)
-def test_python_files_of_another_form_are_refused(tmp_path: Path, held: object, message: str) -> None:
-    """Keys, shape and number of labels are checked."""
-    write_python(tmp_path)
-    (tmp_path / "data_batch_4").write_bytes(pickle.dumps(held, protocol=2))
-    with pytest.raises(BrokenFileError, match=message):
-        load_cifar10(tmp_path)
-
-
-def test_absent_and_damaged_files_are_refused(tmp_path: Path) -> None:
-    """A missing batch is named with where to get it; a file that is no pickle says so."""
-    with pytest.raises(BrokenFileError, match=r"data_batch_1.*Krizhevsky"):
-        load_cifar10(tmp_path)
-    write_python(tmp_path)
-    (tmp_path / "data_batch_1").write_bytes(b"no pickle")
-    with pytest.raises(BrokenFileError, match="no batch of the python version"):
-        load_cifar10(tmp_path)
+        load_cifar10(folder)
 
 
 def test_images_too_small_for_a_patch_are_refused() -> None:

@@ -37,14 +37,6 @@ def test_both_files_in_order_in_the_published_proportion(tmp_path: Path) -> None
     assert data.train.X.dtype == np.float32
 
 
-def test_the_mass_is_a_feature_where_it_varies(tmp_path: Path) -> None:
-    """not1000 has one more column."""
-    write(tmp_path, "not1000", [*COLUMNS, "mass"])
-    data = load_hepmass(tmp_path, variant="not1000")
-    assert data.feature_names == ("f0", "f1", "f2", "mass")
-    assert data.name == "hepmass_not1000"
-
-
 @pytest.mark.parametrize("block", [1, 7, 100])
 @pytest.mark.parametrize("rows", [10, 40, 45, None])
 def test_blocks_do_not_show_and_rows_are_the_first(

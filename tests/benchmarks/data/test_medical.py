@@ -35,22 +35,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_prices_and_what_is_shared() -> None:
-    """All tests: the blood once, 2.10, then 12.41 + 9.31, and 1 for the age; FTI has no item of its own and needs both tests."""
+    """All tests: the blood once, 2.10, then 12.41 + 9.31, and 1 for the age; FTI has no item of its own and needs both tests.
+
+    Without discounts the shared item is gone, what FTI needs is not.
+    """
     data = load_medical("ann_thyroid")
     assert data.price_of_all == pytest.approx(1 + 2.10 + 12.41 + 9.31)
     items = items_from_table(data.costs, list(data.X.columns))
     needs = {name: {items.names[m] for m in own} for name, own in zip(data.X.columns, items.needs, strict=True)}
     assert needs["FTI"] == needs["TT4"] | needs["T4U"] == {"TT4", "T4U", "shared:A"}
     assert needs["age"] == {"age"}
-
-
-@pytest.mark.usefixtures("folder")
-def test_without_discounts_each_test_costs_what_it_costs_alone() -> None:
-    """The shared item is gone, what FTI needs is not."""
-    data = load_medical("ann_thyroid")
-    items = items_from_table(data.without_discounts(), list(data.X.columns))
-    assert {n: float(p) for n, p in zip(items.names, items.prices, strict=True)} == {"age": 1, "TT4": 14.51, "T4U": 11.41}
-    assert [sorted(items.names[m] for m in own) for own in items.needs] == [["age"], ["TT4"], ["T4U"], ["T4U", "TT4"]]
+    alone = items_from_table(data.without_discounts(), list(data.X.columns))
+    assert {n: float(p) for n, p in zip(alone.names, alone.prices, strict=True)} == {"age": 1, "TT4": 14.51, "T4U": 11.41}
+    assert [sorted(alone.names[m] for m in own) for own in alone.needs] == [["age"], ["TT4"], ["T4U"], ["T4U", "TT4"]]
 
 
 @pytest.mark.usefixtures("folder")

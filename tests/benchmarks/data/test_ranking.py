@@ -68,11 +68,6 @@ def test_as_the_paper_words_it(rows: list[tuple[int, int, int]], worst: bool) ->
     assert seen.tolist() == by_the_letter(y, [float(s) for s in scores], query, worst)
 
 
-def test_infinite_scores_rank() -> None:
-    """Infinite scores are first and last."""
-    assert average_precision_at_5([0, 1], [-np.inf, np.inf], [0, 0]) == pytest.approx(0.2)
-
-
 @pytest.mark.parametrize(
     ("y", "scores", "query", "ties", "message"),
     [

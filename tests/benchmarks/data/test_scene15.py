@@ -60,16 +60,6 @@ def test_features_of_a_descriptor_share_its_price(tmp_path: Path) -> None:
     assert example_costs(read_forest(tree), data.test.X[:5, :2], items) == pytest.approx(9.282)
 
 
-def test_parts_that_the_table_names_are_kept(tmp_path: Path) -> None:
-    """A column 'part' decides; nothing is drawn, nothing remarked."""
-    X, y = write(tmp_path, part=True)
-    data = load_scene15(tmp_path)
-    np.testing.assert_array_equal(data.train.X, X[::4])
-    np.testing.assert_array_equal(data.validation.y, y[2::4])
-    np.testing.assert_array_equal(data.test.X, X[1::2])
-    assert data.remarks == ()
-
-
 @pytest.mark.parametrize("part", [False, True])
 def test_matlab_says_the_same(tmp_path: Path, part: bool) -> None:
     """The MATLAB form and the CSV form are the same data."""

@@ -142,14 +142,6 @@ def test_a_line_of_another_form_is_named(folder: Path, monkeypatch: pytest.Monke
         load_yahoo(folder)
 
 
-def test_comments_and_empty_lines_are_no_documents(folder: Path) -> None:
-    """Lines with nothing but a comment are passed over, at the head of the file, too."""
-    before = load_yahoo(folder)
-    text = (folder / "set1.train.txt").read_text()
-    (folder / "set1.train.txt").write_text("# a comment\n\n" + text)
-    assert len(load_yahoo(folder).train) == len(before.train)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import prunemodels as pm
 from formulations import InvalidInputError, UnspentBudgetWarning
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from tests.instances import random_problem
@@ -103,15 +102,6 @@ def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool, votes: bool)
         assert np.array_equal(rows.at_error(rows.error[k]).kept, rows[good].kept)
 
 
-def test_decimal_budgets_are_compared_as_written() -> None:
-    """A row that costs 7.27 is affordable at 7.27, though sums of floats may say otherwise."""
-    path = pm.pruning_path(hand_forest())
-    assert three_rows().row_at_cost(8) == 0
-    assert three_rows().row_at_cost(7.999) == 1
-    assert three_rows().row_at_cost(Fraction(3)) == 1
-    assert path.row_at_cost(8) == 0
-
-
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
@@ -133,13 +123,6 @@ def test_budgets_below_the_last_row_are_refused() -> None:
     rows = PruningSequence(problem, problem.ensemble.is_split.astype(np.int32), np.array([1.0]), "step", "one row")
     with pytest.raises(InvalidInputError, match="budget is 7, the cheapest pruning costs 8; give at least that"):
         rows.at_cost(7)
-
-
-@pytest.mark.parametrize("k", [3, -4])
-def test_rows_beyond_the_last_are_refused(k: int) -> None:
-    """As in a list."""
-    with pytest.raises(IndexError, match=f"row {k} of a path with 3 rows"):
-        three_rows()[k]
 
 
 @pytest.mark.parametrize(

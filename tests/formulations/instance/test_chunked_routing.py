@@ -84,12 +84,6 @@ def comb(n_leaves):
     return read_forest(tree)
 
 
-def test_the_largest_tree_decides_on_the_bytes():
-    """65,536 leaves still fit two bytes, one more does not."""
-    places = [ChunkedRouting(comb(n))._places.take(0, 1).dtype for n in (65_536, 65_537)]
-    assert places == [np.uint16, np.int32]
-
-
 def test_more_rows_than_announced_are_refused():
     """They would overwrite other trees' positions."""
     ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
@@ -97,14 +91,6 @@ def test_more_rows_than_announced_are_refused():
     routing.add(as_rows([[1], [2]], 1))
     with pytest.raises(InvalidInputError, match="4 rows have come, 3 were announced"):
         routing.add(as_rows([[1], [2]], 1))
-
-
-@pytest.mark.parametrize("announced", [None, 0, 5])
-def test_no_rows_are_refused(announced, tmp_path):
-    """As `as_rows` refuses an empty table."""
-    ensemble, _ = ensemble_of([Node(0)], 1)
-    with pytest.raises(InvalidInputError, match="X is empty"):
-        ChunkedRouting(ensemble, announced, scratch=tmp_path).finish()
 
 
 def test_scratch_files_are_mapped_and_leave_nothing_behind(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formulations import Ensemble, InvalidInputError
-from tests.instances import Node, ensemble_of, random_tree
+from tests.instances import ensemble_of, random_tree
 
 
 def arrays(**changes):
@@ -83,9 +83,3 @@ def test_arrays_that_are_no_trees_are_refused(changes, message):
     """Wrong lengths, children before parents or in other trees, lost or shared nodes, and unknown features."""
     with pytest.raises(InvalidInputError, match=message):
         arrays(**changes)
-
-
-def test_a_tree_of_one_leaf():
-    """A forest of single leaves is an ensemble without splits."""
-    ensemble, _ = ensemble_of([Node(1), Node(2)], 1)
-    assert (ensemble.n_splits, ensemble.n_trees, ensemble.depth.tolist()) == (0, 2, [0, 0])

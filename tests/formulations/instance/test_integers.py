@@ -71,23 +71,6 @@ def test_decimals_share_their_common_unit():
     assert Pruning.unpruned(problem).exact_cost == Fraction("7.27") + Fraction("0.05")
 
 
-def test_decimal_weights_are_exact():
-    """Weights of 0.1 and 0.3 count as the decimals that were written: 1 and 3."""
-    problem = stump_problem(sample_weight=[0.1, 0.3], evaluation_cost=2)
-    assert problem.integers.weight.tolist() == [1, 3]
-    assert problem.integers.exact
-    assert problem.integers.evaluation.tolist() == [8, 0, 0]  # 2 for each of 4 units of weight
-
-
-@given(st.integers(0, 10_000))
-@settings(deadline=None)
-def test_counts_and_decimals_are_exact(seed):
-    """Counts, decimal prices and simple weights are not rounded at all."""
-    problem = random_problem(seed)
-    assert problem.integers.exact
-    check(problem, np.random.default_rng(seed))
-
-
 @given(st.integers(0, 10_000))
 @settings(deadline=None)
 def test_rounding_is_bounded_for_real_errors(seed):
@@ -187,14 +170,6 @@ def test_prices_too_far_apart_are_refused():
     """A price of 1e-30 beside one of 1e30 would be rounded to nothing: refused by value, with the remedy."""
     with pytest.raises(CapacityOverflowError, match=r"a price of 1e-30 would be rounded to 0 beside a total .* or set it to 0"):
         stump_problem(prices=(1e-30, 1e30))
-
-
-def test_large_and_small_prices_alone_are_exact():
-    """It is the span that matters: prices of 1e30, or of 1e-30, alone are exact."""
-    for prices in ((1e30, 3e30), (1e-30, 3e-30)):
-        problem = stump_problem(prices=prices)
-        assert problem.integers.exact
-        assert Pruning.unpruned(problem).exact_cost == Fraction(repr(prices[0]))
 
 
 def test_free_items_and_pure_leaves():

@@ -7,7 +7,6 @@ from formulations.instance import row_blocks as module
 from formulations.instance.row_blocks import BLOCK, row_blocks, row_order
 from tests.instances import random_problem
 from tests.loops import looped
-from tests.solvers.cases import instance
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -57,15 +56,3 @@ def test_rows_are_sorted_by_what_they_met(seed: int) -> None:
                 key.append(len(reached))
         keys.append((key, i))
     assert [i for _, i in sorted(keys)] == row_order(routing, ensemble).tolist()
-
-
-def test_only_the_first_trees_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order of one tree's two sides: all of its left rows, then all of its right ones."""
-    monkeypatch.setattr(module, "TREES", 1)
-    monkeypatch.setattr(module, "DEPTH", 1)
-    problem = instance("digits")
-    routing, ensemble = problem.routing, problem.ensemble
-    root = int(ensemble.nodes_of(0).start)
-    left, right = ensemble.left[root], ensemble.right[root]
-    sides = [np.sort(routing.order[0, routing.start[h] : routing.stop[h]]) for h in (left, right)]
-    np.testing.assert_array_equal(row_order(routing, ensemble), np.concatenate(sides))

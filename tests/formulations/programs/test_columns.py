@@ -7,7 +7,6 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from formulations.programs.columns import PurchaseColumns, naive_columns, usage_columns
 from formulations.programs.linear_program import FOR_ALL
@@ -92,11 +91,3 @@ def test_the_user_above_charges_the_item(seed: int) -> None:
             above.add(p)
             p = int(parent[p])
         assert above & usage[int(columns.item[j]), int(columns.row[j])] == {int(u)}
-
-
-def test_the_papers_trees() -> None:
-    """On the papers' trees IP1 has 2 + 1 rows for tree 1 and 2 + 1 for tree 2; IP3 has 4 usage arcs."""
-    problem = two_trees()
-    naive = [(h + 1, m + 1) for (m, _), nodes in listed(naive_columns(problem)).items() for h in nodes]
-    assert sorted(naive) == [(3, 1), (4, 1), (4, 2), (10, 2), (11, 2), (11, 3)]
-    assert usage_columns(problem).node.size == 4

@@ -72,14 +72,6 @@ def test_rows_of_weight_0_are_nobody() -> None:
         limit_rows(problem, [Limit(5, rows=[0])])
 
 
-def test_shares_add_up() -> None:
-    """Weights are divided by those of the group: each row of `share` sums to 1."""
-    problem = two_wards(sample_weight=[1, 2, 3, 0.5])
-    rows = limit_rows(problem, [Limit(1, rows=[0, 1, 2]), Limit(1, rows=[3, 2])])
-    np.testing.assert_allclose(np.asarray(rows.share.sum(axis=1)).ravel(), 1.0)
-    np.testing.assert_allclose(rows.share.toarray()[0], [1 / 6, 2 / 6, 3 / 6, 0])
-
-
 def test_examples_routed_alike_are_one_row() -> None:
     """A row for each way through the forest, whatever the number of examples that take it."""
     problem = instance("iris")

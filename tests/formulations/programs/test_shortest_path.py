@@ -149,19 +149,6 @@ def test_groups_carry_their_rows_together() -> None:
     assert arc_costs(apart, problem.node_error, dual)[3:].tolist() == dual.tolist()
 
 
-def test_a_tree_of_one_leaf() -> None:
-    """Its graph is one arc, its pruning keeps nothing."""
-    ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0)), Node(2)], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 1)), CostItems.plain([1]))
-    for expanded in (False, True):
-        network = tree_network(problem, 1, expanded=expanded)
-        assert (network.tail.tolist(), network.head.tolist(), list(network.arcs)) == ([0], [1], ["z[3]"])
-        assert arc_costs(network, stop_costs(problem, 1), np.ones(1)).tolist() == [1.0]  # error 2 of weight 1, over 2 trees
-        assert network.pruning_of([0]).tolist() == [False]
-        assert network.path_of(np.array([False])).tolist() == [0]
-    assert repr(network) == "TreeNetwork(tree 1: 2 boundaries, 1 arcs)"
-
-
 @pytest.mark.parametrize("path", [[], [1], [1, 5], [5, 2, 1], [0, 0]])
 def test_arcs_that_do_not_join_up_are_refused(path: list[int]) -> None:
     """What is no path from the first boundary to the last is no pruning."""

@@ -87,11 +87,6 @@ def test_the_papers_bounds_on_the_papers_trees() -> None:
     assert nws15_bound(two_trees()) == (16.0, 21.0)
 
 
-def test_fewer_features_in_a_tree_than_in_all() -> None:
-    """Tree 2 alone: 7 nodes, 4 leaves, K_max = 2 of K = 3 features: 7 + 2 + min(2, 3) columns and 4 + 4 rows."""
-    assert nws15_bound(two_trees().only_tree(1)) == (8.0, 11.0)
-
-
 def test_the_papers_bounds_are_tight() -> None:
     """For one balanced stump that all reach, both bounds are attained."""
     forest = RandomForestClassifier(1, max_depth=1, random_state=0).fit(*load_iris(return_X_y=True))

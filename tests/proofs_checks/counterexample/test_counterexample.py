@@ -13,13 +13,11 @@ import pytest
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
-from formulations.models import FORMULATIONS
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.counterexample.argument import check_counterexample
 from proofs_checks.counterexample.printed import ACTIVE, Line, linear, papers_name, parse, relation, smallest_data_set
 from proofs_checks.counterexample.steps import Argument, Step, plain
-from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import vertices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
@@ -129,17 +127,6 @@ def test_no_smaller_data_set_will_do() -> None:
     assert smallest_data_set(points, -1) is None
 
 
-def test_other_fractional_vertices_need_other_data() -> None:
-    """The search serves any vertex: an integral one is reached with a single row or two; one that nothing prefers is not."""
-    points = np.array([[int(2 * x) for x in v.values()] for v in vertices(program("IP1"))])
-    root = points.tolist().index([2, 0, 0, 0, 0, 0, 0])
-    found = smallest_data_set(points, root)
-    assert found is not None
-    assert found.n_rows == 1
-    dear = points.tolist().index([2, 0, 0, 0, 0, 2, 2])  # pays for what nobody uses
-    assert smallest_data_set(points, dear) is None
-
-
 def test_for_programs(argument: Argument) -> None:
     """The argument goes through JSON: fractions as text, whole numbers as numbers."""
     data = json.loads(json.dumps(argument.to_dict()))
@@ -149,12 +136,6 @@ def test_for_programs(argument: Argument) -> None:
         "z1": 0, "z2": 1, "z3": "1/2", "z4": "1/2", "z5": "1/2", "w1": "1/2", "w2": "1/2",
     }  # fmt: skip
     assert plain([np.int64(3), None, 1.5, (Fraction(4, 2),)]) == ["3", None, 1.5, [2]]
-
-
-def test_pyomo_models_serve_as_well() -> None:
-    """The same argument from the models that `FORMULATIONS` writes, integer as they are."""
-    verdict = check_counterexample(FORMULATIONS["IP1"](TREE, lam=1), FORMULATIONS["IP3"](TREE, lam=1))
-    assert verdict.holds
 
 
 @pytest.mark.parametrize("row", ["z5 = 0", "w1 >= z4"])
@@ -215,17 +196,6 @@ def test_another_program_is_not_ip3() -> None:
         assert [step.holds for step in verdict.certificate.steps] == [True] * 6 + [False]
 
 
-def test_the_matrices_of_ip1_and_ip3(argument: Argument) -> None:
-    """IP1's has a submatrix of determinant 2 or -2, in the papers' names; IP3's is totally unimodular."""
-    weak, strong = argument.steps[8:]
-    assert abs(weak.evidence["determinant"]) == 2
-    assert f"determinant {weak.evidence['determinant']}" in weak.lines
-    assert "z3" in weak.lines[0]
-    assert "[" not in "".join(weak.lines)
-    assert strong.holds
-    assert "tree" in strong.evidence["certificate"]
-
-
 @pytest.mark.parametrize("holds", [True, None])
 def test_a_matrix_that_is_not_refuted_leaves_its_step_open(monkeypatch: pytest.MonkeyPatch, holds: bool | None) -> None:
     """Were IP1's matrix found unimodular, or not decided, the argument would say so; a determinant of 1 refutes nothing."""
@@ -277,10 +247,3 @@ def test_arguments_are_as_good_as_their_steps() -> None:
     assert Argument("t", (steps[True], steps[True])).holds is True
     assert Argument("t", (steps[True], steps[None])).holds is None
     assert Argument("t", (steps[None], steps[False])).holds is False
-
-
-def test_the_polyhedron_has_the_point_as_a_vertex() -> None:
-    """Beside the argument, plainly: the point is among the nine vertices of the polyhedron that the program is."""
-    found = {tuple(v.values()) for v in vertices(read_polyhedron(program("IP1")))}
-    half: Any = Fraction(1, 2)
-    assert (0, 1, half, half, half, half, half) in found

@@ -135,28 +135,6 @@ def test_drawn_objectives_are_what_the_formulations_give(seed: int) -> None:
             assert objectives[k] == pytest.approx([cost.get(c, 0.0) for c in columns]), name  # free items have no column
 
 
-def test_drawn_data_can_occur() -> None:
-    """Each tree's errors are at most half of W, a parent's at least its children's; weights and lambda are positive."""
-    problem = two_trees()
-    data = draw_data(problem, 500, seed=3)
-    ensemble = problem.ensemble
-    split = np.flatnonzero(ensemble.left >= 0)
-    below = data.errors[:, ensemble.left[split]] + data.errors[:, ensemble.right[split]]
-    assert (data.errors[:, split] >= below).all()
-    assert (2 * data.errors.max(axis=1) <= data.sample_size).all()
-    assert data.errors.any(axis=0).all()
-    assert data.sample_size.min() >= 4
-    assert data.sample_size.max() <= 60
-    assert data.prices.min() == 0
-    assert data.prices.max() == 9
-    assert data.weights.min() >= 1
-    assert min(data.lam(k) for k in range(500)) > 0
-    again = draw_data(problem, 500, seed=3)
-    assert (again.errors == data.errors).all()
-    free = two_trees(prices=(0, 1, 1))
-    assert not draw_data(free, 50, seed=0).prices[:, 0].any()
-
-
 def test_objectives_are_refused_for_what_they_do_not_know() -> None:
     """Columns of another kind are named; arbitrary coefficients are from -20 to 20."""
     data = draw_data(two_trees(), 2, seed=0)
@@ -205,22 +183,6 @@ def test_the_matrix_product_counts_what_fractions_count(factor: int) -> None:
     assert "a fractional vertex is optimal" in str(study)
 
 
-def test_a_hundred_thousand_objectives() -> None:
-    """On IP3 every optimum is integral, on IP1 a good part is not: arbitrary objectives and those of data alike."""
-    problem = two_trees()
-    data = draw_data(problem, 100_000, seed=0)
-    for name in ("IP1", "IP3", "closure"):
-        program = relaxation(name, problem)
-        found = vertices(program)
-        for objectives in (data.objectives(program.columns), arbitrary_objectives(program.shape[1], 100_000, seed=0)):
-            study = optima_of_random_objectives(program, objectives, found)
-            if name == "IP1":
-                assert 0.05 < study.share_only_fractional < study.share_some_fractional < 0.3
-            else:
-                assert (study.only_fractional, study.some_fractional, study.example) == (0, 0, None)
-                assert study.largest_loss == 0
-
-
 def test_one_by_one_finds_fractional_optima() -> None:
     """HiGHS meets the objectives whose optima are all fractional, and of the others no more than have a fractional optimum."""
     problem = two_trees()
@@ -235,15 +197,6 @@ def test_one_by_one_finds_fractional_optima() -> None:
     assert "all optima" not in str(study)
 
 
-def test_larger_polyhedra_one_by_one() -> None:
-    """IP3 of random instances too large to enumerate: integral vertices for all objectives, every one verified exactly."""
-    for seed in (1, 10, 22):
-        problem = random_problem(seed)
-        program = relaxation("IP3", problem)
-        study = optima_of_random_objectives(program, draw_data(problem, 60, seed=seed).objectives(program.columns))
-        assert (study.some_fractional, study.unverified, study.example) == (0, 0, None)
-
-
 def test_points_that_are_no_vertices_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a solver returns is not believed: a point off the polytope, or inside an edge, is unverified."""
     program = relaxation("IP1", two_trees().only_tree(0))
@@ -254,27 +207,6 @@ def test_points_that_are_no_vertices_are_not_counted(monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("proofs_checks.integrality.objective_study._solved", lambda solver, objective, x=wrong: x)
         study = optima_of_random_objectives(program, objectives)
         assert (study.unverified, study.some_fractional) == (3, 0)
-
-
-def test_blocks_of_objectives_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One objective at a time gives the same counts; the example has fractional optima alone, though a tie came first."""
-    program = relaxation("IP1", two_trees().only_tree(0))
-    found = vertices(program)
-    tie, strict = [0, 0, 0, 0, 0, 0, 0], [2, 0, 1, 0, 0, 1, 1]
-    objectives = np.array([[1, 0, 0, 0, 0, 0, 0], tie, [1, 0, 1, 1, 1, 1, 1], strict, tie])
-    whole = optima_of_random_objectives(program, objectives, found)
-    monkeypatch.setattr("proofs_checks.integrality.objective_study.BLOCK", 1)
-    study = optima_of_random_objectives(program, objectives, found)
-    assert (
-        (study.only_fractional, study.some_fractional)
-        == (whole.only_fractional, whole.some_fractional)
-        == by_hand(objectives, found)[:2]
-    )
-    for each in (whole, study):
-        assert each.example[0].tolist() == strict
-        assert list(each.example[1].values()) == HALVES
-    assert study.largest_loss == whole.largest_loss > 0
-    assert optima_of_random_objectives(program, [tie], found).example[0].tolist() == tie
 
 
 def test_studies_refuse_what_they_cannot_count() -> None:
@@ -289,13 +221,6 @@ def test_studies_refuse_what_they_cannot_count() -> None:
         optima_of_random_objectives(quadrant, [[1, 1]], vertices(quadrant))
     with pytest.raises(InvalidInputError, match="must be bounded"):
         optima_of_random_objectives(quadrant, [[-1, 1]])
-
-
-def test_fractional_vertices_alone() -> None:
-    """A polytope without integral points: all optima are fractional, and there is no loss to state."""
-    body = read_polyhedron(np.zeros((0, 1)), lower=0.25, upper=0.75)
-    study = optima_of_random_objectives(body, [[1], [-1]], vertices(body))
-    assert (study.only_fractional, study.some_fractional, study.largest_loss) == (2, 2, None)
 
 
 @pytest.fixture(scope="module")
@@ -326,26 +251,6 @@ def test_ip1_is_too_low_on_a_real_forest(forest: PruningProblem, lam: float) -> 
     assert equal.holds is False
     assert (equal.certificate.n_fractional, equal.certificate.most_fractional) == (0, {})
     assert abs(equal.certificate.gap) < 1e-12
-
-
-def test_samples_grow_with_the_instance(forest: PruningProblem) -> None:
-    """With thousands of purchases, data that makes some of them worth while has more rows than the papers' trees need."""
-    assert draw_data(forest, 50, seed=0).sample_size.max() > forest.n_usage_arcs
-    assert draw_data(two_trees(), 50, seed=0).sample_size.max() <= 60
-
-
-def test_points_of_a_weak_relaxation_are_verified(forest: PruningProblem) -> None:
-    """A point moved off a row proves nothing, and the row is named; a bound above an integral point's value is no bound."""
-    naive = pm.programs.solve_relaxation(forest, 0.005, formulation="IP1")
-    optimum = pm.engines.min_cut(forest, 0.005).bound
-    moved = naive.point.amounts.copy()
-    moved[0] += 0.25
-    verdict = check_weak_relaxation(naive.program, moved, optimum)
-    assert verdict.holds is None
-    assert "row leaf[" in str(verdict.certificate)
-    strong = pm.programs.solve_relaxation(forest, 0.005, formulation="IP3")
-    with pytest.raises(InvalidInputError, match="no lower bound of the integer program"):
-        check_weak_relaxation(strong.program, strong.point, optimum * 1.01)
 
 
 def small_program() -> LinearProgram:

@@ -18,7 +18,7 @@ from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS
 from formulations.programs.linear_program import Block, Named, Names
 from formulations.programs.matrix import MATRICES
-from proofs_checks.integrality.exact_numbers import exact_array, exact_number, snapped
+from proofs_checks.integrality.exact_numbers import exact_array, exact_number
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from tests.instances import random_problem
@@ -146,13 +146,6 @@ def test_numbers_are_taken_at_their_word() -> None:
         exact_number("one", "x")
     with pytest.raises(InvalidInputError, match=r"x\[2\] is nan"):
         exact_array(np.array([0.5, 0.5, np.nan]), "x")
-
-
-def test_snapping_finds_small_fractions() -> None:
-    """A solver's float stands for the fraction with a small denominator beside it."""
-    found = snapped(np.array([0.3333333333, 0.5000000000001, 1.0, -1e-17, 1 / 7]), 8)
-    assert found.tolist() == [Fraction(1, 3), Fraction(1, 2), 1, 0, Fraction(1, 7)]
-    assert type(found[2]) is int
 
 
 @settings(max_examples=60, deadline=None)

@@ -169,16 +169,6 @@ def test_the_direction_stays_inside() -> None:
             assert [f.name for f in program.tight(program.point(moved))] == [f.name for f in certificate.tight]
 
 
-@pytest.mark.parametrize("name", ["IP0", "IP1", "IP3", "closure"])
-def test_every_vertex_of_the_papers_instance_is_one(name: str) -> None:
-    """Enumeration and rank agree, vertex by vertex."""
-    number = {} if name == "IP0" else {"lam": 1}
-    program = MATRICES[name](two_trees(), relax=True, **number)
-    found = vertices(program)
-    assert len(found) > 10
-    assert all(check_vertex(program, point) for point in found)
-
-
 def test_known_polytopes() -> None:
     """Cubes have 2^d vertices, cross-polytopes 2 d, the 4 x 4 assignment polytope the 24 permutations."""
     assert len(vertices(read_polyhedron(np.zeros((0, 9)), upper=1))) == 512

@@ -64,14 +64,6 @@ def test_dense(given_as: Any) -> None:
     assert matrix.other is None
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int8, np.int64, np.uint64, np.float16])
-def test_zeros_and_ones(dtype: Any) -> None:
-    """True is 1, unsigned numbers too."""
-    entries = np.abs(SIGNS).astype(dtype)
-    for given_as in (entries, sparse.csr_array(entries) if dtype is not np.float16 else entries):
-        assert is_like(read_matrix(given_as), np.abs(SIGNS))
-
-
 @looped("kind", ["array", "matrix"])
 @looped("layout", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_sparse(layout: str, kind: str) -> None:
@@ -115,12 +107,6 @@ def test_the_first_other_entry() -> None:
     # -128 is its own absolute value in eight bits
     assert other_of(np.array([[-128]], dtype=np.int8)) == (0, 0, -128)
     assert other_of(np.array([[255]], dtype=np.uint8)) == (0, 0, 255)
-
-
-def test_a_sign_matrix_goes_through() -> None:
-    """What has been read is not read again."""
-    matrix = read_matrix(SIGNS)
-    assert read_matrix(matrix) is matrix
 
 
 def test_names() -> None:
@@ -285,10 +271,3 @@ def test_blocks() -> None:
     assert list(read_matrix(model).rows) == ["up", "between", "equal", "b.row"]
     model.b.deactivate()
     assert is_like(read_matrix(model), STRANGERS)
-
-
-def test_an_empty_model() -> None:
-    """No constraints: a matrix without rows."""
-    model = pyo.ConcreteModel()
-    model.x = pyo.Var([1, 2])
-    assert read_matrix(model).shape == (0, 2)

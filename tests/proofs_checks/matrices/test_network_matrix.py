@@ -40,14 +40,6 @@ def test_the_hand_worked_tree_and_its_four_paths() -> None:
     assert CERTIFICATE.n_vertices == 4
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-@looped("seed", range(30))
-def test_random_trees_and_paths_hold(seed: int, transposed: bool) -> None:
-    """Matrices made from a tree and paths, of any size down to none, are certified by them."""
-    matrix, network = _random(seed, transposed=transposed)
-    assert check_network_matrix(matrix, network).holds is True
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

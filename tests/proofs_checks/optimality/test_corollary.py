@@ -13,10 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
-from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
 
-import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
@@ -134,15 +131,6 @@ def test_breakpoints_are_integral() -> None:
     assert "4 integral, 0 fractional" in str(verdict.certificate)
 
 
-def test_a_single_pruning_leaves_nothing_to_refute() -> None:
-    """Where every lambda has the same optimum there is no edge: the corollary holds, at any budget."""
-    ensemble, error = ensemble_of([Node(2)], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([1]))
-    path = pruning_path(problem)
-    assert check_corollary(path).holds is True
-    assert check_corollary(path, [0, 5]).holds is True
-
-
 def test_at_lambda_0_the_cheaper_row_is_as_good() -> None:
     """In a path of largest optima the first edge may gain nothing: between its ends the cheaper one is an integral optimum."""
     problem = twins((1, 1), (4, 2))
@@ -217,19 +205,3 @@ def test_too_many_closed_sets_are_left_undecided() -> None:
     huge = Edge((10**8, 10**8 + 1, 7), (frozenset[int](),) * 3)
     assert huge.reaches(10**8 + 7) is True
     assert huge.reaches(10**8 + 6) is False
-
-
-def test_a_real_forest_has_long_edges() -> None:
-    """On a forest of digits most middles of edges are fractional, and every row lies on the hull."""
-    X, y = load_digits(return_X_y=True)
-    forest = RandomForestClassifier(6, max_depth=7, random_state=0).fit(X[:900], y[:900])
-    path = pruning_path(pm.problem_from_forest(forest, X[900:1400], costs=1))
-    verdict = check_corollary(path)
-    assert verdict.holds is False
-    rows = verdict.certificate.rows
-    assert len(rows) == len(path) - 1
-    assert sum(row.integral is False for row in rows) > len(rows) / 2
-    for row in rows:
-        assert row.components >= 1
-        assert not (row.components == 1 and row.integral)
-        assert row.value == row.cheaper.error + row.lam * (row.cheaper.cost - row.budget)

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
@@ -44,14 +42,6 @@ def test_one_dual_state_proves_the_whole_path(seed: int, ties: str) -> None:
     assert verdict.holds, str(verdict)
     assert verdict.certificate == {"rows": len(path), "largest gap": 0}
     assert not any(slow_path_gaps(path))
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(1000, 10**9), ties=st.sampled_from(["smallest", "largest"]))
-def test_paths_of_any_forest_are_proven(seed: int, ties: str) -> None:
-    """The same on forests that nobody chose."""
-    verdict = check_path(pruning_path(random_problem(seed), ties=ties))  # type: ignore[arg-type]
-    assert verdict.holds, str(verdict)
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -98,16 +88,6 @@ def test_values_are_exact_and_bounds_lie_between_the_engine_s_and_the_optimum(se
         assert solution.bound - slack <= verdict.certificate["bound"] <= float(least)
         if solution.stopped is StopReason.CONVERGED and problem.integers.exact:
             assert verdict.certificate["bound"] == pytest.approx(verdict.certificate["value"], abs=slack)
-
-
-def test_true_solution_is_accepted() -> None:
-    """The untouched solution of the golden instance holds, with gap 0: its value at lambda = 1/4 is 3/4 by hand."""
-    solution = min_cut(two_trees(), 0.25)
-    verdict = check_solution(solution.problem, solution)
-    assert verdict
-    assert verdict.certificate == {"value": 0.75, "bound": 0.75, "gap": 0.0}
-    assert check_solution(solution.problem, solution, np.array([[1.0, 1.0, 0.0]])).certificate == verdict.certificate
-    assert check_path(pruning_path(two_trees()), np.array([[1.0, 1.0, 0.0]]))
 
 
 def scored(nodes: list[int], score: list[float], kept: list[int] = (), out: list[int] = ()) -> FixingStage:  # type: ignore[assignment]
@@ -222,21 +202,6 @@ def test_regression_forests_are_proven_up_to_their_rounding() -> None:
     for k in (1, len(path) // 2, len(path) - 2):
         for solve in (min_cut, price_sharing):
             assert check_solution(problem, solve(problem, float(path.lam[k])))
-
-
-def test_unequal_weights_and_in_bag_sizes_are_proven() -> None:
-    """Rows with decimal weights and trees with bootstrap weights of their own: common denominators of any size."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 6))
-    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(int)
-    forest = RandomForestClassifier(5, max_depth=6, random_state=0).fit(X, y, sample_weight=rng.integers(1, 4, 300))
-    problem = pm.problem_from_forest(forest, X, costs=[0.5, 1.25, 7.27, 1, 0, 3], sample_weight=rng.integers(1, 9, 300) / 10)
-    path = pruning_path(problem)
-    verdict = check_path(path)
-    assert verdict, str(verdict)
-    lam = path.breakpoints[len(path) // 2]
-    assert check_solution(problem, min_cut(problem, lam))  # type: ignore[arg-type]
-    assert check_solution(problem, price_sharing(problem, float(lam), small_core=0))
 
 
 def miniboone() -> PruningProblem:

@@ -6,9 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from formulations import CostItems, PruningPath, PruningProblem
 from formulations.answers.pruning_path import PathCertificate, PathShares
@@ -18,9 +15,6 @@ from solvers.closures.cut import Ties
 from tests.instances import Node, ensemble_of, plain_errors, random_items, random_tree
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_shares import (
-    duals_of,
-    exact_shares,
-    joined,
     true_gaps,
     with_moves,
     with_proven_gaps,
@@ -97,14 +91,6 @@ def crowded(seed: int) -> PruningProblem:
     return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), x, items, evaluation_cost=evaluation)
 
 
-def some_path(seed: int) -> PruningPath:
-    """A path of `crowded`: of either ties, and often with two rows less than the optimal ones."""
-    rng = np.random.default_rng(seed)
-    path = pruning_path(crowded(seed), ties=("smallest", "largest")[seed % 2])  # type: ignore[arg-type]
-    levels = [at for at in range(1, len(path.breakpoints) - 1) if rng.random() < 0.7]
-    return joined(path, levels[0]) if levels else path
-
-
 def check_against_all_prunings(path: PruningPath) -> int:
     """The least gaps that are proven hold, at the breakpoints the true ones are no larger, and by a hair less is refuted.
 
@@ -138,40 +124,6 @@ def test_what_is_never_or_always_kept_counts() -> None:
     assert check_against_all_prunings(never) == check_against_all_prunings(always) == 1
 
 
-def test_one_number_a_split_proves_nearly_all() -> None:
-    """Weights times what a split gains over what it bears, again and again: the gap that they prove nears 0, the true one.
-
-    Five trees of one split, each in need of two of three items. All go at one breakpoint, where a split is to bear what it gains.
-    """
-    gains = (3, 4, 3, 5, 4)
-    ensemble, error = ensemble_of([Node(2 + g, t % 3, 0.5, Node(1), Node(1)) for t, g in enumerate(gains)], 3)
-    items = CostItems.from_items({"a": 1, "b": 1, "c": 1}, [["a", "b"], ["b", "c"], ["a", "c"]])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 3)), items)
-    path = pruning_path(problem)
-    ratio = path.breakpoints[1] / problem.integers.lam_unit
-    weight, gaps = np.ones(ensemble.n_nodes), []
-    for _ in range(25):
-        found = with_shares(path, weight.tolist(), 40)
-        gaps.append(float(max(found.gaps)))
-        assert check_path(found).holds
-        for h, bears in duals_of(found, ratio).items():
-            weight[h] *= problem.integers.gain[h] / float(bears)
-    assert len(path.breakpoints) == 2
-    assert max(true_gaps(path)) == 0
-    assert gaps[0] > 0.01
-    assert gaps[-1] < 1e-9
-
-
-@settings(max_examples=12, deadline=None)
-@given(seed=st.integers(0, 10**6))
-def test_any_weights_prove_some_gap(seed: int) -> None:
-    """Weights and units drawn at random, on optimal paths and on others: the gap is that of the formula, and never too small."""
-    path, rng = some_path(seed), np.random.default_rng(seed)
-    weight = np.exp(rng.normal(0, rng.integers(1, 40), path.problem.ensemble.n_nodes)).tolist()
-    most = 62 - int(path.problem.purchase_price().sum()).bit_length()
-    check_against_all_prunings(with_shares(path, weight, int(rng.integers(0, most + 1))))
-
-
 @looped("seed", range(6))
 def test_gaps_of_duals(seed: int) -> None:
     """A path with a dual for each usage arc can have gaps too: its duals moved between users of one purchase prove them."""
@@ -186,17 +138,6 @@ def test_gaps_of_duals(seed: int) -> None:
             dual[a], dual[b] = dual[a] - amount, dual[b] + amount
     moved = with_proven_gaps(replace(path, certificate=replace(path.certificate, dual=dual)))
     assert check_against_all_prunings(moved) > 0
-
-
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("seed", range(8))
-def test_shares_prove_what_duals_prove(seed: int, ties: Ties) -> None:
-    """With moves shares can say what the duals of an exact path say; then they prove the same of it, ties included."""
-    path = pruning_path(crowded(seed), ties=ties)
-    by_shares = exact_shares(path)
-    assert by_shares.certificate.amount  # type: ignore[union-attr]
-    assert str(check_path(by_shares)) == str(check_path(path))
-    assert check_path(path).holds
 
 
 def test_ties_are_told_from_shares() -> None:

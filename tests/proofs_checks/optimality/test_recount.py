@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from formulations import ErrorComponent, InvalidInputError, NodeErrors, PruningProblem
+from formulations import InvalidInputError, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from proofs_checks.optimality.integer_instance import check_integers
@@ -69,17 +69,6 @@ def test_objectives_are_those_of_fractions(seed: int) -> None:
             if problem.ensemble.parent[h] >= 0:
                 kept[h] &= kept[problem.ensemble.parent[h]]
         assert fast.objective(kept) == slow.objective(Pruning(problem, kept))
-
-
-def test_blends_of_errors_are_exact() -> None:
-    """Two samples with shares of a third and two thirds, one in eighths, trees of other weights: as fractions give."""
-    problem = two_trees()
-    ensemble = problem.ensemble
-    e, weight = problem.errors.components[0].e, np.arange(ensemble.n_trees) + 7.0
-    parts = (ErrorComponent(e + 0.125, weight, Fraction(1, 3)), ErrorComponent(2 * e, weight + 0.5, Fraction(2, 3)))
-    blend = PruningProblem.build(ensemble, NodeErrors(parts), problem.X, problem.costs)
-    for kept in (ensemble.is_split, np.zeros(ensemble.n_nodes, dtype=bool)):
-        assert Recount(blend).objective(kept) == SlowRecount(blend).objective(Pruning(blend, kept))
 
 
 def test_what_is_no_pruning_is_refuted() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from formulations.instance.papers import two_trees
-from formulations.models import FORMULATIONS
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.total_unimodularity import check_total_unimodularity
@@ -44,16 +43,6 @@ def test_random_forests_formulations_are_recognised(seed: int) -> None:
             assert proven(matrix, check_total_unimodularity(matrix)) is True, name
 
 
-def test_ip1_of_the_papers_is_refuted() -> None:
-    """The naive rows violate: a minimal 3 x 3 submatrix of determinant 2 or -2 is found, with the names of rows and variables."""
-    matrix = program(two_trees(), "IP1")
-    verdict = check_total_unimodularity(matrix)
-    assert proven(matrix, verdict) is False
-    assert verdict.certificate.order == 3
-    assert any(name.startswith("naive_usage[") for name in verdict.certificate.row_names)
-    assert any(name.startswith("w[") for name in verdict.certificate.column_names)
-
-
 def test_lp1_of_the_papers_is_refuted() -> None:
     """With unit prices the budget row closes a cycle of order 5 with determinant 2; another price is refuted by one entry."""
     matrix = program(two_trees(), "LP1")
@@ -68,11 +57,3 @@ def test_lp1_of_the_papers_is_refuted() -> None:
     assert verdict.method == "entries"
     assert verdict.certificate.row_names == ("budget",)
     assert verdict.certificate.determinant == 3
-
-
-def test_a_pyomo_model_is_taken_as_it_is() -> None:
-    """The matrix of a model is read from it: IP3 holds, IP1 does not."""
-    for name, holds in (("IP3", True), ("IP1", False)):
-        model = FORMULATIONS[name](two_trees(), lam=1)
-        matrix = read_matrix(model)
-        assert proven(matrix, check_total_unimodularity(model)) is holds

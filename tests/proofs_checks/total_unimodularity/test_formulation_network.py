@@ -14,7 +14,6 @@ from formulations.models import FORMULATIONS
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.network_matrix import check_network_matrix
-from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity.formulation_network import (
     HUB,
@@ -129,16 +128,6 @@ def test_ip1_and_lp1_are_refuted_on_the_papers_trees(name: str) -> None:
     assert round(np.linalg.det(dense)) == found.determinant
 
 
-def test_lp1_with_other_prices_is_refuted_by_one_entry() -> None:
-    """A budget row with the price 3 holds the entry 3 (one example): a submatrix of order 1."""
-    problem = two_trees(prices=(1, 3, 1))
-    verdict = check_formulation(problem, program(problem, "LP1"))
-    assert verdict.holds is False
-    assert verdict.certificate.row_names == ("budget",)
-    assert verdict.certificate.determinant == 3
-    assert check_formulation(problem, program(problem, "IP3"))
-
-
 def test_integrality_needs_integral_bounds() -> None:
     """A totally unimodular matrix with the bound 1/2 has fractional vertices; the check names the bound and claims nothing."""
     problem = two_trees()
@@ -168,9 +157,3 @@ def test_rows_of_another_tree_are_no_paths() -> None:
     mirror = replace(ensemble, left=left, right=right, feature=np.array([0, 1, none, none, none]))
     assert formulation_network(problem, program(problem, "IP0")) is not None
     assert formulation_network(with_usage(problem, ensemble=mirror), program(problem, "IP0")) is None
-
-
-def test_reading_a_matrix_twice_changes_nothing() -> None:
-    """The check takes what `read_matrix` gives as well."""
-    problem = two_trees()
-    assert check_formulation(problem, read_matrix(program(problem, "IP3")))

@@ -58,8 +58,3 @@ def test_it_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = check_total_unimodularity(matrix)
     assert verdict.holds is False
     assert verdict.certificate.rows == (300, 301, 302)
-
-
-def test_small_matrices_are_not_worth_it() -> None:
-    """Below 100,000 nonzeros the general methods are quick themselves."""
-    assert violation_nearby(read_matrix(families.odd_cycle(3))) is None

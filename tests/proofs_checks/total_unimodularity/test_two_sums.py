@@ -33,15 +33,6 @@ def test_2_sums_are_taken_apart(size: int) -> None:
         assert proven(each, verdict) is True
 
 
-def test_a_row_of_2_sums_is_taken_apart_and_checked() -> None:
-    """Ten copies of R10, one glued to the other."""
-    matrix = families.r10()
-    for _ in range(9):
-        matrix = two_sum(families.r10(), matrix)
-    verdict = check_total_unimodularity(matrix)
-    assert proven(matrix, verdict) is True
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_a_violation_in_a_part_of_a_2_sum_is_one_of_the_whole(seed: int) -> None:
     """F7, an odd cycle, or R10 with a flipped sign beyond a network matrix: refuted, with the rows and columns of the whole."""

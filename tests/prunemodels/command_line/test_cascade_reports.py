@@ -16,7 +16,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from tests.prunemodels.report_page.cascade_cases import cells
 from tests.prunemodels.report_page.cases import Page
 from tests.prunemodels.report_page.checks import check_alone, check_markup
 
@@ -100,46 +99,6 @@ def test_without_examples_the_figures_are_those_of_fitting(folder: Path, capsys:
     told = json.loads(capsys.readouterr().out)
     assert (told["cost_after"], told["error_after"]) == (cascade.held_out_cost_, cascade.held_out_error_)
     assert (told["examples"], told["measured"]) == (300, "cross-fitted")
-
-
-@pytest.mark.parametrize("goal", [["--budget", "1.25"], ["--lam", "10"]])
-def test_another_policy_is_shown(folder: Path, capsys: pytest.CaptureFixture[str], goal: list[str]) -> None:
-    """A budget or a lambda chooses another policy of the same stages."""
-    assert main(["report", "named.skops", *APART, *OUT, *goal, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    cascade = load_cascade("named.skops")
-    other = cascade.at_cost(1.25) if goal[0] == "--budget" else cascade.at_lam(10)
-    after = pm.evaluate(other, *known("test.csv"))
-    assert (told["cost_after"], told["error_after"]) == pytest.approx((after.cost, after.error))
-    assert after.cost != pm.evaluate(cascade, *known("test.csv")).cost
-
-
-@pytest.mark.parametrize(
-    ("cascade", "file"), [("named.skops", "mixed.csv"), ("places.skops", "test.csv"), ("numbers.skops", "numbers.csv")]
-)
-def test_columns_are_found(folder: Path, capsys: pytest.CaptureFixture[str], cascade: str, file: str) -> None:
-    """By name, whatever else the table has and in any order; by place for a cascade that knows no names; for numbers as well."""
-    weights = ["--weights", "w"] if cascade == "places.skops" else []
-    assert main(["report", cascade, "--held-out", file, "--label", "label", *weights, *OUT, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    X, y = known(file, drop=("label", "w", "more"))
-    X = X[list("abcd")] if cascade == "named.skops" else X.to_numpy()
-    w = None if not weights else pd.read_csv(file)["w"].to_numpy(float)
-    after = pm.exits.evaluate_exit_path(model := load_cascade(cascade), X, y, sample_weight=w)
-    assert told["cost_after"] == pytest.approx(after.mean_cost(model.policy_))
-    assert told["error_after"] == pytest.approx(after.mean_loss(model.policy_))
-    assert told["examples"] == (66 if weights else 100)
-
-
-def test_a_joblib_file_needs_trust(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without the word it is refused with the remedy; with it the page is that of the skops file."""
-    assert main(["report", "named.joblib", *APART, *OUT]) == 2
-    assert "FOREST|CASCADE: named.joblib is a joblib file" in capsys.readouterr().err
-    assert not list(Path("out").iterdir())
-    assert main(["report", "named.joblib", "--trust-pickle", *APART, *OUT]) == 0
-    one = cells(page(), "stages-table")
-    assert main(["report", "named.skops", *APART, *OUT, "--force"]) == 0
-    assert cells(page(), "stages-table") == one
 
 
 def test_a_refuted_check_is_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

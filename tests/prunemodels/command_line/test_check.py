@@ -120,13 +120,6 @@ def test_the_exit_status_is_the_answer(words: list[str], status: int, capsys: py
     assert ([v["holds"] for v in told["verdicts"]].count(False) > 0) == (status == 1)
 
 
-def test_names_of_a_table_are_those_of_the_evidence(capsys: pytest.CaptureFixture[str]) -> None:
-    """What ``DataFrame.to_csv`` writes, its header and its index."""
-    _, told = as_json(capsys, "tu", "named.csv")
-    found = told["verdicts"][0]["certificate"]
-    assert (sorted(found["row_names"]), sorted(found["column_names"])) == (["u", "v", "w"], ["x", "y", "z"])
-
-
 def test_a_violating_submatrix_is_shown_with_its_names(capsys: pytest.CaptureFixture[str]) -> None:
     """IP1: a square submatrix of the named rows and columns; its determinant, recomputed here, is the one told."""
     _, told = as_json(capsys, "tu", "papers", "--formulation", "IP1")
@@ -160,17 +153,6 @@ def test_a_certificate_is_written_and_checked_again(capsys: pytest.CaptureFixtur
     status, text = check(capsys, "tu", "papers", "--formulation", "closure", "--certificate", "tree.npz")
     assert status == 1
     assert "arcs for" in text
-
-
-def test_the_counterexample_as_a_person_would_write_it(capsys: pytest.CaptureFixture[str]) -> None:
-    """The point, the eight tight rows of rank 7, and what IP3 has instead."""
-    _, text = check(capsys, "counterexample")
-    assert "8 rows and bounds are tight there, of rank 7" in text
-    assert "z3 = 1/2" in text
-    assert "none of them fractional" in text
-    status, told = as_json(capsys, "counterexample")
-    assert status == 0
-    assert told["verdicts"][0]["holds"] is True
 
 
 def test_a_pruned_forest_that_is_not_optimal_is_told_by_how_much(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import skops.io
@@ -14,7 +13,6 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from prunemodels.command_line import demo
 from prunemodels.command_line.cli import main
-from prunemodels.command_line.demo import PROTOTYPE
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder
 
 
@@ -69,48 +67,3 @@ def test_heart_at_its_prices(capsys: pytest.CaptureFixture[str]) -> None:
         assert table[budget] == pytest.approx(float(budget), rel=0.25)
     assert main(["demo", "--data", "heart", "--label", "x", "--out", "other"]) == 2
     assert "--label x: the data of heart are labelled" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("resplit", [False, True])
-def test_own_data_over_several_forests(resplit: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --data: one row for each seed and budget, means and deviations, on one split or on one a forest."""
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(300, 4)), columns=list("abcd"))
-    X.assign(kind=np.where(X.a + 0.3 * X.b > 0, "yes", "no")).to_csv("own.csv", index=False)
-    assert (
-        main(["demo", "--data", "own.csv", "--seeds", "2", "--trees", "4", "--out", "here", *["--resplit"][: int(resplit)]]) == 0
-    )
-    told = capsys.readouterr()
-    assert "±" in told.out
-    assert "forest 2 of 2" in told.err
-    assert ("a random split of its own" in told.out) is resplit
-    table = pd.read_csv("here/table.csv")
-    assert sorted(table.seed.unique()) == [0, 1]
-    expected = table.groupby("budget").held_out_error.mean()["unpruned"]
-    assert f"{100 * expected:.2f} ±" in told.out
-
-
-@pytest.mark.parametrize("place", ["pruning_path", "evaluate", "dump_forest"])
-def test_ctrl_c(place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ctrl-C at any stage ends with status 130 and one line; not even the folder remains."""
-
-    def interrupted(*args: object, **options: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(demo, place, interrupted)
-    assert main(["demo", "--quiet", "--trees", "3"]) == 130
-    assert capsys.readouterr().err == "interrupted: nothing was written\n"
-    assert list(Path().iterdir()) == []
-
-
-@pytest.mark.slow
-def test_miniboone(capsys: pytest.CaptureFixture[str]) -> None:
-    """On MiniBooNE the mean test error of five forests is within 0.2 points of the prototype's, at its cost."""
-    if not (data_folder() / "miniboone.csv.gz").is_file():
-        pytest.skip(f"no miniboone.csv.gz in {data_folder()}; name its folder in {FOLDER_VARIABLE}")
-    assert main(["demo", "--data", "miniboone", "--json", "--quiet"]) == 0
-    table = pd.DataFrame(json.loads(capsys.readouterr().out)["measured"]).set_index("budget")
-    assert sorted(table.seed.unique()) == [0, 1, 2, 3, 4]
-    for budget, (cost, error) in PROTOTYPE["miniboone"].items():
-        assert table.loc[budget].held_out_error.mean() == pytest.approx(error, abs=0.002)
-        assert table.loc[budget].cost.mean() == pytest.approx(cost, abs=0.6)

@@ -225,17 +225,6 @@ def test_every_command_ends_well_under_every_fault(server: Server, tmp_path: Pat
         assert files(out) == []
 
 
-def test_a_summary_is_escaped_where_the_encoding_lacks_a_letter(server: Server, tmp_path: Path) -> None:
-    """The forest's name has a letter that ASCII lacks; a file name that is not UTF-8 is shown, too."""
-    ended = run(server, words("check solution", ""), tmp_path, encoding="ascii")
-    assert (ended.status, "w\\xe4lder.skops, pruned by min_cut" in ended.out) == (0, True)
-    (tmp_path / "b\udcff.csv").symlink_to(server.folder / "valid.csv")
-    given = [str(tmp_path / "b\udcff.csv") if word == "valid.csv" else word for word in words("report", str(tmp_path))]
-    ended = run(server, [*given, "--quiet"], tmp_path)
-    assert (ended.status, ended.err) == (0, "")
-    assert "b\ufffd.csv" in (tmp_path / "page.html").read_text(encoding="utf-8")
-
-
 def test_killed_between_two_renames_the_next_run_completes_the_group(server: Server, tmp_path: Path) -> None:
     """Each file that is there is whole; --force writes all of them, and clears what was left behind."""
     given = [*words("prune", str(tmp_path / "out")), "--quiet"]
@@ -298,18 +287,6 @@ def test_outputs_that_cannot_be_are_refused(server: Server, tmp_path: Path, line
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file() and file.name[:3] != "std"} == before
 
 
-def test_too_little_memory_is_no_defect(server: Server, tmp_path: Path) -> None:
-    """With less address space than the table needs, the line says so; with plenty the command works."""
-    header, *lines = (server.folder / "valid.csv").read_text().splitlines(keepends=True)
-    (tmp_path / "valid.csv").write_text(header + "".join(lines) * 1500)
-    given = [str(tmp_path / word) if word == "valid.csv" else word for word in words("path", str(tmp_path))]
-    ended = run(server, [*given, "--quiet"], tmp_path, memory=10_000_000)
-    assert (ended.status, ended.err.count("\n")) == (2, 1), ended
-    assert re.search("not enough memory|out of memory", ended.err), ended
-    assert sorted(os.listdir(tmp_path)) == ["stderr", "stdout", "valid.csv"]
-    assert run(server, words("check solution", ""), tmp_path, memory=2_000_000_000).status == 0
-
-
 def terminate_parent(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
     """An engine that ends the process that waits for it, by the signal that a file names, and would go on for an hour."""
     Path("engine").write_text(str(os.getpid()))
@@ -366,19 +343,3 @@ def test_a_read_only_target(server: Server, tmp_path: Path, command: str) -> Non
         ended = run(server, words(command, str(tmp_path / "disk")), tmp_path, signal=int(signal.SIGKILL), at="reading")
     assert (ended.status, ended.err.count("\n")) == (2, 1), ended
     assert re.search("no permission to write in the folder .*disk|Read-only file system", ended.err)
-
-
-@pytest.mark.parametrize(
-    ("end", "status", "said"),
-    [
-        ("| true; exit ${PIPESTATUS[0]}", 141, ""),
-        pytest.param(">&-", 74, "the summary could not be .*", marks=pytest.mark.slow),
-        pytest.param("> /dev/full", 74, "the summary could not be .*", marks=pytest.mark.slow),
-    ],
-)
-def test_a_process_of_its_own(end: str, status: int, said: str) -> None:
-    """As in a terminal: the module is started with its stdout unread, closed, and full; Python has nothing to add."""
-    command = f"{shlex.quote(sys.executable)} -m prunemodels check counterexample {end}"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stderr
-    assert re.fullmatch(f"{said}\n" if said else "", done.stderr), done.stderr

@@ -74,21 +74,3 @@ def test_from_a_table_to_a_cascade(
         monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(small, "boosted"),))
         run(capsys, f"cascade --data clinic.csv --ignore patient {rows} --stages 2 --held-out test.csv --out c.skops")
         assert list(load_cascade("c.skops").feature_names_in_) == columns
-
-
-def test_numbers_alone_make_a_plain_model(clinic: pd.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
-    """No preparation where all columns are numbers; identifiers are named; numbers are predicted on request."""
-    table = clinic[["age", "pressure"]].fillna(50).assign(number=range(len(clinic)), target=clinic.pressure * 2)
-    table.to_csv("numbers.csv", index=False)
-    told = run(capsys, "train --data numbers.csv --label target --regression --trees 3 --split 0.25 --out r.joblib")
-    assert (told["model"], told["measure"], told["held_out_examples"]) == ("RandomForestRegressor", "mean squared error", 90)
-    assert told["held_out_error"] < told["plain_error"] / 4
-    assert [hint for hint in told["hints"] if "'number' looks like an identifier" in hint]
-    other = run(
-        capsys,
-        "train --data numbers.csv --label target --trees 3 --held-out test2.csv --out r.skops".replace(
-            "--held-out test2.csv", "--seed 7"
-        ),
-    )
-    assert other["held_out_examples"] == 144
-    assert other["held_out_error"] != told["held_out_error"]

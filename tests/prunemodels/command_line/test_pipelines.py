@@ -47,23 +47,6 @@ def test_prune_writes_a_pipeline(folder: Path, capsys: pytest.CaptureFixture[str
     assert told["ignored"] == ["note"]
 
 
-def test_a_report_names_raw_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The page lists what is bought by raw column, and all its checks hold."""
-    assert main(["report", *INPUTS, "--budget", "9", "--held-out", "test.csv", "--out", "page.html"]) == 0
-    assert "all checks hold" in capsys.readouterr().out
-    page = (folder / "page.html").read_text(encoding="utf-8")
-    assert all(name in page for name in PRICES)
-    assert "of 6 raw columns of the pipeline" in page
-    assert "onehotencoder__" not in page
-
-
-def test_a_column_that_is_missing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names the raw column, and what the table has."""
-    X.drop(columns="job").assign(label=y).to_csv(folder / "valid.csv", index=False)
-    assert main(["path", *INPUTS, "--out", "path.csv"]) == 2
-    assert "lacks the column 'job'" in capsys.readouterr().err
-
-
 def test_a_word_in_place_of_a_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The step that refuses it is named, and nothing is written."""
     X.assign(label=y, age="old").to_csv(folder / "valid.csv", index=False)

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.programs.files import read_program
@@ -24,7 +24,6 @@ from formulations.programs.matrix import MATRICES
 from prunemodels.command_line import programs
 from prunemodels.command_line.cli import main
 from prunemodels.command_line.commands import FORMULATIONS
-from prunemodels.command_line.programs import comparison_text
 
 LAM = "0.01"
 
@@ -124,15 +123,6 @@ def test_compare_as_json(case: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.usefixtures("here")
-def test_compare_without_a_proof(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where no solver proves an optimum the screen says so, and why there is no answer."""
-    assert main(words("compare", "--lam", LAM, "--solvers", "brute_force")) == 0
-    told = capsys.readouterr().out
-    assert "optimum        not proven by any of these solvers" in told
-    assert "brute_force: brute force: the forest has" in told
-
-
-@pytest.mark.usefixtures("here")
 def test_compare_within_budgets(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--budget runs the budget engines: a row each and budget, and what the best pruning within each budget costs and errs."""
     command = words("compare", "--budget", "2,3.5", "--solvers", "path,highs_lp1", "--out", "out/table.csv")
@@ -160,35 +150,6 @@ def test_compare_within_budgets(case: Path, capsys: pytest.CaptureFixture[str]) 
     assert told["solvers"][0]["value"] == float(found[1].relaxation.value)
     assert main(words("compare", "--budget", "2", "--solvers", "brute_force", "--json")) == 0
     assert strict(capsys.readouterr().out)["within"] == [None]
-
-
-@pytest.mark.usefixtures("here")
-def test_compare_on_a_regression_forest(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Errors of a regressor are mean squared errors, named so."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    skops.io.dump(RandomForestRegressor(2, max_depth=3, random_state=0).fit(X[:300], y[:300]), "r.skops")
-    X[300:].assign(label=y[300:]).to_csv("r.csv", index=False)
-    assert main(["compare", "r.skops", "--data", "r.csv", "--costs", "1", "--lam", "50", "--solvers", "min_cut", "--quiet"]) == 0
-    told = capsys.readouterr().out
-    assert "one unit of cost is worth 50 of mean squared error" in told
-    assert "%" not in told
-    assert "not used       columns label" in told
-
-
-def test_all_columns_at_once_fit_a_terminal() -> None:
-    """A table in which every column is filled, with large numbers and long notes, keeps within 80 columns."""
-    shared = {"status": "feasible", "stopped": "time limit", "value": 0.123456789, "bound": 1.23456e-5, "splits": 1234567}
-    shared |= {"seconds": 12345.6789, "peak_memory_mb": 12345.6, "note": "word " * 50}
-    at_lam = {"solver": "highs_ip1_relaxed", "relative_gap": 0.123456, "iterations": 1e7, **shared}
-    within = {"solver": "highs_lp1_integer", "budget": 12345.678, "dual": 1.23456e-5, "error": 0.123456789, **shared}
-    for row, cells, note in (
-        (at_lam, ["0.123457", "0.1", "12,346", "12,346"], "highs_ip1_relaxed"),
-        (within, ["feasible", "0.123457", "1.23456e-05", "12,346", "12,346"], "highs_lp1_integer within 12345.7"),
-    ):
-        lines = comparison_text(pd.DataFrame([row])).splitlines()
-        assert max(map(len, lines)) <= 80
-        assert lines[1].split()[2:] == cells
-        assert lines[3].startswith(f"{note}: stopped by time limit; word word")
 
 
 @pytest.mark.parametrize(
@@ -232,34 +193,6 @@ def test_the_command_that_is_told_solves_the_file(case: Path, ending: str, capsy
     done = subprocess.run(line, shell=True, capture_output=True, text=True, check=True, env={**os.environ, "PATH": path})
     value = float(done.stdout.partition("Objective value     :")[2].split()[0])
     assert value == pytest.approx(pm.engines.min_cut(the_problem(), float(LAM)).value, rel=1e-8)
-
-
-def test_the_formulation_follows_from_the_goal(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--lam alone means IP3, --budget alone LP1; the screen says which."""
-    assert main(words("export", "--lam", LAM, "--out", "out/a.mps", "--merge")) == 0
-    told = capsys.readouterr().out
-    assert "as IP3, lambda = 0.01" in told
-    assert "nonzeros, purchases merged" in told
-    assert main(words("export", "--budget", "3", "--out", "out/b.mps")) == 0
-    assert "as LP1, cost at most 3" in capsys.readouterr().out
-    assert written() == ["a.mps", "b.mps"]
-
-
-@pytest.mark.parametrize("place", ["compare", "write_program"])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
-def test_ctrl_c(
-    case: Path, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Ctrl-C while solving or writing ends with status 130, one line, and no file."""
-
-    def interrupted(*args: object, **options: object) -> None:
-        raise stop
-
-    monkeypatch.setattr(programs, place, interrupted)
-    line = {"compare": ["compare", "--out", "out/t.csv"], "write_program": ["export", "--out", "out/m.lp"]}[place]
-    assert main(words(line[0], "--lam", LAM, *line[1:])) == 130
-    assert capsys.readouterr().err == "interrupted: nothing was written\n"
-    assert written() == []
 
 
 def test_the_parser_knows_all_formulations() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -76,33 +75,6 @@ def test_a_budget_becomes_a_page(folder: Path, capsys: pytest.CaptureFixture[str
     assert str(folder) not in Path("out/r.html").read_text()
 
 
-def test_the_command_on_the_page_can_be_typed_again(folder: Path) -> None:
-    """It has every option as it was given, without folders, --force and --quiet, and quotes what a shell would split."""
-    given = words("--budget", "4", "--method=path", f"--title={folder.name} a b", "--force", data=str(folder / "valid.csv"))
-    assert main(given) == 0
-    told = page().text("code")
-    again = shlex.split(told)
-    assert again[:3] == ["prunemodels", "report", "forest.skops"]
-    assert again[again.index("--data") + 1] == "valid.csv"
-    assert again[again.index("--out") + 1] == "r.html"
-    assert "--method=path" in again
-    assert f"--title={folder.name} a b" in again
-    assert not {"--force", "--quiet"} & set(again)
-
-
-def test_a_file_given_with_an_equals_sign_loses_its_folder_too(folder: Path) -> None:
-    """``--held-out=/some/where/test.csv`` is told as ``--held-out=test.csv``."""
-    assert main(words("--lam", "0.01", f"--held-out={folder / 'test.csv'}", held_out=None)) == 0
-    assert "--held-out=test.csv" in page().text("code")
-
-
-def test_the_words_come_from_the_process_where_none_are_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when the command is typed in a shell."""
-    monkeypatch.setattr("sys.argv", ["/usr/bin/prunemodels", *words("--lam", "0.01")])
-    assert main() == 0
-    assert page().text("code").startswith("prunemodels report forest.skops --data valid.csv")
-
-
 @pytest.mark.parametrize("goal", [["--lam", "0.01"], ["--pruned", "cheap.skops"]])
 def test_other_goals(folder: Path, capsys: pytest.CaptureFixture[str], goal: list[str]) -> None:
     """A lambda, and a forest that somebody pruned: its figures are those of that forest."""
@@ -119,24 +91,6 @@ def test_other_goals(folder: Path, capsys: pytest.CaptureFixture[str], goal: lis
         cheap = pm.evaluate(skops.io.load("cheap.skops", trusted=["sklearn.tree._tree.Tree"]), X, y, costs=prices)
         assert (told["cost_after"], told["error_after"]) == pytest.approx((cheap.cost, cheap.error))
     assert told["examples"] == len(test)
-
-
-def test_weights_are_those_of_the_column(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows of weight 0 are not counted among the held-out examples."""
-    assert main(words("--lam", "0.01", "--weights", "w", "--json")) == 0
-    assert json.loads(capsys.readouterr().out)["examples"] == int((pd.read_csv("test.csv")["w"] > 0).sum())
-
-
-def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Status 130 and an empty folder."""
-
-    def stop(_: object) -> str:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(report, "render", stop)
-    assert main(words("--lam", "0.1")) == 130
-    assert "nothing was written" in capsys.readouterr().err
-    assert not list(Path("out").iterdir())
 
 
 def test_a_refuted_check_is_the_exit_status() -> None:

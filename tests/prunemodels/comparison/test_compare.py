@@ -11,13 +11,13 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
@@ -26,7 +26,8 @@ from prunemodels.comparison.compare import compare
 from prunemodels.comparison.memory import PeakMemory
 from prunemodels.comparison.rows import BUDGET_TYPES, TYPES
 from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
-from tests.instances import random_problem, with_usage
+from tests.instances import with_usage
+from tests.loops import looped
 
 ROOT = Path(__file__).resolve().parents[3]
 LAM = 0.01
@@ -37,7 +38,7 @@ from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 import numpy as np
-from formulations import InterruptedSolveError, Pruning, Solution, SolverFailedError, StopReason
+from formulations import Pruning, Solution, SolverFailedError, StopReason
 from prunemodels.comparison.worker import WARM_UP_BUDGET
 from solvers import min_cut
 from solvers.budgets import best_breakpoint
@@ -112,12 +113,6 @@ def give_up(solution):
 def fall_back(solution):
     return replace(solution, stopped=StopReason.TIME_LIMIT, stats={{"columns": 5.0}})
 
-def ctrl_c(solution):
-    raise KeyboardInterrupt
-
-def interrupted(solution):
-    raise InterruptedSolveError("interrupted")
-
 def dawdle(problem, lam, *, time_limit=float("inf")):
     if lam == {WARM_UP_LAM}:
         time.sleep(0.5)
@@ -125,7 +120,7 @@ def dawdle(problem, lam, *, time_limit=float("inf")):
 
 for work in [overspend, overmix, overweigh, overprove]:
     globals()[work.__name__] = within(work)
-for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back, ctrl_c, interrupted]:
+for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back]:
     globals()[work.__name__] = odd(work)
 """
 
@@ -157,11 +152,6 @@ def alone(problem: pm.PruningProblem, name: str) -> pd.Series:
 def isolated(problem: pm.PruningProblem) -> pd.DataFrame:
     """Engines in processes of their own."""
     return compare(problem, LAM, ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"])
-
-
-def test_an_engine_that_chooses_names_its_choice() -> None:
-    """`optimal_pruning` cuts so small an instance, and the table says so."""
-    assert compare(two_trees(), LAM, ["solvers.automatic:optimal_pruning"], isolate=False).method.tolist() == ["min_cut"]
 
 
 def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem, isolated: pd.DataFrame) -> None:
@@ -237,13 +227,6 @@ def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.Pruning
     assert row.note.endswith("s after its time limit")
 
 
-def test_an_engine_that_never_begins_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imports and warm-up have a limit of their own."""
-    monkeypatch.setattr(processes, "START_UP", 0.1)
-    row = compare(problem, LAM, ["min_cut"]).iloc[0]
-    assert (row.status, row.note) == ("crashed", "killed because it had not begun to solve after 0.1 s")
-
-
 def test_figures_that_an_engine_reports(problem: pm.PruningProblem) -> None:
     """Iterations, nodes and a fractional point are the engine's; what it does not have is empty."""
     row = alone(problem, "report")
@@ -268,46 +251,6 @@ def test_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
     row = alone(problem, "lie")
     assert row.status == "crashed"
     assert row.note.startswith("the engine returned something that is not a pruning: kept: node")
-
-
-def test_a_bound_above_anothers_value_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine that proves too much for a worse pruning contradicts the engine that found a better one."""
-
-    def roots(problem: pm.PruningProblem, lam: float, *, time_limit: float = math.inf) -> pm.Solution:
-        pruning = pm.Pruning.all_roots(problem)
-        return pm.Solution(problem, lam, pruning, pruning.value(lam), pruning.value(lam))
-
-    monkeypatch.setitem(pm.SOLVERS, "roots", roots)
-    table = compare(two_trees(), LAM, ["roots", "min_cut"], isolate=False)
-    assert table.note[0].endswith("the value of the pruning of min_cut")
-    assert table.note[1] == ""
-
-
-def test_all_engines_by_default() -> None:
-    """Without a choice all of SOLVERS run, on the same instance, and none contradicts another."""
-    table = compare(two_trees(), 0.05, isolate=False)
-    assert list(table.solver) == list(pm.SOLVERS)
-    assert not table.note.str.contains("wrong bound").any()
-    assert set(table.status) <= {"optimal", "feasible", "refused"}
-    assert table.value[table.status == "optimal"].max() == pytest.approx(table.value.min(), rel=1e-6)
-
-
-def test_random_instances_and_exact_lambda() -> None:
-    """On instances with everything that can occur, and for a fraction, min_cut and brute force agree in every figure."""
-    for seed in range(5):
-        table = compare(random_problem(seed), Fraction(1, 3), ["min_cut", "brute_force"], isolate=False)
-        assert list(table.status) == ["optimal", "optimal"]
-        assert table.loc[0, ["value", "cost", "error", "splits"]].equals(table.loc[1, ["value", "cost", "error", "splits"]])
-
-
-def test_a_sparse_cost_sample() -> None:
-    """A regression forest whose cost sample is a sparse matrix is solved in another process as in this one."""
-    X, y = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(4, max_depth=4, random_state=0).fit(X[:300], y[:300])
-    problem = pm.problem_from_forest(forest, sparse.csr_array(X[300:]), costs=1)
-    there, here = compare(problem, 50, ["min_cut"]), compare(problem, 50, ["min_cut"], isolate=False)
-    same = [c for c in TYPES if c not in ("seconds", "peak_memory_mb")]
-    pd.testing.assert_frame_equal(there[same], here[same])
 
 
 def test_budget_engines_side_by_side() -> None:
@@ -365,43 +308,33 @@ def test_budget_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
     assert "no relaxation" in row.note
 
 
-BAD_BUDGETS = {
-    "both": ((1.0,), {"budget": 1}, "both of lam and budget given; give lam"),
-    "neither": ((), {}, "neither of lam and budget given; give lam"),
-    "negative": ((), {"budget": [1, -2]}, r"budget\[1\] is -2, negative"),
-    "NaN": ((), {"budget": math.nan}, "budget is nan"),
-    "text": ((), {"budget": "much"}, "budget is 'much'"),
-    "none": ((), {"budget": []}, "budget is empty"),
-    "classes": ((), {"budget": {"a": ([0], 1)}}, "budget is a dict; give a number, a sequence"),
-    "engine for lambda": ((), {"budget": 1, "solvers": ["min_cut"]}, "no solver 'min_cut' for a budget; there are path, best"),
-}
+BAD = [
+    # both or neither goal, numbers that are no budgets, and engines for a lambda
+    ((1.0,), {"budget": 1}, "both of lam and budget given; give lam"),
+    ((), {}, "neither of lam and budget given; give lam"),
+    ((), {"budget": [1, -2]}, r"budget\[1\] is -2, negative"),
+    ((), {"budget": math.nan}, "budget is nan"),
+    ((), {"budget": "much"}, "budget is 'much'"),
+    ((), {"budget": []}, "budget is empty"),
+    ((), {"budget": {"a": ([0], 1)}}, "budget is a dict; give a number, a sequence"),
+    ((), {"budget": 1, "solvers": ["min_cut"]}, "no solver 'min_cut' for a budget; there are path, best"),
+    # unknown names, none, and numbers that make no sense
+    ((LAM, ["min_cut", "mincut"]), {}, r"there is no solver 'mincut'; there are min_cut, "),
+    ((LAM, []), {}, "solvers is empty; name at least one of min_cut"),
+    ((LAM, "min_cut"), {}, r"solvers is 'min_cut'; give a sequence"),
+    ((-1.0,), {}, "lam is -1.0, negative"),
+    ((math.nan,), {}, "lam is nan"),
+    ((math.inf,), {}, "lam is inf"),
+    ((LAM,), {"time_limit": -1}, "time_limit is -1; give a number >= 0"),
+    ((LAM,), {"time_limit": math.nan}, "time_limit is nan"),
+]
 
 
-@pytest.mark.parametrize("case", BAD_BUDGETS)
-def test_bad_budgets_are_refused_before_any_process_starts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both or neither goal, numbers that are no budgets, and engines for a lambda."""
-    arguments, options, message = BAD_BUDGETS[case]
-    monkeypatch.setattr(subprocess, "Popen", None)
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        compare(two_trees(), *arguments, **options)
-
-
-BAD = {
-    "unknown": ((LAM, ["min_cut", "mincut"]), {}, r"there is no solver 'mincut'; there are min_cut, "),
-    "none": ((LAM, []), {}, "solvers is empty; name at least one of min_cut"),
-    "text": ((LAM, "min_cut"), {}, r"solvers is 'min_cut'; give a sequence"),
-    "negative": ((-1.0,), {}, "lam is -1.0, negative"),
-    "NaN": ((math.nan,), {}, "lam is nan"),
-    "infinite": ((math.inf,), {}, "lam is inf"),
-    "no time": ((LAM,), {"time_limit": -1}, "time_limit is -1; give a number >= 0"),
-    "NaN time": ((LAM,), {"time_limit": math.nan}, "time_limit is nan"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_bad_arguments_are_refused_before_any_process_starts(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unknown names, none, and numbers that make no sense are named at once."""
-    arguments, options, message = BAD[case]
+@looped(("arguments", "options", "message"), BAD)
+def test_bad_arguments_are_refused_before_any_process_starts(
+    arguments: tuple[Any, ...], options: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Goals, budgets, names and numbers that make no sense are named at once."""
     monkeypatch.setattr(subprocess, "Popen", None)
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         compare(two_trees(), *arguments, **options)
@@ -415,13 +348,6 @@ def test_what_cannot_be_sent_is_refused() -> None:
     assert compare(problem, LAM, ["min_cut"], isolate=False).status[0] == "optimal"
     with pytest.raises(pm.errors.InvalidInputError, match=r"'mine' is in the SOLVERS of another process only; name it as"):
         find_engine("mine")
-
-
-@pytest.mark.parametrize("engine", ["ctrl_c", "interrupted"])
-def test_ctrl_c_in_this_process(problem: pm.PruningProblem, engine: str) -> None:
-    """With isolate=False Ctrl-C is no crash of an engine: it ends the comparison."""
-    with pytest.raises(pm.errors.InterruptedSolveError):
-        alone(problem, engine)
 
 
 SCRIPT = """
@@ -441,24 +367,6 @@ def environment(tmp_path: Path, odd_engines: Path) -> dict[str, str]:
     (tmp_path / "temporary").mkdir()
     names = {"TMPDIR": tmp_path / "temporary", "ODD_PID": tmp_path / "pid", "PYTHONPATH": f"{ROOT}{os.pathsep}{odd_engines}"}
     return {**os.environ, **{k: str(v) for k, v in names.items()}}
-
-
-@pytest.mark.parametrize("way", ["file", "stdin"])
-def test_no_guard_is_needed(tmp_path: Path, odd_engines: Path, way: str) -> None:
-    """A script without ``if __name__ == "__main__"``, and the input of a prompt, compare in other processes."""
-    code = SCRIPT.replace("ENGINE", "'min_cut'")
-    (tmp_path / "script.py").write_text(code)
-    done = subprocess.run(
-        [sys.executable, "script.py" if way == "file" else "-"],
-        input=code,
-        cwd=tmp_path,
-        env=environment(tmp_path, odd_engines),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("optimal\n", "")
-    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def is_alive(pid: int) -> bool:
@@ -505,14 +413,6 @@ def test_no_process_and_no_file_stays(tmp_path: Path, odd_engines: Path, stop: s
     expected = "interrupted while odd_engines:sleep was solving; nothing was changed\n"
     assert said == (expected if stop == signal.SIGINT else "")
     assert script.returncode == (0 if stop == signal.SIGINT else -signal.SIGKILL)
-
-
-def test_progress_names_the_engine(capsys: pytest.CaptureFixture[str]) -> None:
-    """With progress=True stderr says which engine runs; without it, nothing."""
-    compare(two_trees(), LAM, ["min_cut", "brute_force"], isolate=False, progress=True)
-    assert "running brute_force (2 of 2)" in capsys.readouterr().err
-    compare(two_trees(), LAM, ["min_cut"], isolate=False)
-    assert capsys.readouterr() == ("", "")
 
 
 def test_peak_memory() -> None:

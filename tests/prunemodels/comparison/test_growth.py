@@ -19,7 +19,6 @@ from formulations.instance.papers import two_trees
 from prunemodels.comparison import growth, machine, worker
 from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth
 from prunemodels.comparison.rows import TYPES
-from prunemodels.comparison.worker import WARM_UP_LAM
 from solvers import pruning_path
 from solvers.price_sharing.run import Run
 from tests.instances import random_problem
@@ -65,18 +64,6 @@ def of(*studies: pd.DataFrame) -> Growth:
     return Growth(pd.concat(studies, ignore_index=True), "rows", 0.5, 10.0, True, "a machine")
 
 
-def test_a_power_law_has_its_exponent() -> None:
-    """Of seconds = 3 size^1.5 the slope is 1.5, without error, against the size, and 0.75 against its square."""
-    sizes = [10, 20, 50, 1000]
-    seconds = [3 * s**1.5 for s in sizes]
-    found = of(study("a", sizes, seconds=seconds, usage_arcs=[s**2 for s in sizes]))
-    row = found.slopes().loc["a"]
-    assert row["slope"] == pytest.approx(1.5)
-    assert row["se"] == pytest.approx(0, abs=1e-9)
-    assert row["points"] == 4
-    assert found.slopes(against="usage_arcs").loc["a", "slope"] == pytest.approx(0.75)
-
-
 def test_slope_and_standard_error_by_hand() -> None:
     """Logs (0, 0), (1, 1), (2, 3): slope 3 / 2; residuals 1/6, -1/3, 1/6, so se = sqrt((1/6) / 1 / 2)."""
     found = of(study("a", [1, 10, 100], seconds=[1.0, 10.0, 1000.0])).slopes().loc["a"]
@@ -105,19 +92,6 @@ def test_slopes_refuse_what_is_no_number() -> None:
             found.slopes(name)
     with pytest.raises(InvalidInputError, match="no numbers 'hours'"):
         found.slopes(against="hours")
-
-
-def test_wide_has_a_row_an_engine_and_a_column_a_size() -> None:
-    """Engines in the order asked for, sizes ascending, NaN where an engine was not tried."""
-    found = of(study("z", [1, 30], seconds=[1.0, 2.0]), study("a", [1], status=["refused"]))
-    wide = found.wide()
-    assert wide.index.tolist() == ["z", "a"] == found.engines
-    assert wide.columns.tolist() == [1, 30] == found.sizes
-    assert wide.columns.name == "rows"
-    np.testing.assert_array_equal(wide.to_numpy(), [[1.0, 2.0], [1.0, math.nan]])
-    assert found.wide("status").loc["a", 1] == "refused"
-    with pytest.raises(InvalidInputError, match=r"no quantity 'hours'; there are solver, size"):
-        found.wide("hours")
 
 
 def test_reach_tells_where_each_engine_stops_and_why() -> None:
@@ -166,12 +140,6 @@ def test_who_stops_is_not_tried_again() -> None:
     assert alone.sizes == [1, 2]
 
 
-def test_an_engine_is_not_usable_beyond_the_time_limit() -> None:
-    """Whatever it says: with a limit of 0 s nobody is."""
-    found = measure_growth({1: two_trees()}, ["min_cut"], time_limit=0, isolate=False)
-    assert not found.table["usable"].any()
-
-
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, Any]]]:
     """Replaces the comparison by rows that were written down; returns the options of all calls."""
@@ -212,13 +180,6 @@ def test_repeats_keep_the_least_seconds_and_the_largest_memory(scripted: Callabl
     assert (found["seconds"], found["peak_memory_mb"], found["iterations"]) == (2.0, 6.0, 2.0)
     expected = {"names": ["min_cut"], "lam": Fraction(1, 4), "time_limit": 7, "isolate": True, "progress": True}
     assert calls == [expected] * 3
-
-
-def test_repeats_keep_the_worst_outcome(scripted: Callable[..., list[dict[str, Any]]]) -> None:
-    """One crash in two runs is a crash, however fast the other run was."""
-    scripted({"seconds": 1.0, "peak_memory_mb": 9.0}, {"status": "crashed", "stopped": "", "note": "lost", "seconds": math.nan})
-    found = measure_growth({1: two_trees()}, ["min_cut"], repeats=2).table.iloc[0]
-    assert (found["status"], found["note"], found["usable"], found["peak_memory_mb"]) == ("crashed", "lost", False, 9.0)
 
 
 @pytest.mark.parametrize(
@@ -268,15 +229,6 @@ def test_lambda_by_hand(ties: Any) -> None:
     assert found == [Fraction(1, 16), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)]
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
-def test_ties_do_not_matter_between_breakpoints(share: float) -> None:
-    """Smallest and largest optima cost the same there, so the lambda is the same."""
-    problem = instance("iris")
-    smallest, largest = (pruning_path(problem, ties=ties) for ties in ("smallest", "largest"))
-    assert len(smallest) > 5
-    assert lam_at_share(smallest, share) == lam_at_share(largest, share)
-
-
 @given(seed=st.integers(0, 200), share=st.floats(0, 1), ties=st.sampled_from(["smallest", "largest"]))
 @settings(max_examples=40, deadline=None)
 def test_lambda_lies_between_breakpoints_and_pays_the_share(seed: int, share: float, ties: Any) -> None:
@@ -299,27 +251,6 @@ def test_lambda_needs_a_share_and_a_path() -> None:
             lam_at_share(pruning_path(two_trees()), share)
     with pytest.raises(InvalidInputError, match="one breakpoint"):
         lam_at_share(pruning_path(leaves_only()), 0.5)
-
-
-def test_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """System, cores, memory and versions; what a system does not tell, or is not installed, is left out."""
-    told = machine.machine()
-    assert f"numpy {np.__version__}" in told
-    assert "cores" in told
-    monkeypatch.setattr(machine, "VERSIONS", ("numpy", "no-such-package"))
-
-    def unknown(name: str) -> int:
-        raise ValueError(name)
-
-    monkeypatch.setattr(machine.os, "sysconf", unknown, raising=False)
-    assert "GiB" not in machine.machine()
-    assert "no-such-package" not in machine.machine()
-    assert machine.machine().endswith(f"numpy {np.__version__}")
-
-
-def test_the_warm_up_is_not_the_lambda_of_the_tests() -> None:
-    """The papers' trees are also what `compare` warms up on, at another lambda."""
-    assert lam_at_share(pruning_path(two_trees()), 0.5) != WARM_UP_LAM
 
 
 def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

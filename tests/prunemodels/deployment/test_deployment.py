@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -102,14 +102,6 @@ def test_every_float32_goes_the_same_way(threshold: float, x: float) -> None:
         assert (np.float64(value) <= threshold) == (value <= floor)
 
 
-def test_the_nearest_float32_sends_a_row_the_wrong_way() -> None:
-    """The pitfall: a threshold of 0.3 rounds up to float32(0.3) and takes the row with that very value to the other side."""
-    x = np.float32(0.3)
-    assert float(x) > 0.3  # so scikit-learn sends it right
-    assert x <= np.float32(0.3)  # and a rounded threshold left
-    assert not x <= floor32(np.array([0.3]))[0]
-
-
 @looped("kind", KINDS)
 def test_thresholds_in_single_precision_change_no_prediction(kind: str) -> None:
     """Of every kind of forest, on rows at and beside every threshold; the forest that was given is not changed."""
@@ -139,14 +131,6 @@ def test_adversarial_thresholds_change_without_rounding_down() -> None:
     np.testing.assert_array_equal(float32_thresholds(forest).predict_proba(X), forest.predict_proba(X))
 
 
-def test_what_is_no_forest_is_refused() -> None:
-    """Thresholds of an unfitted forest, or of something else, are not looked for."""
-    with pytest.raises(pm.errors.NotFittedForestError):
-        float32_thresholds(RandomForestClassifier())
-    with pytest.raises(pm.errors.UnsupportedModelError):
-        to_onnx(object())
-
-
 @looped("kind", [kind for kind in KINDS if kind != "bag, missing classes"])
 def test_an_onnx_model_agrees(kind: str) -> None:
     """Pruned forests of every kind: labels and probabilities, on rows at every threshold and with missing values."""
@@ -156,15 +140,6 @@ def test_an_onnx_model_agrees(kind: str) -> None:
     assert seen.n == len(X)
     assert seen.agrees, seen
     assert seen.allowed < 1e-5
-
-
-def test_an_onnx_model_of_single_leaves_agrees() -> None:
-    """A forest that was pruned to its roots."""
-    runtime()
-    case = fitted("random forest")
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
-    leaves = pm.apply_pruning(pm.Pruning.all_roots(problem), case.forest)
-    assert compare_onnx(to_onnx(leaves), leaves, case.X).agrees
 
 
 def test_missing_values_go_where_the_tree_sends_them() -> None:
@@ -299,54 +274,12 @@ def test_pruning_makes_a_forest_smaller() -> None:
     assert "scikit-learn, 50 rows" in str(measured)
 
 
-def test_batches_are_no_larger_than_the_rows() -> None:
-    """With 90 rows, a batch of 1,000 has 90; with one row there is only one timing. A list of rows will do."""
-    case = fitted("regression tree")
-    assert [t.rows for t in measure_deployment(case.forest, case.forest, case.X, repeats=1).timings] == [1, 90]
-    one_row = measure_deployment(case.forest, case.forest, case.X[:1].tolist(), repeats=1)
-    assert [t.rows for t in one_row.timings] == [1]
-
-
-def test_onnx_models_are_timed_too() -> None:
-    """Where asked for."""
-    runtime()
-    case = fitted("random forest")
-    measured = measure_deployment(case.forest, case.forest, case.X, batch_rows=10, repeats=2, onnx=True)
-    assert [(t.engine, t.rows) for t in measured.timings][2:] == [("onnxruntime", 1), ("onnxruntime", 10)]
-
-
-def test_forests_take_turns() -> None:
-    """Each call of one is next to a call of the other, the first of a turn changes, and warm-up calls are not counted."""
-    calls: list[tuple[str, int]] = []
-
-    def forest(which: str):
-        return lambda row: calls.append((which, row))
-
-    measurement._medians((forest("before"), forest("after")), [0, 1, 2], repeats=4)
-    assert len(calls) == 2 * (measurement.WARM_UP + 4)
-    turns = [calls[k : k + 2] for k in range(0, len(calls), 2)]
-    assert all({which for which, _ in turn} == {"before", "after"} for turn in turns)
-    assert all(turn[0][1] == turn[1][1] for turn in turns)
-    assert {turn[0][0] for turn in turns[::2]} != {turn[0][0] for turn in turns[1::2]}
-
-
 def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 9, 9, 9 | 1, 5, 2 seconds the median is 2: the first three calls are warm-up."""
     spent = {"before": iter([9, 9, 9, 1, 5, 2]), "after": iter([7, 7, 7, 3, 3, 4])}
     monkeypatch.setattr(measurement.timeit, "timeit", lambda call, number: call())
     forests = (lambda _: next(spent["before"]), lambda _: next(spent["after"]))
     assert measurement._medians(forests, [None], repeats=3) == (2, 3)
-
-
-def test_jobs_are_set_to_one_and_the_forest_is_left_alone() -> None:
-    """A forest with four jobs is timed with one, on a copy; a tree, which has none, is taken as it is."""
-    X = rows(60)
-    forest = RandomForestClassifier(2, random_state=0).fit(X, X[:, 0] > 0).set_params(n_jobs=4)
-    assert measurement._single_job(forest).n_jobs == 1
-    assert forest.n_jobs == 4
-    bag = BaggingClassifier(DecisionTreeClassifier(), 2, random_state=0).fit(X, X[:, 0] > 0).set_params(n_jobs=2)
-    assert measurement._single_job(bag).n_jobs == 1
-    assert not hasattr(measurement._single_job(fitted("tree").forest), "n_jobs")
 
 
 @pytest.mark.parametrize(("repeats", "batch_rows"), [(0, 10), (3, 0)])

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import brier_score_loss, log_loss, mean_squared_error
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations.instance.ensemble_loss import LogLoss
 from prunemodels.ensemble_loss import objective as ensemble_objective
 from prunemodels.ensemble_loss.objective import ensemble_path, solve_ensemble_path
 from prunemodels.ensemble_loss.path import EnsemblePath
@@ -81,16 +80,6 @@ def test_out_of_bag_votes_are_scikit_learns() -> None:
     assert "out-of-bag rows" in repr(problem)
 
 
-def test_bags_of_trees_have_out_of_bag_votes_too() -> None:
-    """A bag's draws are read from it, and its trees' own columns are found."""
-    X, y, X_valid, _ = halves(load_breast_cancer)
-    bag = BaggingClassifier(DecisionTreeClassifier(max_depth=3), 40, max_features=0.5, oob_score=True, random_state=0)
-    bag.fit(X, y)
-    problem = ensemble_problem(bag, X_valid, costs=1, errors=pm.samples.OutOfBag(X, y))
-    unpruned = problem.of_pruning(pm.Pruning.unpruned(problem.problem))
-    assert np.allclose(unpruned[:, 0], bag.oob_decision_function_[:, 1])
-
-
 def test_never_worse_than_the_per_tree_path(cancer) -> None:  # type: ignore[no-untyped-def]
     """At every lambda and every budget the per-tree path's rows have no less loss, each computed alone."""
     _, _, _, path = cancer
@@ -107,15 +96,6 @@ def test_never_worse_than_the_per_tree_path(cancer) -> None:  # type: ignore[no-
         found = path.at_cost(budget)
         assert found.exact_cost <= budget
         assert problem.loss_of(problem.of_pruning(found)) <= loss[trees.cost <= budget].min() + 1e-12
-
-
-def test_it_pays_on_its_own_measure(cancer) -> None:  # type: ignore[no-untyped-def]
-    """On the error sample the forest's loss is clearly below the per-tree path's at the same cost."""
-    _, _, _, path = cancer
-    for budget in (8.0, 9.0, 12.0):
-        row = path.tree_path.at_cost(budget)
-        found = path.at_cost(budget)
-        assert path.problem.loss_of(path.problem.of_pruning(found)) < 0.97 * path.problem.loss_of(path.problem.of_pruning(row))
 
 
 def test_a_budget_that_was_named_is_nearly_met() -> None:
@@ -168,18 +148,6 @@ def test_the_frontier_holds_what_nothing_beats(cancer) -> None:  # type: ignore[
     assert frame["lambda"].is_monotonic_increasing
 
 
-def test_lambdas_are_slopes_of_the_per_tree_hull(cancer) -> None:  # type: ignore[no-untyped-def]
-    """Chosen lambdas: at each, the per-tree path's best row is one end of a hull edge; costs spread."""
-    forest, X, y, _ = cancer
-    path = ensemble_path(forest, X, y, costs=1, lams=8)
-    rows = path.candidates[0]
-    assert 5 <= len(path) <= 8
-    for lam in path.lam:
-        best = np.sort(rows.loss + lam * rows.cost)
-        assert best[1] == pytest.approx(best[0], rel=1e-9)
-    assert path.cost.max() > 3 * path.cost.min()
-
-
 def test_hull_by_hand() -> None:
     """Of four points the one above the line between its neighbours is no corner, nor one that loses more for more."""
     cost, loss = np.array([3.0, 2.0, 1.0, 0.0, 4.0]), np.array([0.0, 3.0, 3.5, 6.0, 1.0])
@@ -230,23 +198,6 @@ def test_a_single_tree_and_a_forest_of_leaves() -> None:
     assert nothing.at_cost(0).n_splits == 0
     one_class = RandomForestClassifier(2, random_state=0).fit(X[y == 1], y[y == 1])
     assert ensemble_path(one_class, X[y == 1], y[y == 1], costs=1).loss.tolist() == [0.0]
-
-
-def test_a_time_limit_leaves_an_answer(cancer) -> None:  # type: ignore[no-untyped-def]
-    """Without time one lambda is answered, by one step, and named budgets are still within."""
-    forest, X, y, _ = cancer
-    path = ensemble_path(forest, X, y, costs=1, lams=5, budgets=[6.5], time_limit=0.0)
-    assert len(path) == 1
-    assert path.solutions[0].stats["iterations"] == 1
-    assert path.at_cost(6.5).cost <= 6.5
-
-
-def test_log_loss_smoothing_counts_votes() -> None:
-    """Half a vote a class of as many as there are trees."""
-    X, y, X_valid, y_valid = halves(load_wine)
-    forest = RandomForestClassifier(4, max_depth=2, random_state=0).fit(X, y)
-    problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.samples.Given(X_valid, y_valid), loss="log_loss")
-    assert problem.loss == LogLoss(0.125, 3)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
-import skops.io
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 
 import prunemodels as pm
@@ -80,23 +78,6 @@ def test_files(kind: str, ending: str, fitted: dict[str, Any], tmp_path: Path) -
     assert (again.predict_proba(X_test) == pruned_forest(fitted[kind]).predict_proba(X_test)).all()
 
 
-def test_a_joblib_file_of_an_estimator_is_read_as_its_forest(fitted: dict[str, Any], tmp_path: Path) -> None:
-    """joblib.dump of the estimator itself."""
-    joblib.dump(fitted["estimator"], tmp_path / "model.joblib")
-    again = pm.load_forest(tmp_path / "model.joblib", trust_pickle=True)
-    assert (again.predict(X_test) == fitted["estimator"].predict(X_test)).all()
-
-
-def test_skops_writes_an_estimator_that_was_fitted_on_a_table(fitted: dict[str, Any]) -> None:
-    """Skops cannot write tables, so no table may be among the fitted attributes; what it reads predicts the same."""
-    written = skops.io.dumps(fitted["estimator"])
-    types = skops.io.get_untrusted_types(data=written)
-    assert all(t.startswith(("formulations.", "prunemodels.", "fractions.", "sklearn.tree._tree.Tree")) for t in types)
-    again = skops.io.loads(written, trusted=types)
-    assert (again.predict(X_test) == fitted["estimator"].predict(X_test)).all()
-    assert again.pruning_.exact_cost == fitted["estimator"].pruning_.exact_cost
-
-
 def test_what_is_not_fitted_is_refused_by_name(tmp_path: Path) -> None:
     """Every door says which estimator, and to fit it."""
     model = pm.BudgetPrunedForestClassifier(budget=3)
@@ -119,11 +100,3 @@ def test_what_users_call_on_forests(fitted: dict[str, Any]) -> None:
     assert model.estimators_ is pruned.estimators_
     assert not hasattr(pm.BudgetPrunedForestClassifier(BaggingClassifier()), "apply")
     assert pm.read_forest(model.unpruned_estimator_).n_splits > pm.read_forest(pruned).n_splits > 0
-
-
-def test_the_cross_validations_best_candidate(fitted: dict[str, Any]) -> None:
-    """`best_score_` and `best_params_` belong to `best_index_`, as in scikit-learn's searches; the rule may choose another."""
-    model = fitted["cross-validated"]
-    assert model.best_score_ == model.cv_results_["mean_test_score"].max()
-    assert model.best_params_ == {"budget": model.budgets_[model.best_index_]}
-    assert model.n_splits_ == 2

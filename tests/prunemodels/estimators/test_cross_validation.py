@@ -7,16 +7,14 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
-import sklearn
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, KFold
 
 import prunemodels as pm
 from prunemodels.estimators import (
@@ -115,16 +113,6 @@ def test_budgets_chosen_automatically() -> None:
     assert model.best_index_ == model.budgets_.tolist().index(model.budget_)
 
 
-def test_lambdas_chosen_automatically() -> None:
-    """A number of lambdas are those of the best breakpoints within so many budgets, falling, without repeats."""
-    X, y = cancer()
-    model = BudgetPrunedForestClassifierCV(SMALL, lams=8, cv=2, random_state=0).fit(X, y)
-    assert 1 < len(model.lams_) <= 8
-    assert (np.diff(model.lams_) < 0).all()
-    assert set(model.lams_) <= set(model.path_.lam)
-    assert model.lams_[-1] == 0
-
-
 @pytest.mark.parametrize("rule", ["best", "one_se", "knee"])
 def test_each_rule_refits_its_choice(rule: Any) -> None:
     """The model fitted on all rows has the budget of the rule's index, whichever rule that is."""
@@ -187,36 +175,6 @@ def test_results_by_hand() -> None:
     assert table["split1_test_cost"].tolist() == table["mean_test_cost"].tolist() == [1, 2, 3, 4]
 
 
-def test_weights_reach_training_and_scores() -> None:
-    """Rows of weight 0 in given splits count neither in the forest nor in the score."""
-    X, y = cancer()
-    w = np.random.default_rng(0).choice([0.0, 1, 2], len(y))
-    splits = list(KFold(2).split(X))
-    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[4], cv=splits, scoring=None, random_state=0).fit(X, y, sample_weight=w)
-    by_scorer = clone(model).set_params(scoring="accuracy").fit(X, y, sample_weight=w)
-    train, test = splits[0]
-    one = BudgetPrunedForestClassifier(SMALL, budget=4, method="path", random_state=0)
-    one.fit(X.iloc[train], y[train], sample_weight=w[train])
-    expected = np.average(one.predict(X.iloc[test]) == y[test], weights=w[test])
-    assert model.cv_results_["split0_test_score"][0] == pytest.approx(expected)
-    assert by_scorer.cv_results_["split0_test_score"][0] == pytest.approx(expected)
-    assert not np.array_equal(model.cv_results_["split0_test_score"], clone(model).fit(X, y).cv_results_["split0_test_score"])
-
-
-def test_groups_and_jobs() -> None:
-    """Splitters get the groups, also by metadata routing in a grid search; folds at the same time change nothing."""
-    X, y = cancer()
-    groups = np.arange(len(y)) % 7
-    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[2, 5], cv=GroupKFold(3), random_state=0)
-    first = clone(model).fit(X, y, groups=groups)
-    with joblib.parallel_config(backend="threading"):
-        second = clone(model).set_params(n_jobs=2).fit(X, y, groups=groups)
-    np.testing.assert_array_equal(first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"])
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(clone(model).set_fit_request(groups=True), {"choose": ["best"]}, cv=2)
-        assert search.fit(X, y, groups=groups).best_estimator_.cost_ <= 5
-
-
 def test_scorers_see_forests_with_probabilities() -> None:
     """A scorer that needs probabilities is called with the pruned forest of the candidate."""
     X, y = cancer()
@@ -226,14 +184,6 @@ def test_scorers_see_forests_with_probabilities() -> None:
     one = BudgetPrunedForestClassifier(SMALL, budget=3, method="path", random_state=0).fit(X.iloc[train], y[train])
     expected = get_scorer("roc_auc")(one, X.iloc[test], y[test])
     assert model.cv_results_["split1_test_score"][0] == pytest.approx(expected)
-
-
-def test_a_free_forest_has_one_budget() -> None:
-    """Where nothing costs anything, all automatic budgets are 0, and all lambdas too."""
-    X, y = diabetes()
-    for lams in (None, 5):
-        model = BudgetPrunedForestRegressorCV(TARGETS, 0, cv=2, lams=lams, random_state=0).fit(X, y)
-        assert model.cv_results_["mean_test_cost"].tolist() == [0]
 
 
 @pytest.mark.parametrize(

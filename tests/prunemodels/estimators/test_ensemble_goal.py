@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, load_wine
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.model_selection import GridSearchCV
+from sklearn.datasets import load_wine
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor, prune_forest
+from prunemodels.estimators import BudgetPrunedForestClassifier, prune_forest
 
 SMALL = RandomForestClassifier(8, max_depth=5, random_state=1)
 
@@ -69,36 +68,3 @@ def test_the_estimator_measures_where_it_is_told(errors: Any) -> None:
     assert model.cost_ <= 4
     assert model.evaluation_ is None
     assert model.predict(X_valid).shape == y_valid.shape
-
-
-def test_weights_reach_the_loss() -> None:
-    """Validation weights weigh losses and costs: those of weight 0 are left out."""
-    X, y, X_valid, y_valid = wine()
-    w = (np.arange(len(y_valid)) % 2).astype(float)
-    forest = SMALL.fit(X, y)
-    weighed = prune_forest(forest, X_valid, y_valid, budget=4, objective="ensemble", sample_weight=w)
-    alone = prune_forest(forest, X_valid[w > 0], y_valid[w > 0], budget=4, objective="ensemble")
-    np.testing.assert_array_equal(weighed.pruning.kept, alone.pruning.kept)
-
-
-def test_the_trees_objective_has_no_ensemble_path() -> None:
-    """The attribute is there, and empty."""
-    X, y, _, _ = wine()
-    assert BudgetPrunedForestClassifier(SMALL, lam=0.01, random_state=0).fit(X, y).ensemble_path_ is None
-
-
-def test_a_regressor() -> None:
-    """Squared error of the forest's mean, within the budget."""
-    X, y = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(6, max_depth=4, random_state=0)
-    model = BudgetPrunedForestRegressor(forest, budget=3, objective="ensemble", random_state=0).fit(X, y)
-    assert model.pruning_.cost <= 3
-    assert model.ensemble_path_.loss.min() > 0
-
-
-def test_a_search_over_objectives() -> None:
-    """GridSearchCV tries both."""
-    X, y, _, _ = wine()
-    model = BudgetPrunedForestClassifier(SMALL, budget=4, random_state=0)
-    search = GridSearchCV(model, {"objective": ["trees", "ensemble"]}, cv=2).fit(X, y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()

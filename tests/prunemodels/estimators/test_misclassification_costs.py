@@ -54,14 +54,6 @@ def test_cross_validation_scores_by_negative_cost() -> None:
     assert max(scores) < 0
 
 
-def test_a_clone_keeps_the_costs() -> None:
-    """It is a parameter like any other."""
-    model = clone(pm.BudgetPrunedForestClassifier(GROWER, misclassification_costs=C))
-    assert model.get_params()["misclassification_costs"] == C
-    model.set_params(misclassification_costs=None, budget=2).fit(X, LABELS)
-    assert model.path_.problem.ensemble.measure == "error rate"
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [

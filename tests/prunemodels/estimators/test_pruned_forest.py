@@ -8,10 +8,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import prunemodels as pm
@@ -54,13 +53,6 @@ def test_a_budget_is_kept_exactly() -> None:
     np.testing.assert_array_equal(
         made.estimator.predict(cancer()[1]), pm.apply_pruning(made.pruning, cancer()[0]).predict(cancer()[1])
     )
-
-
-def test_the_method_of_a_budget_is_passed_on() -> None:
-    """With "path" the best breakpoint is taken, and without time "best" takes it too."""
-    assert pruned(budget=11.5, method="path").cost == path()[path().row_at_cost(11.5)].cost
-    assert pruned(budget=11.5, time_limit=0).cost == path()[path().row_at_cost(11.5)].cost
-    assert pruned(budget=11.5).pruning.error <= path()[path().row_at_cost(11.5)].error
 
 
 @pytest.mark.parametrize("lam", [0, 0.002, Fraction(1, 100), math.inf])
@@ -121,23 +113,6 @@ def test_weights_count_in_cost_and_choice() -> None:
     assert made.row == one_se(evaluate_path(expected, X, y, sample_weight=w))
 
 
-def test_prices_of_splits_and_regression() -> None:
-    """Evaluation costs reach the instance; regressors are pruned by squared errors."""
-    X, y = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(5, max_depth=5, random_state=0).fit(X[:300], y[:300])
-    made = prune_forest(forest, X[300:], y[300:], evaluation_cost=0.5)
-    expected = pm.pruning_path(pm.problem_from_forest(forest, X[300:], costs=1, evaluation_cost=0.5))
-    assert made.row == one_se(evaluate_path(expected, X[300:], y[300:]))
-    assert made.cost == expected[made.row].cost
-
-
-def test_polars_tables_are_read() -> None:
-    """A polars table gives what the same numbers in pandas give."""
-    forest, X, y, costs = cancer()
-    made = prune_forest(forest, pl.DataFrame({name: X[name].to_numpy() for name in X.columns}), y, costs=costs)
-    assert made.row == pruned().row
-
-
 @looped("seed", range(25))
 def test_feature_usage_is_counted_by_walking(seed: int) -> None:
     """The share of the weight of rows that are asked for a feature somewhere, on random instances with zero weights."""
@@ -153,15 +128,6 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
                 asked[i, e.feature[h]] = True
                 h = e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h]
     assert feature_usage(pruning) == pytest.approx(np.average(asked, axis=0, weights=problem.weights))
-
-
-def test_with_unit_prices_usage_adds_up_to_the_cost() -> None:
-    """Where every feature costs 1, the shares sum to the cost."""
-    forest, X, _, _ = cancer()
-    made = prune_forest(forest, X, lam=0.002)
-    assert made.feature_usage.sum() == pytest.approx(made.cost)
-    assert made.feature_usage is made.feature_usage
-    assert repr(made).startswith("PrunedForest: RandomForestClassifier of ")
 
 
 @pytest.mark.parametrize(
@@ -190,12 +156,3 @@ def test_what_cannot_be_chosen_is_refused(options: dict[str, Any], message: str)
     forest, X, y, _ = cancer()
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         prune_forest(forest, X, **{"y_valid": y, **options})
-
-
-def test_what_is_no_forest_is_refused() -> None:
-    """Boosted trees, and forests that are not fitted, are refused by name."""
-    _, X, y, _ = cancer()
-    with pytest.raises(pm.errors.UnsupportedModelError, match="GradientBoostingClassifier cannot be pruned"):
-        prune_forest(GradientBoostingClassifier(), X, y)
-    with pytest.raises(pm.errors.NotFittedForestError, match="not fitted"):
-        prune_forest(RandomForestClassifier(), X, y)

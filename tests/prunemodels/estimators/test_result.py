@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -157,24 +158,36 @@ def test_a_table_that_is_none_of_purchases_is_refused() -> None:
         pm.plots.plot_purchases(result().purchases().iloc[:0])
 
 
-def test_report_and_features_on_demand(tmp_path: Any) -> None:
-    """The page is about the budget's solution; on demand the classes and costs are those of the pruned forest."""
-    _, _, _, X, y, costs = cancer()
-    made = result()
-    page = made.report(tmp_path / "page.html", X, y, unit="dollars").read_text()
-    assert "60" in page
-    assert "dollars" in page
-    bought = made.on_demand(pm.on_demand.from_table(X)).run(X.index)
-    np.testing.assert_array_equal(bought.predictions, made.estimator.predict(X))
-    assert bought.mean_cost == pytest.approx(pm.evaluate(made.estimator, X, y, costs=costs).cost)
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 2))
+RARE = ((X[:, 0] > 1) & (X[:, 1] > 0.5)).astype(int)  # some 5 %; each column by itself predicts 0 for everybody
+FOREST = RandomForestClassifier(10, random_state=0).fit(X[:300], RARE[:300])
 
 
-def test_a_regression_shows_itself_in_its_own_units() -> None:
-    """Squared errors, not rates."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    forest = RandomForestRegressor(8, max_depth=4, random_state=0).fit(X[:200], y[:200])
-    made = pm.prune_forest(forest, X[200:320], y[200:320], costs=1, budget=3, time_limit=1)
-    assert "mean squared error" in str(made)
-    assert "wrong predictions" not in str(made)
-    assert "mean squared error" in made.plot(budgets=3, time_limit=0).axes[0].get_ylabel()
-    assert made.evaluate(X[320:], y[320:]).broken is None
+def test_an_answer_as_good_as_the_commonest_class_says_so() -> None:
+    """With one of the two columns the forest errs as often as "0 for everybody", at a price; the card names both."""
+    card = " ".join(str(pm.prune_forest(FOREST, X[300:], RARE[300:], costs=1, budget=1)).split())
+    told = re.search(r"One answer for everybody, which costs nothing, errs ([\d.]+) %", card)
+    assert told is not None
+    assert float(told.group(1)) == pytest.approx(100 * RARE[300:].mean(), abs=0.005)
+    assert "of no" in card
+    assert "pm.exit_path" in card
+
+
+def test_a_regression_forest_names_the_cost_at_which_it_is_itself_again() -> None:
+    """Pruned to nothing, the card tells what the cheapest optimal pruning costs whose squared error is within 1 %."""
+    table, target = load_diabetes(return_X_y=True, as_frame=True)
+    forest = RandomForestRegressor(20, random_state=0).fit(table[:200], target[:200])
+    result = pm.prune_forest(forest, table[200:], target[200:], costs=1, budget=0.5)
+    told = re.search(r"An error within 1 % of the whole forest's costs ([\d.]+)\.", " ".join(str(result).split()))
+    assert told is not None
+    seen = pm.evaluate_path(result.path, table[200:], target[200:])
+    least = seen.cost[seen.error <= 1.01 * seen.unpruned_error].min()
+    assert float(told.group(1)) == pytest.approx(least, rel=1e-3)
+
+
+def test_a_budget_that_loses_little_gets_no_advice() -> None:
+    """With both columns nothing is lost, and the card has no word of other ways."""
+    card = " ".join(str(pm.prune_forest(FOREST, X[300:], RARE[300:], costs=1, budget=2)).split())
+    assert "One answer for everybody" not in card
+    assert "may do better" not in card

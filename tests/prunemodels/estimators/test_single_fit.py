@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from functools import cache
 from typing import Any
 
-import joblib
 import numpy as np
 import polars as pl
 import pytest
 import sklearn
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import (
-    BaggingRegressor,
-    ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -27,7 +22,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
@@ -107,32 +101,6 @@ def test_rules_choose_on_the_validation_part(part: str) -> None:
         assert models[0].path_.problem.errors.components[0].weight[0] == 400  # all given rows are trained on
 
 
-def test_an_increase_of_the_error() -> None:
-    """The validation error is at most so much larger than the unpruned forest's."""
-    model = fit(max_error_increase=0.05)
-    seen = model.evaluation_
-    assert seen is not None
-    row = next(k for k in range(len(model.path_)) if (model.path_[k].kept == model.pruning_.kept).all())
-    assert seen.increase[row] <= 0.05 < seen.increase[row + 1 :].min()
-
-
-def test_validation_data_without_labels() -> None:
-    """With a budget or a lambda the cost sample needs no labels."""
-    X, y = cancer()
-    model = BudgetPrunedForestClassifier(SMALL, budget=4).fit(
-        X[:400], y[:400], X_valid=X[400:], sample_weight_valid=np.arange(169.0)
-    )
-    assert model.cost_ <= 4
-    assert model.path_.problem.n_rows == 168  # one weighs nothing
-
-
-def test_the_training_rows_as_cost_sample() -> None:
-    """With validation_fraction=None all rows are trained on, and all are the cost sample."""
-    model = fit(budget=5, validation_fraction=None)
-    assert model.path_.problem.n_rows == 569
-    assert model.path_.problem.errors.components[0].weight[0] == 569
-
-
 @pytest.mark.parametrize("errors", ["in-bag", "out-of-bag", "validation"])
 def test_where_errors_are_measured(errors: Any) -> None:
     """Each choice gives the node errors of its error sample."""
@@ -149,18 +117,6 @@ def test_where_errors_are_measured(errors: Any) -> None:
     np.testing.assert_allclose(model.path_.problem.node_error, expected.node_error, atol=1e-15)
 
 
-def test_errors_that_trees_do_not_store_are_measured_on_the_training_rows() -> None:
-    """Trees with monotonic constraints, and of absolute errors before scikit-learn 1.8, may not store their in-bag errors."""
-    X, y = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(3, max_depth=3, criterion="absolute_error", random_state=0)
-    model = BudgetPrunedForestRegressor(forest, budget=2, validation_fraction=None).fit(X[:150], y[:150])
-    X32 = X[:150].astype(np.float32)
-    expected = pm.samples.InBag(X32, y[:150]).measure(clone(forest).fit(X32, y[:150]), model.path_.problem.ensemble)
-    np.testing.assert_allclose(model.path_.problem.errors.components[0].e, expected.components[0].e)
-    constrained = DecisionTreeClassifier(monotonic_cst=[1] * 30, max_depth=4, random_state=0)
-    assert fit(estimator=constrained, lam=0.001).pruning_.n_splits > 0
-
-
 def test_weights_of_zero_take_no_part() -> None:
     """Rows of weight 0 change neither the split nor the forest nor the choice; other weights count everywhere."""
     X, y = cancer()
@@ -173,47 +129,6 @@ def test_weights_of_zero_take_no_part() -> None:
     assert set(model.path_.problem.weights) == {1.0, 3.0}
     plain = BudgetPrunedForestClassifier(SMALL, random_state=0).fit(X[kept], y[kept])
     assert not np.array_equal(model.predict_proba(X), plain.predict_proba(X))
-
-
-def test_class_weights_of_the_inner_forest_count() -> None:
-    """They reach the errors that are minimised, as the trees store them."""
-    balanced = fit(estimator=clone(SMALL).set_params(class_weight={"benign": 1, "malignant": 9}), lam=0.003)
-    problem = balanced.path_.problem
-    forest = clone(SMALL).set_params(class_weight={"benign": 1, "malignant": 9})
-    X, y = cancer()
-    known = {tuple(row) for row in problem.X.tolist()}
-    train = np.array([tuple(row) not in known for row in X.astype(np.float32).to_numpy().tolist()])
-    expected = pm.problem_from_forest(forest.fit(X[train], y[train]), problem.X, costs=1)
-    np.testing.assert_array_equal(problem.node_error, expected.node_error)
-
-
-def test_three_classes_and_extra_trees() -> None:
-    """Multi-class labels go through, with the kinds of forest that weigh rows themselves."""
-    X, y = load_iris(return_X_y=True)
-    model = BudgetPrunedForestClassifier(ExtraTreesClassifier(10, random_state=0), budget=1.5, random_state=0).fit(X, y)
-    assert model.cost_ <= 1.5
-    assert model.score(X, y) > 0.9
-    assert model.predict_proba(X).shape == (150, 3)
-
-
-def test_a_class_of_one_row_is_trained_on() -> None:
-    """Every class is in the training part, however rare."""
-    X, y = load_iris(return_X_y=True)
-    rows = [*range(100), 149]
-    for fraction in (0.3, 0.8):
-        model = BudgetPrunedForestClassifier(SMALL, validation_fraction=fraction, random_state=0).fit(X[rows], y[rows])
-        assert model.classes_.tolist() == [0, 1, 2]
-
-
-def test_regression_with_a_bag() -> None:
-    """A bag of trees on some of the columns is pruned by squared errors; it has no importances."""
-    X, y = load_diabetes(return_X_y=True)
-    bag = BaggingRegressor(DecisionTreeRegressor(max_depth=4), 6, max_features=0.5, random_state=0)
-    model = BudgetPrunedForestRegressor(bag, costs=np.arange(10), budget=12, random_state=0).fit(X, y)
-    assert model.cost_ <= 12
-    assert model.score(X, y) > 0.2
-    assert not hasattr(model, "feature_importances_")
-    assert not hasattr(model, "predict_proba")
 
 
 def test_missing_values_pass_where_the_forest_takes_them() -> None:
@@ -237,18 +152,6 @@ def test_costs_by_name_in_pandas_and_polars() -> None:
     assert [float(p) for p in models[1].path_.problem.costs.prices] == [costs[name] for name in X.columns]
 
 
-def test_sparse_matrices() -> None:
-    """A sparse matrix gives what the dense one gives."""
-    X, y = cancer()
-    few = np.where(X.to_numpy() > X.to_numpy().mean(axis=0), X.to_numpy(), 0)
-    models = [
-        BudgetPrunedForestClassifier(SMALL, random_state=0).fit(table, y)
-        for table in (few, sparse.csr_matrix(few), sparse.csc_matrix(few))
-    ]
-    for model in models[1:]:
-        np.testing.assert_array_equal(model.predict_proba(sparse.csr_matrix(few)), models[0].predict_proba(few))
-
-
 def test_random_states() -> None:
     """The forest's own is respected; without one it comes from the estimator's, and the same number gives the same model."""
     X, y = cancer()
@@ -262,28 +165,6 @@ def test_random_states() -> None:
     assert not np.array_equal(free[0], free[2])
     assert SMALL.get_params()["random_state"] == 1
     assert not hasattr(SMALL, "estimators_")
-
-
-def test_default_forests() -> None:
-    """Without an estimator a random forest with scikit-learn's settings is grown, and a feature costs 1."""
-    X, y = load_iris(return_X_y=True)
-    classifier = BudgetPrunedForestClassifier(lam=0.01, random_state=0).fit(X, y)
-    regressor = BudgetPrunedForestRegressor(lam=0.01, random_state=0).fit(X, y)
-    assert (type(classifier.estimator_), type(regressor.estimator_)) == (RandomForestClassifier, RandomForestRegressor)
-    assert len(classifier.estimator_.estimators_) == 100
-    assert classifier.path_.problem.costs.prices == (1, 1, 1, 1)
-
-
-def test_copies_and_files(tmp_path: Any) -> None:
-    """A clone keeps the parameters; pickle and joblib keep what was fitted."""
-    X, _ = cancer()
-    model = fit(budget=5)
-    assert clone(model).get_params()["budget"] == 5
-    assert not hasattr(clone(model), "path_")
-    joblib.dump(model, tmp_path / "model.joblib")
-    for copy in (pickle.loads(pickle.dumps(model)), joblib.load(tmp_path / "model.joblib")):
-        np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
-        assert copy.cost_ == copy.path_.at_cost(copy.cost_).cost or copy.cost_ <= 5
 
 
 def test_in_meta_estimators() -> None:
@@ -313,16 +194,6 @@ def test_validation_data_are_routed_through_a_pipeline() -> None:
     scaled = StandardScaler().fit(X[:400]).transform(X[400:])
     used = pipeline[-1].path_.problem
     np.testing.assert_array_equal(np.asarray(used.X), scaled.astype(np.float32))
-
-
-def test_weights_are_routed_by_a_grid_search() -> None:
-    """With metadata routing, weights reach fit in every fold."""
-    X, y = cancer()
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = BudgetPrunedForestClassifier(SMALL, budget=5, random_state=0).set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=True)
-        search = GridSearchCV(model, {"budget": [4]}, cv=2).fit(X, y, sample_weight=np.full(len(y), 2.0))
-    assert set(search.best_estimator_.path_.problem.weights) == {2.0}
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations.instance import usage
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 
 
 def test_by_hand():
@@ -43,36 +42,12 @@ def test_agrees_with_the_pruning(kind):
     assert result.error == np.mean(wrong)
 
 
-def test_examples_are_routed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cost and number of features come from the same routes."""
-    routed, route = [], usage.route
-    monkeypatch.setattr(usage, "route", lambda *given: routed.append(1) or route(*given))
-    case = fitted(next(iter(KINDS)))
-    pm.evaluate(case.forest, case.X, case.y, costs=1)
-    assert len(routed) == 1
-
-
-def test_all_roots_ask_for_nothing():
-    """A forest of single leaves costs nothing and asks for no feature."""
-    case = fitted("random forest")
-    roots = pm.apply_pruning(pm.Pruning.all_roots(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
-    result = pm.evaluate(roots, case.X, case.y, costs=1, evaluation_cost=1)
-    assert (result.cost, result.features, result.splits) == (0, 0, 0)
-
-
 def test_labels_of_another_shape_are_refused():
     """A column of labels, which would be compared with every prediction, and too few labels are refused."""
     case = fitted("regression forest")
     for y in (case.y[:, None], case.y[1:]):
         with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape .*, X has 90 rows: give one label each"):
             pm.evaluate(case.forest, case.X, y, costs=1)
-
-
-def test_bad_prices_are_refused():
-    """Prices are checked as in `problem_from_forest`."""
-    case = fitted("random forest")
-    with pytest.raises(pm.errors.InvalidInputError, match="costs has 2 prices"):
-        pm.evaluate(case.forest, rows(), case.y, costs=[1, 2])
 
 
 @looped("kind", ["random forest", "regression forest"])

@@ -52,15 +52,6 @@ def test_weights_weigh_and_unknown_labels_are_refused() -> None:
         evaluate_exit_path(known.path, known.X, strange)
 
 
-def test_costs_need_no_labels() -> None:
-    """Without labels there are costs; to ask for the error is refused."""
-    known = case("sets")
-    seen = evaluate_exit_path(known.cascade, known.X)
-    np.testing.assert_array_equal(seen.cost, evaluate_exit_path(known.cascade, known.X, known.y).cost)
-    with pytest.raises(pm.errors.InvalidInputError, match="y is None: errors need labels"):
-        seen.mean_loss(0)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_curve_is_the_path(kind: Kind) -> None:
     """`tradeoff_curve` of a path and of a cascade has one point a policy, with its cost and error on the rows given."""

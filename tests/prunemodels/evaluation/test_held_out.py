@@ -12,13 +12,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
-from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
+from prunemodels.evaluation.held_out import held_out_cost, hold_out, on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
@@ -116,17 +116,6 @@ def test_held_out_cost_is_that_of_evaluate(forest: RandomForestClassifier, path:
     assert hold_out(pruning, forest, X[350:]).error is None
 
 
-def test_other_prices_may_be_asked_for(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
-    """Prices and evaluation given beside a pruning take the place of its problem's."""
-    pruning = path[0]
-    plain = held_out_cost(pruning, X[350:], costs=1, evaluation_cost=0)
-    pruned = pm.apply_pruning(pruning, forest)
-    assert plain.mean == pytest.approx(pm.evaluate(pruned, X[350:], Y[350:], costs=1).features)
-    assert held_out_cost(pruned, X[350:], costs=1) == plain
-    dearer = held_out_cost(pruning, X[350:], costs=1)
-    assert dearer.mean == pytest.approx(pm.evaluate(pruned, X[350:], Y[350:], costs=1, evaluation_cost=0.1).cost)
-
-
 def test_intervals_of_rows() -> None:
     """The interval is that of the rows' costs, moved by what is paid once for all."""
     items = pm.CostItems.from_items({"a": 3, "licence": 7, "b": 5}, [["a", "licence"], ["b"]], once=["licence"])
@@ -157,28 +146,6 @@ def test_weights_of_held_out_rows(forest: RandomForestClassifier, path: pm.Pruni
     assert held_out_cost(pruning, X[350:], sample_weight=np.full(219, 3.0)) == held_out_cost(pruning, X[350:])
     with pytest.raises(pm.errors.InvalidInputError, match="'betting' holds for draws of equal weight"):
         held_out_cost(pruning, X[350:], sample_weight=weights, method="betting")
-
-
-def test_errors_of_regressors_and_their_interval() -> None:
-    """A regressor's held-out error is its mean squared error, by Student's interval only."""
-    data, target = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(3, max_depth=3, random_state=0).fit(data[:200], target[:200])
-    squares = (forest.predict(data[200:]) - target[200:]) ** 2
-    error = held_out_error(forest, data[200:], target[200:])
-    assert error.mean == pytest.approx(squares.mean())
-    assert error.high == pytest.approx(upper_bound(squares, math.inf, 0.025, "t"))
-    with pytest.raises(pm.errors.InvalidInputError, match="cannot exceed a known number"):
-        held_out_error(forest, data[200:], target[200:], method="hoeffding")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(5,\), X has 242 rows"):
-        held_out_error(forest, data[200:], target[:5])
-
-
-def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
-    """A classifier's error can have a distribution-free interval: of draws in [0, 1]."""
-    wrong = (forest.predict(X[200:]) != Y[200:]).to_numpy(dtype=float)
-    error = held_out_error(forest, X[200:], Y[200:], method="betting")
-    assert error.mean == wrong.mean()
-    assert error.high == upper_bound(wrong, 1.0, 0.025, "betting")
 
 
 def test_refused_held_out_rows(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
@@ -274,35 +241,6 @@ def test_a_fixed_path_is_certified_as_often_as_stated(method: Method, n: int) ->
     assert met / REPEATS >= 0.8 - tolerance(0.8)
 
 
-def test_the_stated_confidence_is_reached_on_repeated_splits_and_not_without() -> None:
-    """Samples of 80 rows, each split: 90 % of the certified prunings meet the budget, of those that merely fit far fewer."""
-    p = worst_case()
-    met = naive = 0
-    for seed in range(REPEATS):
-        rng = np.random.default_rng(seed)
-        problem = pm.problem_from_forest(p.forest, p.sample(rng, 80), costs=p.costs)
-        found = budget_for_confidence(problem, p.budget, confidence=0.9, time_limit=0, random_state=rng)
-        met += p.meets(found.pruning)
-        fitting = pm.pruning_path(problem, certificate=False)
-        naive += p.meets(fitting[fitting.row_at_cost(p.budget)])
-    assert met / REPEATS >= 0.9 - tolerance(0.9)
-    assert naive / REPEATS < 0.9 - 2 * tolerance(0.9)
-
-
-def test_with_many_rows_little_of_the_budget_is_lost() -> None:
-    """From 20 to 3,000 certifying rows the pruning taken comes nearer to the budget, and the smaller budget to B."""
-    p = population()
-    costs = []
-    for n in (20, 3000):
-        rows = p.sample(np.random.default_rng(0), n)
-        found = budget_for_confidence(p.problem, p.budget, X_certify=rows, path=p.path, random_state=0)
-        assert found.smaller_budget == found.pruning.exact_cost
-        costs.append(found.smaller_budget)
-    assert costs[0] < costs[1] <= p.budget
-    dearest_within = max(c for c in p.path.exact_cost if c <= p.budget)
-    assert costs[1] >= dearest_within * Fraction(9, 10)
-
-
 def test_the_rule_is_the_last_before_the_first_failure() -> None:
     """What is taken is the path's row before the first whose bound, computed here, is past the budget, with its own figures."""
     p = population()
@@ -351,19 +289,6 @@ def test_between_distant_rows_other_prunings_are_certified() -> None:
     assert found.certified_cost == pytest.approx(pm.Pruning(on_certifying, found.pruning.kept).cost)
     fewer = budget_for_confidence(problem, budget, X_certify=data[800:900], path=path, confidence=0.9, random_state=0)
     assert fewer.smaller_budget <= found.smaller_budget
-
-
-def test_it_fits_the_rows_that_chose_it() -> None:
-    """Where the certifying rows are cheap by chance, the cost of the choosing rows still holds the pruning within the budget."""
-    tree = Node(8, 0, 0.5, Node(1), Node(4, 1, 0.5, Node(0), Node(1)))
-    ensemble, error = ensemble_of([tree], 2)
-    errors, costs = plain_errors(ensemble, error, 10.0), pm.CostItems.plain([1, 5])
-    cheap = np.zeros((400, 2))  # not asked the second question
-    for rows, cost in ((np.ones((5, 2)), 1), (cheap, 1), (np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0]]), Fraction(8, 3))):
-        problem = PruningProblem.build(ensemble, errors, rows, costs)
-        found = budget_for_confidence(problem, 4, X_certify=np.zeros((399, 2)), random_state=0)
-        assert found.smaller_budget == cost
-        assert found.certified_cost == 1
 
 
 def test_where_nothing_can_be_certified_there_are_the_roots() -> None:

@@ -45,17 +45,6 @@ def test_the_upper_bound_is_too_low_at_most_as_often_as_stated(method: Method, d
     assert missed <= repeats * alpha + 3 * math.sqrt(repeats * alpha * (1 - alpha))
 
 
-def test_students_bound_is_too_low_too_often_where_few_rows_are_dear() -> None:
-    """It is right for even costs, and promises far too much where the one dear row in 40 is mostly not among the 25."""
-    rng = np.random.default_rng(1)
-    missed = {
-        draw: np.mean([upper_bound(draw(rng, 25), 10.0, 0.1, "t") < mean for _ in range(1000)])
-        for draw, mean in ((even, 5.0), (rarely_dear, 1.225))
-    }
-    assert missed[even] < 0.13
-    assert missed[rarely_dear] > 0.4
-
-
 def test_students_interval_is_the_textbooks() -> None:
     """Costs 1, 2, 3, 6: mean 3, s^2 = 14/3, so the ends are 3 -+ t_{3, 0.975} sqrt(14/12)."""
     interval = mean_interval(np.array([1.0, 2.0, 3.0, 6.0]), 100.0, 0.95, "t")
@@ -102,15 +91,6 @@ def test_the_betting_bound_is_where_the_gambler_gets_rich() -> None:
         assert not rich(list(x / scale), bound / scale - 1e-9, 0.1)
 
 
-def test_betting_beats_the_others_in_ordinary_samples() -> None:
-    """With 200 draws it is nearer to the mean than Bernstein's and Hoeffding's bound on each of the populations."""
-    for draw, _ in POPULATIONS:
-        rng = np.random.default_rng(2)
-        samples = [draw(rng, 200) for _ in range(50)]
-        bounds = {m: np.mean([upper_bound(x, 10.0, 0.05, m) for x in samples]) for m in RIGOROUS}
-        assert bounds["betting"] < min(bounds["bernstein"], bounds["hoeffding"])
-
-
 @pytest.mark.parametrize("method", get_args(Method))
 def test_the_interval_lies_around_the_mean_and_narrows(method: Method) -> None:
     """Its ends stay in [0, M], the mean between them; more draws and less confidence make it shorter; lower mirrors upper."""
@@ -129,13 +109,6 @@ def test_the_interval_lies_around_the_mean_and_narrows(method: Method) -> None:
     assert mirrored.high == pytest.approx(10 - few.low)
 
 
-def test_each_end_has_half_of_what_may_go_wrong() -> None:
-    """The upper end of a 90 % interval is the upper bound at 5 %."""
-    x = even(np.random.default_rng(0), 50)
-    for method in get_args(Method):
-        assert mean_interval(x, 10.0, 0.9, method).high == upper_bound(x, 10.0, 0.05, method)
-
-
 def test_weights_make_a_ratio() -> None:
     """Equal weights change nothing; the error of a weighted mean is that of many samples' weighted means."""
     rng = np.random.default_rng(3)
@@ -151,14 +124,6 @@ def test_weights_make_a_ratio() -> None:
     assert mean_interval(x, 10.0, 0.9, "t", w).mean == 2
     # deviations -1 and 3, times their weights -3 and 3: sqrt(2 * 18) / 4
     assert standard_error(x, w) == pytest.approx(1.5)
-
-
-def test_a_bound_is_never_above_what_can_be() -> None:
-    """Two draws at the top: every bound is the top; and where nothing can cost anything, it is 0."""
-    for method in get_args(Method):
-        assert upper_bound(np.array([4.0, 4.0]), 4.0, 0.05, method) == pytest.approx(4.0)
-        assert upper_bound(np.array([1.0, 3.0]), 4.0, 0.05, method) <= 4.0
-        assert upper_bound(np.zeros(5), 0.0, 0.05, method) == 0
 
 
 def test_without_a_top_there_is_students_interval() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -105,18 +105,6 @@ def test_a_cascade_finds_sets_of_raw_columns(estimator: Any, tmp_path: Path, mon
     assert np.array_equal(pm.load_cascade(tmp_path / "c.skops").predict_proba(strange), model.predict_proba(strange))
 
 
-def test_numbers_are_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression over raw columns, with weights and with rows given for the policy."""
-    booster = HistGradientBoostingRegressor(max_iter=6, min_samples_leaf=5, early_stopping=False)
-    monkeypatch.setattr(pm.BudgetCascadeRegressor, "_default", lambda self: booster)
-    options: dict[str, Any] = {**QUICK, "doubt": "auto", "n_stages": 2}
-    y = (Y == "pays") * 10.0
-    model = pm.BudgetCascadeRegressor(costs=PRICES, budget=9, **options)
-    model.fit(X[:110], y[:110], np.linspace(1, 2, 110), X[110:], y[110:])
-    assert model.score(X, y) > 0.5
-    check_bought(model, X[:20])
-
-
 def test_named_stages_read_the_table_as_it_is() -> None:
     """A stage is fitted and asked with the user's own columns, none of them cast."""
     Spy.seen.clear()
@@ -151,18 +139,6 @@ def test_rows_of_a_file_get_the_types_of_training() -> None:
     assert np.array_equal(model.predict_proba(payers.assign(code=7)), model.predict_proba(payers))
 
 
-def test_numbers_alone_stay_numbers() -> None:
-    """A table of numbers and truth values is cast to numbers that float32 has, as ever; gaps reach a pipeline that fills them."""
-    numbers = X[["age", "member"]].assign(third=1 / 3)
-    Spy.seen.clear()
-    model = pm.CascadeClassifier([(None, []), (Spy(), None)], **QUICK)
-    model.fit(numbers.fillna({"age": 0, "member": False}), Y)
-    assert model.numeric_
-    assert (Spy.seen[0]["third"] == np.float32(1 / 3)).all()
-    filling = make_pipeline(make_column_transformer((SimpleImputer(), ["age", "third"])), LogisticRegression())
-    assert pm.CascadeClassifier([(None, []), (filling, None)], **QUICK).fit(numbers, Y).numeric_
-
-
 @pytest.mark.parametrize(
     ("given", "left"),
     [
@@ -188,13 +164,6 @@ def test_a_column_transformer_keeps_the_columns_that_are_there(given: Any, left:
     else:
         assert callable(given) or found[0].transformers[0][2] == left
     assert steps.transformers[0][2] is given
-
-
-def test_what_is_left_passes_through() -> None:
-    """Without any transformer left, a remainder that passes through still reads the stage's columns."""
-    steps = make_column_transformer((OneHotEncoder(), ["city"]), remainder="passthrough")
-    found = on_columns(make_pipeline(steps, Ridge()), X, np.array([3]))
-    assert found.fit(X[["age"]].fillna(0), Y == "pays").n_features_in_ == 1
 
 
 @pytest.mark.parametrize(
@@ -224,11 +193,3 @@ def test_rows_that_are_refused() -> None:
     twice = pd.concat([X, X[["city"]]], axis=1)
     with pytest.raises(InvalidInputError, match="X has the column 'city' more than once"):
         pm.BudgetCascadeClassifier().fit(twice, Y)
-
-
-def test_models_inside_of_pipelines_get_the_seed() -> None:
-    """Two fits with one random_state are the same, also where a forest stands at the end of a pipeline."""
-    forest = pm.exits.prepared(RandomForestClassifier(3), "forest")
-    models = [pm.CascadeClassifier([(None, []), (forest, None)], budget=5, **QUICK).fit(X, Y) for _ in range(2)]
-    assert np.array_equal(*(model.stages_.output(1, X).value for model in models))
-    assert forest.get_params()["model__random_state"] is None

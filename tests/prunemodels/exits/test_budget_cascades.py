@@ -12,14 +12,11 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import CostItems
 from proofs_checks import check_closure_path
-from prunemodels.exits.elimination import _with_shuffled
 
 X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
 Y = np.array(["no", "yes", "maybe"])[Y]
@@ -107,23 +104,6 @@ def test_the_least_missed_item_goes_first() -> None:
     assert model.cost_ <= 1.0
 
 
-@pytest.mark.parametrize("prices", [0, [0, 0, 0, 0, 0]])
-def test_where_all_is_free_there_is_one_stage(prices: Any) -> None:
-    """Nothing is dropped, nobody pays, and the cascade is its estimator on all columns."""
-    model = fitted(costs=prices)
-    assert model.stages_.n_stages == 1
-    assert (model.prediction_cost(X) == 0).all()
-    assert model.cost_ == 0
-    np.testing.assert_array_equal(model.predict(X), model.stages_.models[0].predict(X.astype(np.float32)))
-
-
-def test_one_column() -> None:
-    """Two stages: nothing, and all there is."""
-    model = pm.BudgetCascadeClassifier(tree(), 2.0, lam=0.0, **QUICK).fit(X[:, :1], Y)
-    assert [f.tolist() for f in model.stages_.features] == [[], [0]]
-    assert set(model.prediction_cost(X[:, :1]).tolist()) <= {0.0, 2.0}
-
-
 def test_so_many_stages_at_most() -> None:
     """The first and the last set stay."""
     model = fitted(costs=1, n_stages=3, lam=0.0)
@@ -152,35 +132,6 @@ def test_tables_arrays_and_sparse_rows_are_one() -> None:
     np.testing.assert_array_equal(dense.predict(X), by_name.predict(table))
     np.testing.assert_array_equal(dense.predict(X), thin.predict(sparse.csr_array(X)))
     assert next(names for names, _ in by_name.item_sets_) == tuple("abcde")
-
-
-def test_columns_of_sparse_rows_are_shuffled_together() -> None:
-    """As those of an array and of a table are, in the same order; the others stay."""
-    columns = np.array([1, 3])
-    dense = _with_shuffled(X, columns, np.random.RandomState(0))
-    assert (dense[:, columns] != X[:, columns]).any()
-    np.testing.assert_array_equal(dense[:, [0, 2, 4]], X[:, [0, 2, 4]])
-    np.testing.assert_array_equal(_with_shuffled(sparse.csr_array(X), columns, np.random.RandomState(0)).toarray(), dense)
-    np.testing.assert_array_equal(_with_shuffled(pd.DataFrame(X), columns, np.random.RandomState(0)).to_numpy(), dense)
-
-
-def test_numbers() -> None:
-    """Lines on nested columns: those that carry nothing go first, and the budget is kept."""
-    model = pm.BudgetCascadeRegressor(LinearRegression(), 1, budget=2.0, cv=2, n_levels=4, random_state=0).fit(XR, YR)
-    assert model.cost_ <= 2.0
-    assert model.score(XR, YR) > 0.9
-    assert {len(names) for names, _ in model.item_sets_} >= set(range(5))
-
-
-@pytest.mark.slow
-def test_the_default_estimator_on_real_rows() -> None:
-    """scikit-learn's histogram boosting, a tenth of the price of all columns, missing values: far better than the free stage."""
-    rows, y = make_classification(6_000, 20, n_informative=6, random_state=0)
-    rows[np.random.default_rng(0).random(rows.shape) < 0.02] = np.nan
-    model = pm.BudgetCascadeClassifier(costs=1, budget=4.0, random_state=0).fit(rows[:4_000], y[:4_000])
-    assert isinstance(model.stages_.models[-1], HistGradientBoostingClassifier)
-    assert model.prediction_cost(rows[4_000:]).mean() < 4.5
-    assert model.score(rows[4_000:], y[4_000:]) > 0.85
 
 
 def test_one_division_of_many_rows() -> None:

@@ -13,13 +13,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import CostItems
-from proofs_checks import check_closure_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import SetStages
 
@@ -81,17 +79,6 @@ def test_columns_by_name_and_all_columns() -> None:
     assert list(by_name.feature_names_in_) == NAMES
     np.testing.assert_array_equal(by_name.predict(TABLE), by_place.predict(X))
     np.testing.assert_array_equal(by_name.prediction_cost(TABLE), by_place.prediction_cost(X))
-
-
-def test_numbers_are_predicted_by_the_stage_of_each_row() -> None:
-    """Regression: the mean first, then a line, then a tree; the path is proven."""
-    stages = [(None, []), (LinearRegression(), [0, 1]), (DecisionTreeRegressor(max_depth=4), None)]
-    model = pm.CascadeRegressor(stages, lam=0.05, n_levels=4, cv=2, random_state=0).fit(XR, YR)
-    assert check_closure_path(model.exit_path_.closures).holds is True
-    stop, said = model.stop_stages(XR), model.predict(XR)
-    assert set(stop[said == YR.mean()].tolist()) <= {0}
-    np.testing.assert_allclose(said[stop == 0], YR.mean())
-    np.testing.assert_array_equal(model.prediction_cost(XR), np.array([0, 2, 6])[stop])
 
 
 def test_goals_choose_policies_of_one_path() -> None:
@@ -157,16 +144,6 @@ def test_rows_of_weight_zero_take_no_part() -> None:
     left_out.fit(X[:150][w > 0], Y[:150][w > 0], None, X[150:][v > 0], Y[150:][v > 0])
     np.testing.assert_array_equal(weighted.exit_path_.cost, left_out.exit_path_.cost)
     np.testing.assert_array_equal(weighted.predict(X), left_out.predict(X))
-
-
-@pytest.mark.parametrize("cv", [3, KFold(3), StratifiedKFold(2), PredefinedSplit(np.arange(200) % 4 - 1)])
-def test_splitters_are_used_as_they_are(cv: Any) -> None:
-    """Every row that a splitter holds out is in the table once; a splitter of the caller's is not changed."""
-    before = dict(vars(cv)) if not isinstance(cv, int) else {}
-    model = pm.CascadeClassifier([(tree(2), [0]), (tree(), None)], lam=0.001, **{**QUICK, "cv": cv}).fit(X, Y)
-    assert model.exit_path_.n == (150 if isinstance(cv, PredefinedSplit) else 200)
-    if before:
-        assert dict(vars(cv)) == before
 
 
 def test_stages_that_are_fitted_already() -> None:

@@ -18,7 +18,6 @@ from formulations import CostItems, PruningProblem
 from formulations.errors import InvalidInputError
 from proofs_checks import check_closure_path
 from prunemodels.exits.forest_exits import LONGEST_GAP, path_stages
-from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import table_of
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
@@ -85,19 +84,6 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
         assert error <= max(exits.error[exits.row_at_cost(budget)], model.held_out_error_) + 1e-9
 
 
-@pytest.mark.parametrize("kind", ["two", "numbers"])
-def test_the_last_stage_is_the_unpruned_forest(kind: str) -> None:
-    """A policy that sends everybody on predicts as the unpruned forest does, and costs what it costs."""
-    forest, path, X, y = trained(kind, "plain")
-    exits = pm.exit_path(path, X, y, stack=False, **QUICK)
-    policy = exits.policy(0)
-    everybody = replace(policy, theta=np.full_like(policy.theta, -np.inf), go=np.ones_like(policy.go))
-    decision = decide(everybody, exits.stages, X)
-    assert (decision.stage == exits.stages.n_stages - 1).all()
-    said = forest.predict(X)[:, None] if kind == "numbers" else forest.predict_proba(X)
-    np.testing.assert_allclose(decision.value, said)
-
-
 @pytest.mark.parametrize("kind", ["two", "three"])
 def test_at_lam_zero_nothing_that_all_rows_do_alike_is_better(kind: str) -> None:
     """On the policy's rows the dearest policy is expected to err no more than any stage alone, the unpruned forest among them."""
@@ -150,17 +136,6 @@ def test_where_one_purchase_is_long_nothing_lies_between() -> None:
     cost = stages.costs(np.ones((4, 3)))[:, 0].tolist()
     assert (cost[0], cost[-1]) == (0, 10)
     assert {b - a for a, b in itertools.pairwise(cost)} <= {0, 1, 8}
-
-
-def test_a_path_that_is_one_pruning() -> None:
-    """Where all is free the cheapest pruning may be the unpruned forest, and a single stage is all there is."""
-    X = np.array([[0.0], [0], [1], [1]])
-    forest = RandomForestClassifier(1, bootstrap=False, random_state=0).fit(X, [0, 0, 1, 1])
-    path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=0))
-    for doubt in ("margin", "learned", "auto"):
-        exits = pm.exit_path(path, X, [0, 0, 1, 1], doubt=doubt)  # type: ignore[arg-type]
-        assert (len(exits), exits.cost.tolist(), exits.error.tolist()) == (1, [0], [0])
-        assert exits.at_lam(1).predict(X).tolist() == [0, 0, 1, 1]
 
 
 def test_estimators_of_a_path_read_named_tables() -> None:

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from prunemodels.exits.doubt import MarginDoubt, doubts_of
+from prunemodels.exits.doubt import MarginDoubt
 from prunemodels.exits.learning import solve_exits
 from prunemodels.exits.spending import between_optima
-from prunemodels.exits.stages import StageTable
 from prunemodels.exits.validation import cross_fit
 from tests.prunemodels.exits.spies import SpyClassifier, SpyRegressor
-from tests.prunemodels.exits.tables import learn_exits, random_table, sample_of
+from tests.prunemodels.exits.tables import random_table, sample_of
 
 N = 90
 ROWS = np.column_stack([np.arange(N, dtype=float), np.random.default_rng(0).normal(size=(N, 2))])
@@ -72,14 +71,6 @@ def test_no_model_speaks_of_rows_that_it_was_trained_on(kind: str, which: int) -
         assert fitted.trained_on_ == frozenset(range(N)) - frozenset(model.own_rows_.tolist())
 
 
-@pytest.mark.parametrize("seed", [1, 4])
-def test_learned_doubts_know_no_label(seed: int) -> None:
-    """They are the same whatever the truth is."""
-    table, truth, weights = random_table(seed, 40, regression=True)
-    one, two = (learn_exits(table, y, weights, doubt="learned", n_levels=3) for y in (truth, np.roll(truth, 1)))
-    np.testing.assert_array_equal(doubts_of(one.doubt, table), doubts_of(two.doubt, table))
-
-
 @pytest.mark.parametrize("seed", [1, 2, 4])
 def test_held_out_figures_do_not_use_the_label_of_the_row_that_they_judge(seed: int) -> None:
     """Where one row's label is changed, no policy that judges this row stops it elsewhere: its cost stays."""
@@ -97,17 +88,3 @@ def test_held_out_figures_do_not_use_the_label_of_the_row_that_they_judge(seed: 
         other = truth.copy()
         other[i] = (truth[i] + 1) % table.value.shape[2]
         np.testing.assert_array_equal(held_out(other)[:, i], plain[:, i])
-
-
-def test_labels_of_pure_noise_are_not_flattered_on_held_out_rows() -> None:
-    """Where doubts know nothing, the observed losses of a policy's own rows flatter it, and held-out rows do not."""
-    rng = np.random.default_rng(0)
-    n = 150
-    value = np.stack([np.column_stack([p, 1 - p]) for p in rng.random((3, n))])
-    table = StageTable(value, np.zeros((3, n)), np.repeat(np.arange(3.0)[:, None], n, axis=1), np.zeros(3))
-    truth = rng.integers(0, 2, n)
-    sample = sample_of(table, truth, np.ones(n), MarginDoubt())
-    learned = solve_exits(sample, MarginDoubt(), None, n_levels=8)
-    seen = cross_fit(sample, learned, n_levels=8, rng=np.random.RandomState(0)).at_lam(0.0)
-    assert sample.mean_loss(learned.policy(0)) < table.losses(truth).mean(axis=1).min() - 0.01
-    assert seen.mean(seen.loss) > sample.mean_loss(learned.policy(0)) + 0.02

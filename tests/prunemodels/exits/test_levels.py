@@ -32,12 +32,6 @@ def test_a_threshold_by_hand() -> None:
     assert levels(np.array([[3.0, 2, 1]]), found).tolist() == [[2, 0, 0]]
 
 
-def test_all_go_where_all_gain() -> None:
-    """The threshold is below every doubt, whatever doubts other rows will have."""
-    loss, cost = np.array([[1.0, 1], [0.0, 0]]), np.array([[0.0, 0], [1.0, 1]])
-    assert thresholds(loss, cost, np.ones(2), np.array([[0.3, 0.2]]), np.array([0.5])).tolist() == [[-np.inf]]
-
-
 @looped("seed", range(12))
 def test_every_stage_takes_its_best_threshold(seed: int) -> None:
     """Backwards, at each price, no place between two rows is better, unless a lower price has a higher threshold."""

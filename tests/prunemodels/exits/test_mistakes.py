@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
@@ -73,15 +72,6 @@ def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
     """The option is named, its value, and what may stand there; a budget below the first stage says the least possible."""
     with pytest.raises(InvalidInputError, match=message):
         pm.CascadeClassifier(TWO, **{**QUICK, **options}).fit(TABLE, Y)
-
-
-def test_regressors_have_the_same_manners() -> None:
-    """A classifier among numbers, and a doubt that numbers do not have."""
-    numbers = np.arange(200.0)
-    with pytest.raises(InvalidInputError, match="stage 0 is a DecisionTreeClassifier; a regressor is needed here"):
-        pm.CascadeRegressor(TWO).fit(X, numbers)
-    with pytest.raises(InvalidInputError, match="doubt is 'margin', which numbers do not have"):
-        pm.CascadeRegressor([(None, []), (LinearRegression(), None)], doubt="margin", cv=2).fit(X, numbers)
 
 
 def test_labels_that_the_stages_do_not_know() -> None:
@@ -160,12 +150,3 @@ def test_budget_cascades_have_the_same_manners(options: dict[str, Any], message:
     """Their options are refused likewise."""
     with pytest.raises(InvalidInputError, match=message):
         pm.BudgetCascadeClassifier(**{"estimator": TREE, **QUICK, **options}).fit(X, Y)
-
-
-def test_budget_cascades_and_unknown_labels() -> None:
-    """A class that is only among the validation rows is named."""
-    model = pm.BudgetCascadeClassifier(TREE, **QUICK)
-    with pytest.raises(InvalidInputError, match="y_valid has the label 'perhaps', which does not occur in y"):
-        model.fit(X, Y, X_valid=X[:3], y_valid=["no", "perhaps", "yes"])
-    with pytest.raises(InvalidInputError, match="y has one class, 'no'"):
-        model.fit(pd.DataFrame(X), ["no"] * 200)

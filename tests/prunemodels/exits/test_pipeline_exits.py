@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations.errors import InvalidInputError, UnsupportedModelError
+from formulations.errors import InvalidInputError
 from prunemodels.exits import forest_exits
 from prunemodels.on_demand import from_table
-from prunemodels.report_page.page import write_report
 from tests.prunemodels.on_demand.test_pipelines import X, random_pipeline, y
 
 QUICK: dict[str, Any] = {"n_stages": 4, "n_levels": 8, "random_state": 0}
@@ -69,19 +67,6 @@ def test_other_prices_are_refused() -> None:
         pm.OnDemandPredictor(exits.at_lam(1e-3), 1)
 
 
-def test_files_and_pages(tmp_path: Path) -> None:
-    """A saved cascade along a pipeline predicts the same, also after it bought; its page shows items of raw columns."""
-    _, _, exits = exits_of(0)
-    model = exits.at_lam(1e-3)
-    pm.OnDemandPredictor(model, acquire=from_table(X)).run(X.index[:5])
-    pm.save_cascade(model, tmp_path / "c.skops")
-    again = pm.load_cascade(tmp_path / "c.skops", trusted=["tests.prunemodels.on_demand.test_pipelines.ratio"])
-    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    assert np.array_equal(again.prediction_cost(X), model.prediction_cost(X))
-    write_report(tmp_path / "page.html", again, X, y)
-    assert "visit" in (tmp_path / "page.html").read_text()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -97,21 +82,3 @@ def test_what_does_not_fit_is_refused_before_any_work(change: Any, message: str,
     monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
     with pytest.raises(InvalidInputError, match=message):
         pm.exit_path(path, **{"X": X, "y": y, **change})
-
-
-def test_trees_that_no_stage_can_judge_are_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trees of several outputs are named at once."""
-    from sklearn.ensemble import RandomForestRegressor
-
-    numbers = X[["age", "debt"]].fillna(0).to_numpy()
-    forest = RandomForestRegressor(2, max_depth=2, random_state=0).fit(numbers, numbers)
-    path = pm.pruning_path(pm.problem_from_forest(forest, numbers, costs=1))
-    monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
-    with pytest.raises(UnsupportedModelError, match="outputs"):
-        pm.exit_path(path, numbers, numbers)
-
-
-def test_the_stages_are_those_of_the_path() -> None:
-    """The last stage is the pipeline itself."""
-    pipe, _, exits = exits_of(1)
-    assert np.allclose(exits.stages.output(exits.stages.n_stages - 1, X).value, pipe.predict_proba(X))

@@ -80,11 +80,3 @@ def test_it_costs_buys_and_is_kept_as_any_cascade(kind: str, tmp_path: Path) -> 
     stops = stops_of(model, X, y)
     np.testing.assert_allclose(stops.items.price @ stops.bought, model.prediction_cost(X))
     pm.write_report(tmp_path / "tree.html", model, X, y)
-
-
-def test_rows_that_do_not_part() -> None:
-    """Too few rows: there are chains alone."""
-    X, y = quadrants(300, 0)
-    tree = DecisionTreeClassifier(max_depth=3)
-    model = pm.BudgetCascadeClassifier(tree, PRICES, lam=0.0, doubt="margin", n_levels=4, random_state=0).fit(X, y)
-    assert all(len(path.stages.regions) == 1 for path in model.exit_paths_)

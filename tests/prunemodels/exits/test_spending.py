@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification, make_regression
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from formulations.errors import InvalidInputError
@@ -115,31 +115,6 @@ def test_what_is_stated_is_what_calling_gives(kind: str, case: str) -> None:
         assert at.error_ == pytest.approx(1 - at.score(own_X, own_y, sample_weight=w), abs=1e-12)
         assert at.cost_ <= budget * (1 + 1e-12)
         assert at.spending_.startswith(f"spends {at.cost_:.4g} of {budget:.4g}")
-
-
-def test_items_paid_once_are_in_what_is_stated() -> None:
-    """A licence for the last columns: stated costs hold it as soon as any row could come to a stage that needs it."""
-    items = CostItems.from_items({"a": 1, "b": 2, "licence": 3}, [[], [], ["a"], ["a"], ["b", "licence"], ["b"]], ["licence"])
-    line = LogisticRegression()
-    model = pm.CascadeClassifier([(line, [0, 1]), (line, [0, 1, 2, 3]), (line, None)], items, lam=0.0, n_levels=8, random_state=0)
-    model.fit(X[:160], Y[:160], X_valid=X[160:], y_valid=Y[160:])
-    for budget in (0.5, 2.0, 5.0, 6.0):
-        at = model.at_cost(budget)
-        licence = 3.0 * (at.policy_.last_stage == 2)
-        assert at.cost_ == pytest.approx(at.prediction_cost(X[160:]).mean() + licence)
-        assert at.cost_ <= budget
-    assert model.at_cost(6.0).policy_.last_stage == 2
-
-
-def test_numbers_too() -> None:
-    """Regression: mean squared error and cost of the own rows."""
-    rows, y = make_regression(200, 5, n_informative=5, noise=5.0, random_state=0)
-    model = pm.BudgetCascadeRegressor(LinearRegression(), [1, 2, 3, 4, 5], lam=0.0, n_levels=8, random_state=0).fit(rows, y)
-    for budget in (2.0, 7.0, 12.0):
-        at, own = model.at_cost(budget), model.own_rows_
-        assert at.cost_ == pytest.approx(at.prediction_cost(rows[own]).mean())
-        assert at.error_ == pytest.approx(np.mean((at.predict(rows[own]) - y[own]) ** 2))
-        assert at.cost_ <= budget * (1 + 1e-12)
 
 
 def test_a_budget_that_buys_nothing_says_which_one_helps() -> None:

@@ -142,13 +142,6 @@ def test_nobody_hears_a_stack_that_has_seen_him(seed: int) -> None:
             np.testing.assert_allclose(heard.value[s, i], said.value[s, i], atol=1e-9)
 
 
-def test_equal_weights_are_none() -> None:
-    """The ridge is in rows: weights of 5 each are weights of 1 each."""
-    table, truth = independent_witnesses(500, 0.5)
-    one, five = (learn_stack(table, truth, np.full(500, w), np.random.RandomState(0))[0] for w in (1.0, 5.0))
-    np.testing.assert_allclose(one.weight, five.weight, atol=1e-6)
-
-
 def test_the_first_stage_is_never_stacked_and_zeros_are_cut_off() -> None:
     """By hand: weights 1 and 1, no base; a probability of 0 counts as the smallest one."""
     value = np.array([[[0.5, 0.5], [0.2, 0.8]], [[0.9, 0.1], [1.0, 0.0]]])

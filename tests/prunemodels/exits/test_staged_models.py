@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
@@ -113,16 +112,6 @@ def test_an_exponential_loss_has_half_the_log_odds() -> None:
     np.testing.assert_allclose(staged_model(model, [5]).output(0, XC).value, model.predict_proba(XC), atol=1e-12)
 
 
-def test_names_of_columns_are_kept() -> None:
-    """A model that was trained on a table reads tables, by the same names, without a warning."""
-    table = pd.DataFrame(XC, columns=list("abcdef"))
-    for model in (GradientBoostingClassifier(n_estimators=2), CEGBClassifier(engine="own", n_estimators=2, **SMALL)):
-        stages = staged_model(model.fit(table, YC), [1, 2], costs=dict.fromkeys("abcdef", 2.0))
-        np.testing.assert_allclose(stages.output(1, table).value, model.predict_proba(table))
-        with pytest.raises(InvalidInputError, match="X has the column 'f' in place 0"):
-            stages.output(1, table[list("fedcba")])
-
-
 @pytest.mark.parametrize("kind", ["CEGB", "GreedyMiser, squared", "boosting"])
 def test_a_cascade_of_rounds(kind: str) -> None:
     """A cascade takes such stages, buys no more than the model, and where all go on says what the model says."""
@@ -139,15 +128,6 @@ def test_a_cascade_of_rounds(kind: str) -> None:
     expected = np.array([said[(1, 2, 4, 7)[s] - 1][i] for i, s in enumerate(stop)])
     np.testing.assert_allclose(cascade.predict_proba(XC), expected, atol=1e-9)
     assert cascade.n_features_in_ == 6
-
-
-def test_a_cascade_of_rounds_that_predict_numbers() -> None:
-    """The regressor likewise."""
-    model = fitted("GreedyMiser of numbers", 2)
-    cascade = pm.CascadeRegressor(staged_model(model, [0, 2, 7]), lam=0.01, stack=False, random_state=0, n_levels=4).fit(XR, YR)
-    said = [np.full(len(XR), model.baseline_[0]), *([p.copy() for p in model.staged_predict(XR)][k] for k in (1, 6))]
-    stop = cascade.stop_stages(XR)
-    np.testing.assert_allclose(cascade.predict(XR), np.array(said)[stop, np.arange(len(XR))])
 
 
 def test_other_models_are_refused_by_name() -> None:
@@ -170,9 +150,3 @@ def test_rounds_that_cannot_be_are_refused(rounds: list[int]) -> None:
     """They rise from 0 to what the model has."""
     with pytest.raises(InvalidInputError, match=r"rounds is \[.*\]; give rising numbers from 0 to 7"):
         staged_model(fitted("GreedyMiser", 2), rounds)
-
-
-def test_prices_that_do_not_fit_are_refused() -> None:
-    """As wherever prices are given."""
-    with pytest.raises(InvalidInputError, match="costs has 2 prices, the forest was trained on 6 features"):
-        staged_model(fitted("boosting", 2), [1], costs=[1, 2])

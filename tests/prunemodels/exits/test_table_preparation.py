@@ -18,10 +18,9 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.utils.validation import has_fit_parameter
 
 from prunemodels.exits.cascade_files import TRUSTED_IN_CASCADES
-from prunemodels.exits.table_preparation import TableColumns, is_numeric, prepared
+from prunemodels.exits.table_preparation import TableColumns, prepared
 
 CLASSIFIERS = {
     "boosted": HistGradientBoostingClassifier(max_iter=5, random_state=0),
@@ -118,26 +117,6 @@ def test_many_levels_fit_the_histograms() -> None:
     X = pd.DataFrame({"id": np.repeat([f"i{k}" for k in range(1000)], 5)})
     model = prepared(HistGradientBoostingClassifier(max_iter=1, max_bins=32), "boosted").fit(X, np.arange(5000) % 2)
     assert len(model[0].levels_[0]) == 31
-
-
-def test_weights_reach_the_model() -> None:
-    """A prepared model takes weights where its model does: those of one class alone make it the answer."""
-    X, y = mixed()
-    model = prepared(HistGradientBoostingClassifier(max_iter=5), "boosted")
-    assert has_fit_parameter(model, "sample_weight")
-    weighted = model.fit(X, y, sample_weight=np.where(y == 0, 1.0, 1e-9))
-    assert (weighted.predict(X) == 0).all()
-
-
-def test_numbers_alone_are_as_they_were() -> None:
-    """On numbers the prepared booster is the booster."""
-    X, y = np.random.default_rng(0).normal(size=(80, 3)), np.arange(80) % 2
-    model = HistGradientBoostingClassifier(max_iter=5, random_state=0)
-    assert np.array_equal(prepared(model, "boosted").fit(X, y).predict_proba(X), model.fit(X, y).predict_proba(X))
-    assert is_numeric(X)
-    assert is_numeric(pd.DataFrame(X).astype(object))
-    table = mixed()[0]
-    assert [name for name in table if is_numeric(table[[name]])] == ["truth", "maybe", "whole", "number", "object"]
 
 
 @pytest.mark.parametrize(

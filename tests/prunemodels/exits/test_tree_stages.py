@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import CostItems
@@ -22,7 +21,7 @@ from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import N_FEATURES, fitted, labels, random_pruning, rows, targets
+from tests.prunemodels.forest_kinds import N_FEATURES, fitted, labels, random_pruning, rows
 
 ITEMS = {
     "plain": CostItems.plain([1, 2, 0, 0.5, 7.27]),
@@ -152,21 +151,6 @@ def test_rows_of_all_forms() -> None:
         np.testing.assert_array_equal(table.cost, other.cost)
     some = table_of(stages, X[[5, 3]])
     np.testing.assert_array_equal(table.take(np.array([5, 3])).cost, some.cost)
-
-
-def test_a_regression_forest_has_no_classes() -> None:
-    """Its stages say one number a row."""
-    X = rows()
-    forest = RandomForestRegressor(2, max_depth=2, random_state=0).fit(X, targets(X))
-    stages = trees_as_stages(read_forest(forest), 1, [1, 2])
-    assert (stages.task, stages.classes, stages.output(0, X).value.shape) == ("regression", None, (len(X), 1))
-
-
-@pytest.mark.parametrize("trees", [[], [0, 2], [2, 2], [3, 1], [1, 4]])
-def test_numbers_of_trees_that_cannot_be_are_refused(trees: Sequence[int]) -> None:
-    """They rise from 1 on, to what the forest has at most."""
-    with pytest.raises(InvalidInputError, match=r"trees is \[.*\]; give rising numbers from 1 to 3"):
-        trees_as_stages(read_forest(small()[0]), 1, trees)
 
 
 def test_stages_that_are_not_nested_are_refused() -> None:

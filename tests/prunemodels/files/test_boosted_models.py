@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,12 +18,12 @@ import skops.io
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from xgboost import Booster, XGBClassifier, XGBRegressor
 
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.example import X_test, X_train, X_valid, costs, y_train, y_valid
 from prunemodels.files import trial_loading
 from prunemodels.models.boosting.boosted_pruning import BoostedPruning
 from prunemodels.models.libraries.lightgbm_models import ModelText
@@ -130,15 +129,6 @@ def test_outputs_of_catboost_that_do_not_fit_are_refused(tmp_path: Path, change:
         pm.load_forest(tmp_path / "model.json")
 
 
-def test_a_pickled_pruning_is_read_as_its_model(tmp_path: Path) -> None:
-    """A user who keeps the whole result in joblib gets the pruned model from it, as from other results of ours."""
-    found = pruned("xgboost")
-    joblib.dump(found, tmp_path / "found.joblib")
-    again = pm.load_forest(tmp_path / "found.joblib", trust_pickle=True)
-    assert type(again) is XGBClassifier
-    assert (again.predict(X_test) == found.to_model().predict(X_test)).all()
-
-
 WRONG_FILES = {
     "absent.json": (None, "there is no file"),
     "cut.json": ('{"learner": {', "is not a JSON file, or a damaged one"),
@@ -176,14 +166,6 @@ def test_a_model_has_the_endings_of_its_library(tmp_path: Path, name: str, endin
     with pytest.raises(InvalidInputError, match=known):
         pm.save_forest(fitted(name), tmp_path / f"model{ending}")
     assert not list(tmp_path.iterdir())
-
-
-def test_pipelines_of_boosted_models_in_files(tmp_path: Path) -> None:
-    """A skops file holds them whole."""
-    pipe = make_pipeline(StandardScaler(), XGBClassifier(**SMALL, n_jobs=1)).fit(X_train, y_train)
-    pm.save_forest(pipe, tmp_path / "pipe.skops")
-    again = pm.load_forest(tmp_path / "pipe.skops")
-    assert vars(pm.evaluate(again, X_test, y_test, costs=costs)) == vars(pm.evaluate(pipe, X_test, y_test, costs=costs))
 
 
 def test_a_partial_gives_no_trust_to_its_function(tmp_path: Path) -> None:

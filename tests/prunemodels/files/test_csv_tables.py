@@ -14,7 +14,7 @@ import pytest
 from formulations import BrokenFileError, InvalidInputError
 from prunemodels.data_files import read_prices, read_table
 from prunemodels.files import csv_tables
-from prunemodels.files.csv_tables import columns_of_csv, csv_chunks, read_csv
+from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
 from tests.loops import looped
 
 LAYOUT = csv_tables.Layout(["a", "b"], ",", ".")
@@ -118,12 +118,6 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path, name: str) -> None:
         read_table(tmp_path / name)
 
 
-def test_columns_without_a_name_may_be_several(tmp_path: Path) -> None:
-    """An index that pandas wrote has no name, and there may be more than one."""
-    (tmp_path / "t.csv").write_text(",,a\n0,0,1.5\n")
-    assert read_table(tmp_path / "t.csv")["a"].tolist() == [1.5]
-
-
 def _accepted(file: Path, size: int) -> bool:
     """Whether the check accepts a file that is read in blocks of so many bytes."""
     with csv_tables.CheckedRows(file, LAYOUT) as rows:
@@ -183,10 +177,3 @@ def test_the_fast_check_agrees_with_pythons_reader(seed: int, tmp_path: Path, mo
             else:
                 assert table.to_numpy().tolist() == expected[1:], text
     assert {True, False} == set(verdicts)
-
-
-def test_only_unusual_files_are_read_by_pythons_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plain file and one with text in quotes pass the fast check."""
-    (tmp_path / "t.csv").write_text('a,b\n1,2\n"x, ""y""",3\n')
-    monkeypatch.setattr(csv_tables, "check_every_row", lambda *_: pytest.fail("read by Python's reader"))
-    assert len(read_csv(tmp_path / "t.csv")) == 2

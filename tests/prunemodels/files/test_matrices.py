@@ -11,9 +11,7 @@ from scipy import io, sparse
 
 import prunemodels as pm
 from formulations import stored_arrays
-from formulations.instance.papers import two_trees
 from formulations.programs import program_text
-from formulations.programs.matrix import MATRICES
 from proofs_checks import check_total_unimodularity
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
@@ -65,18 +63,6 @@ ENDATA
 def test_the_same_matrix_from_every_format(ending, tmp_path):
     """Entries and shape are those that were written."""
     np.testing.assert_array_equal(load_matrix(write(tmp_path, ending)).dense(), CIRCLE)
-
-
-@pytest.mark.parametrize("ending", [".mps", ".lp"])
-def test_the_rows_of_a_program(ending, tmp_path):
-    """A linear program's file gives its matrix with its names."""
-    program = MATRICES["IP1"](two_trees(), lam=1)
-    place = tmp_path / f"ip1{ending}"
-    pm.programs.write_program(program, place)
-    matrix = load_matrix(place)
-    assert list(matrix.rows) == list(program.rows)
-    assert list(matrix.columns) == list(program.columns)
-    np.testing.assert_array_equal(matrix.dense(), program.matrix.toarray())
 
 
 @pytest.mark.parametrize(
@@ -242,13 +228,6 @@ def test_an_archive_that_unpacks_to_a_thousand_times_its_size(tmp_path, monkeypa
     assert place.stat().st_size < 100_000
     with pytest.raises(pm.errors.BrokenFileError, match="would become 34 MB, more than 100 times its size"):
         load_matrix(place)
-
-
-def test_names_that_look_like_indices(tmp_path):
-    """Indices beyond 64 bits or with leading zeros are part of the name, and do not fall together."""
-    place = tmp_path / "a.lp"
-    place.write_text(f"minimize\n obj: x({10**20})\nsubject to\n r: x({10**20}) + y(1) + y(01) <= 1\nend\n")
-    assert list(load_matrix(place).columns) == [f"x({10**20})", "y[1]", "y(01)"]
 
 
 def test_an_array_of_objects_is_not_unpickled(tmp_path):

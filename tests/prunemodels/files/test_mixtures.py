@@ -65,17 +65,6 @@ def test_the_command_writes_what_is_read(solved: tuple[Any, Any], tmp_path: Path
     assert load_mixture(str(tmp_path / "moved" / place.name)).weight == Fraction(5, 7)
 
 
-def test_joblib_forests_need_trust(solved: tuple[Any, Any], tmp_path: Path) -> None:
-    """Without the caller's word no pickle is opened."""
-    place = write(tmp_path, solved, ".joblib")
-    for file in tmp_path.glob("*.joblib"):
-        file.write_bytes(b"never read")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"m\.cheaper\.joblib is a joblib file.*trust_pickle=True"):
-        load_mixture(place)
-    with pytest.raises(pm.errors.BrokenFileError, match=r"m\.cheaper\.joblib cannot be read as a forest"):
-        load_mixture(place, trust_pickle=True)
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -115,11 +104,3 @@ def test_damaged_files_are_refused(tmp_path: Path, content: bytes, message: str)
     place.write_bytes(content)
     with pytest.raises(pm.errors.BrokenFileError, match=message):
         load_mixture(place)
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    """Of another ending, or not there; the message says what writes them."""
-    with pytest.raises(pm.errors.InvalidInputError, match=r"m\.skops is not a mixture; give the file ending in \.mixture\.json"):
-        load_mixture(tmp_path / "m.skops")
-    with pytest.raises(pm.errors.BrokenFileError, match=r"there is no file .*m\.mixture\.json; `prunemodels prune --mixture`"):
-        load_mixture(tmp_path / "m.mixture.json")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,17 +71,6 @@ def test_ctrl_c_between_two_renames_waits_for_the_second(tmp_path: Path, monkeyp
     assert names(tmp_path) == ["a", "b"]
 
 
-def test_permissions_follow_the_umask(tmp_path: Path) -> None:
-    """Others may read the files as far as the user's umask lets them: they are no private temporary files."""
-    before = os.umask(0o022)
-    try:
-        with OutputFiles() as outputs:
-            outputs.aside(tmp_path / "a")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
-
-
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     """Writing to a symbolic link replaces what it points to."""
     (tmp_path / "real").write_text("old")
@@ -91,15 +79,6 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
         outputs.aside(tmp_path / "link").write_text("new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
-
-
-def test_one_name_for_two_outputs_is_refused(tmp_path: Path) -> None:
-    """The second output would overwrite the first."""
-    with OutputFiles() as outputs:
-        outputs.aside(tmp_path / "a")
-        with pytest.raises(InvalidInputError, match="two outputs"):
-            outputs.aside(tmp_path / "." / "a")
-    assert names(tmp_path) == ["a"]
 
 
 def test_places_that_cannot_be_written_are_refused_early(tmp_path: Path) -> None:
@@ -204,15 +183,3 @@ def test_the_error_that_comes_first_is_the_one_that_is_told(tmp_path: Path, monk
 
     with pytest.raises(InvalidInputError, match="the reason"):
         fail()
-
-
-def test_a_new_folder_goes_away_with_its_files(tmp_path: Path) -> None:
-    """It was made for the files alone; with a file of somebody else's in it, it stays."""
-    for stranger in (False, True):
-        with suppress(KeyboardInterrupt), OutputFiles() as outputs:
-            outputs.folder(tmp_path / "new")
-            outputs.reserve(tmp_path / "new" / "a.csv", "--out")
-            if stranger:
-                (tmp_path / "new" / "stranger").touch()
-            raise KeyboardInterrupt
-        assert [str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")] == (["new", "new/stranger"] if stranger else [])

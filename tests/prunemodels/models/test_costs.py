@@ -248,26 +248,6 @@ def test_cost_of_a_pruning_by_walking(kind, costs, evaluation, weighted):
         assert pruning.cost == pytest.approx(pruning.feature_cost + pruning.evaluation_cost, rel=1e-14)
 
 
-@pytest.mark.parametrize("costs", [c for name, c in COSTS.items() if name != "once"], ids=[n for n in COSTS if n != "once"])
-def test_usage_arcs_are_first_meetings(costs):
-    """An example has one usage arc for each priced item that it meets in a tree, at the first node that needs it."""
-    case, X = fitted("random forest, 3 string labels"), rows(30, seed=8)
-    problem = pm.problem_from_forest(case.forest, X, costs=costs)
-    ensemble, needs, prices = problem.ensemble, problem.costs.needs, problem.costs.prices
-    expected = []
-    for i, row in enumerate(as_rows(X, 5)):
-        for root in ensemble.roots:
-            h, met = int(root), set()
-            while ensemble.left[h] >= 0:
-                f = int(ensemble.feature[h])
-                expected += [(h, m * len(X) + i) for m in needs[f] if m not in met and prices[m] > 0]
-                met |= set(needs[f])
-                h = int(ensemble.left[h] if row[f] <= ensemble.threshold[h] else ensemble.right[h])
-    arcs = problem.usage_arcs()
-    assert sorted(zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True)) == sorted(expected)
-    assert problem.n_usage_arcs == len(expected)
-
-
 def test_rows_of_weight_zero_are_no_rows():
     """An example of weight 0 changes nothing."""
     case, w = fitted("random forest"), weights()

@@ -29,13 +29,6 @@ def test_our_own_estimators_are_evaluated_as_their_forests() -> None:
     assert vars(inner) == vars(outer)
 
 
-def test_our_own_estimators_predict_on_demand() -> None:
-    """The walk reads the estimator's forest."""
-    model = pm.BudgetPrunedForestClassifier(forest, costs, budget=8, random_state=0).fit(X_train, y_train)
-    bought = pm.OnDemandPredictor(model, costs, pm.on_demand.from_table(X_test)).run(X_test.index)
-    assert (bought.predictions == model.predict(X_test)).all()
-
-
 @pytest.mark.parametrize("kind", [XGBClassifier, XGBRegressor, LGBMClassifier])
 def test_boosted_models_are_evaluated(kind: type) -> None:
     """The error is that of the library's predictions; a model without splits asks for nothing, this one does."""
@@ -61,12 +54,6 @@ def test_the_class_tells_what_is_read_as_a_sum() -> None:
         models += [pm.read_model(boosted)] if inner is boosted else []
         assert [adds_up(model) for model in models] == [inner is boosted] * len(models)
         assert [tree_model_of(model).forest is not None for model in models] == [inner is boosted] * len(models)
-
-
-def test_an_unfitted_estimator_is_refused_by_name() -> None:
-    """The message names the class and the remedy."""
-    with pytest.raises(pm.errors.NotFittedForestError, match=r"BudgetPrunedForestClassifier is not fitted: call fit"):
-        pm.evaluate(pm.BudgetPrunedForestClassifier(), X_test, y_test, costs=costs)
 
 
 def test_other_models_are_refused_by_name() -> None:

@@ -97,16 +97,6 @@ def test_missing_values_go_where_they_went(kind: int) -> None:
         slim.predict(tested)
 
 
-@pytest.mark.parametrize("kind", [RandomForestRegressor, RandomForestClassifier])
-def test_several_outputs(kind: Any) -> None:
-    """Forests with two outputs keep both."""
-    both = np.stack([CLASSES, (WIDE[:, 5] > 0).astype(int)], axis=1)
-    model = kind(4, max_depth=4, random_state=0).fit(WIDE, both)
-    slim = pm.drop_unused(model)
-    assert slim.n_features_in_ == len(USED)
-    assert np.array_equal(slim.predict(TESTED[:, USED]), model.predict(TESTED))
-
-
 MODELS: dict[str, Any] = {
     "xgboost": lambda: xgboost.XGBClassifier(n_estimators=6, max_depth=3, n_jobs=1),
     "xgboost, numbers": lambda: xgboost.XGBRegressor(n_estimators=6, max_depth=3, n_jobs=1),
@@ -229,17 +219,6 @@ def test_raw_columns_of_a_pipeline(kind: str, tmp_path: Path) -> None:
         slim.predict(X[kept[1:]])
 
 
-def test_raw_columns_of_an_array() -> None:
-    """Without names, columns are gone by place; missing values stay missing."""
-    pipe = make_pipeline(SimpleImputer(), RandomForestClassifier(3, max_depth=2, random_state=0)).fit(WIDE, CLASSES)
-    slim = pm.drop_unused(pipe)
-    assert slim.n_features_in_ == 4
-    assert not hasattr(slim, "feature_names_in_")
-    assert np.array_equal(slim.predict_proba(TESTED[:, USED]), pipe.predict_proba(TESTED))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"X has shape \(300, 8\); the model reads 4 columns: x1, x2, x5, x6"):
-        slim.predict(TESTED)
-
-
 def test_a_step_that_accepts_no_value_for_a_column_that_is_gone() -> None:
     """A function that wants words refuses the constant in their place; the message names the step."""
     X = pd.DataFrame({"a": list("uvwx") * 50, "b": WIDE[:, 1]}).fillna(0.0)
@@ -250,24 +229,9 @@ def test_a_step_that_accepts_no_value_for_a_column_that_is_gone() -> None:
         pm.drop_unused(pipe)
 
 
-def test_a_boosted_pruning_gives_its_model() -> None:
-    """As a result of `prune_forest` does."""
-    model = xgboost.XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1).fit(X_valid, y_valid)
-    found = pm.prune_boosted(model, X_valid, y_valid, costs=costs, budget=5, rounds=2)
-    slim = pm.drop_unused(found)
-    assert np.array_equal(slim.predict(X_test[slim.feature_names_in_]), found.predict(X_test))
-
-
 def test_categories_of_pandas_in_lightgbm_are_refused() -> None:
     """Its text stores their table by place among the categorical columns."""
     X = pd.DataFrame({"a": RNG.normal(size=200), "b": pd.Categorical(RNG.choice(list("uv"), 200))})
     model = lightgbm.LGBMClassifier(n_estimators=2, verbose=-1).fit(X, CLASSES)
     with pytest.raises(pm.errors.UnsupportedModelError, match="pandas categories; encode them as numbers"):
-        pm.drop_unused(model)
-
-
-@pytest.mark.parametrize("model", [RandomForestClassifier(), xgboost.XGBClassifier(), lightgbm.LGBMClassifier()])
-def test_models_that_are_not_fitted_are_refused(model: Any) -> None:
-    """As everywhere in the package."""
-    with pytest.raises(pm.errors.NotFittedForestError, match="is not fitted"):
         pm.drop_unused(model)

@@ -106,18 +106,6 @@ def test_actions_by_hand() -> None:
     np.testing.assert_allclose(said, [[0.5, 0.5], [1 / 3, 2 / 3], [0, 1]])
 
 
-def test_any_batch_and_feature_shape() -> None:
-    """A batch of shape (2, 1) and features of shape (3, 1)."""
-    method, X, known = AcquisitionMethod(THREE, [3, 4, 5]), np.ones((2, 1, 3, 1)), np.zeros((2, 1, 3, 1), dtype=bool)
-    known[1, 0, 0, 0] = True
-    assert method.act(X, known, feature_shape=(3, 1)).tolist() == [[[1]], [[2]]]
-    assert method.predict(X, known, feature_shape=(3, 1)).shape == (2, 1, 2)
-    with pytest.raises(pm.errors.InvalidInputError, match=r"masked_features has shape \(2, 1, 3, 1\) and the mask \(2, 3\)"):
-        method.act(X, known[:, 0, :, 0], feature_shape=(3, 1))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"give both shape \(n, 3\)"):
-        method.act(np.ones((2, 4)), np.ones((2, 4), dtype=bool))
-
-
 def test_tensors_come_back_as_tensors() -> None:
     """Whole numbers and probabilities on the device of the given tensor."""
     method = AcquisitionMethod(THREE, [3, 4, 5])
@@ -125,15 +113,6 @@ def test_tensors_come_back_as_tensors() -> None:
     actions, said = method.act(X, known), method.predict(X, known)
     assert (actions.array.tolist(), actions.array.dtype, actions.device_name) == ([[2], [1]], np.int64, "cuda")
     assert (said.array.shape, said.array.dtype, said.device_name) == ((2, 2), np.float32, "cuda")
-
-
-def test_real_tensors() -> None:
-    """The same with torch, where it is installed."""
-    torch = pytest.importorskip("torch")
-    method = AcquisitionMethod(THREE, [3, 4, 5])
-    actions = method.act(torch.ones(2, 3), torch.eye(2, 3, dtype=torch.bool))
-    assert actions.tolist() == [[2], [1]]
-    assert actions.dtype == torch.int64
 
 
 @pytest.mark.parametrize("kind", ["forest", "sets"])

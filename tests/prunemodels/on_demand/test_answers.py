@@ -54,20 +54,6 @@ def test_all_forms_mean_the_same(answer):
     assert had.all()
 
 
-def test_polars_tables_are_taken_by_column():
-    """Other tables are taken by name."""
-    polars = pytest.importorskip("polars")
-    assert whole(polars.DataFrame(CELLS[:, ::-1], schema=["b", "a"]), BOTH)[0].tolist() == CELLS.tolist()
-
-
-@pytest.mark.parametrize(
-    "answer", [[1, 3, 5], np.array([[1], [3], [5]]), FRAME["a"], FRAME["a"].iloc[::-1], FRAME[["a"]], {"a": [1, 3, 5]}]
-)
-def test_one_feature_may_come_as_a_column(answer):
-    """For a single feature, a flat list or a Series is enough."""
-    assert whole(answer, ONE)[0].tolist() == [[1], [3], [5]]
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -85,13 +71,6 @@ def test_what_was_not_had(answer):
     assert values.tolist() == [[1, 0], [0, 0], [5, 6.5]]
 
 
-def test_a_column_or_all_can_be_unavailable():
-    """In a mapping a column; instead of an answer, everything."""
-    assert read({"a": UNAVAILABLE, "b": [2, 4, 6]}, BOTH).had.tolist() == [[False, True]] * 3
-    assert not read(UNAVAILABLE, BOTH).had.any()
-    assert repr(UNAVAILABLE) == "UNAVAILABLE"
-
-
 def test_nan_is_a_value():
     """NaN, None and NA were measured and are missing: had, and routed as missing values."""
     for answer in (
@@ -102,11 +81,6 @@ def test_nan_is_a_value():
         values, had = whole(answer, BOTH)
         assert had.all()
         assert np.isnan(values).tolist() == [[True, False], [False, True], [False, False]]
-
-
-def test_a_masked_infinity_is_no_matter():
-    """What was not had is not looked at."""
-    assert whole(np.ma.array([[np.inf, 1], [1, 1], [1, 1]], mask=[[1, 0], [0, 0], [0, 0]]), BOTH)[0][0, 0] == 0
 
 
 REFUSED = [
@@ -232,18 +206,6 @@ def test_questions_that_a_predictor_cannot_answer():
     with pytest.raises(AttributeError, match="no classes"):
         _ = regressor.classes_
     assert set(regressor.features) <= {"x0", "x1", "x2", "x3", "x4"}
-
-
-def test_unfitted_and_other_models_are_refused():
-    """As everywhere in the package."""
-    from sklearn.ensemble import AdaBoostClassifier, GradientBoostingClassifier, RandomForestClassifier
-
-    with pytest.raises(pm.errors.NotFittedForestError):
-        OnDemandPredictor(RandomForestClassifier(), 1, GOOD["acquire"])
-    with pytest.raises(pm.errors.NotFittedForestError):
-        OnDemandPredictor(GradientBoostingClassifier(), 1, GOOD["acquire"])
-    with pytest.raises(pm.errors.UnsupportedModelError):
-        OnDemandPredictor(AdaBoostClassifier(), 1, GOOD["acquire"])
 
 
 @pytest.mark.parametrize("as_known", [False, True])

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xgboost
-from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -29,7 +28,6 @@ from tests.prunemodels.models.libraries.models import (
     XR,
     Y2,
     Y3,
-    YR,
     lightgbm_models,
     sklearn_models,
     treelite_models,
@@ -98,16 +96,6 @@ def test_a_tolerance_holds_for_probabilities_and_numbers(library: str) -> None:
     assert saved > 200
 
 
-def test_a_class_and_a_tolerance_together() -> None:
-    """With both options, labels are exact and probabilities near; predict_proba is then allowed, else refused."""
-    model = xgboost.XGBClassifier(**X_DEEP).fit(HOLES, Y2)
-    both = OnDemandPredictor(model, COSTS, from_table(HOLES), early_stopping=True, tolerance=0.1)
-    assert np.array_equal(both.predict(len(HOLES)), model.predict(HOLES))
-    assert np.abs(both.predict_proba(len(HOLES)) - model.predict_proba(HOLES)).max() <= 0.1
-    with pytest.raises(pm.errors.InvalidInputError, match="set early_stopping=False or a tolerance"):
-        OnDemandPredictor(model, COSTS, from_table(HOLES), early_stopping=True).predict_proba(3)
-
-
 def test_by_hand() -> None:
     """Two stumps with steps of 2 and of 1: the first feature alone decides the sign, and the first two the probability."""
     X = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]] * 50)
@@ -165,18 +153,6 @@ def test_thresholds_and_calibrations(model: Any) -> None:
         assert np.abs(near.probabilities - full.probabilities).max() <= 0.1 + 1e-6, name
     option = OnDemandPredictor(model, COSTS, from_table(X2), early_stopping=True, threshold=0.2).run(len(X2))
     assert np.array_equal(option.predictions, wrapped["fixed"].predict(X2))
-
-
-def test_falling_calibrations() -> None:
-    """A model that is trained on exchanged labels has a falling calibration; bounds hold in that direction as well."""
-    model = HistGradientBoostingClassifier(max_iter=6).fit(X2[:120], 1 - Y2[:120])
-    outer = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(X2[120:], Y2[120:])
-    early = OnDemandPredictor(outer, COSTS, from_table(X2), early_stopping=True).run(len(X2))
-    assert outer.calibrated_classifiers_[0].calibrators[0].a_ > 0
-    assert np.array_equal(early.predictions, outer.predict(X2))
-    assert (early.predictions == Y2).mean() > 0.7
-    near = OnDemandPredictor(outer, COSTS, from_table(X2), tolerance=0.05).run(len(X2))
-    assert np.abs(near.probabilities - outer.predict_proba(X2)).max() <= 0.05
 
 
 def test_wrappers_that_are_refused() -> None:
@@ -243,16 +219,3 @@ def test_doubles_beside_thresholds_are_routed_as_doubles() -> None:
     X[:, feature] = np.concatenate([own.edges, np.nextafter(own.edges, np.inf)])
     result = OnDemandPredictor(model, COSTS, from_table(X)).run(len(X))
     assert np.array_equal(result.probabilities, model.predict_proba(X))
-
-
-def test_the_models_cover_every_task() -> None:
-    """The conformance tests above see two classes, several, numbers, and missing values of every library that has them."""
-    for library, kinds in (("xgboost", 3), ("lightgbm", 3), ("sklearn", 3)):
-        tasks = {
-            (is_classifier(m), len(np.unique(y)) if is_classifier(m) else 0)
-            for m, _, y in LIBRARIES[library]().values()
-            if hasattr(m, "fit") and not hasattr(m, "eval_train")
-        }
-        assert len(tasks) == kinds
-        assert any(np.isnan(X).any() for _, X, _ in LIBRARIES[library]().values())
-    assert len(YR) == len(XR)

@@ -21,9 +21,9 @@ from prunemodels.exits.stacking import Stack
 from prunemodels.exits.stages import StageOutput, table_of
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.on_demand import UNAVAILABLE, from_table
-from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
+from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle
+from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.on_demand.cases import random_case
 from tests.prunemodels.on_demand.reference import Spy
 
@@ -204,14 +204,6 @@ def test_a_stage_is_one_request() -> None:
     assert result.rounds == result.requests == len(asked) == stage.max()
 
 
-def test_values_that_are_known_cost_nothing() -> None:
-    """What is given up front is neither asked for nor paid, and the predictions stay the same."""
-    known = case("sets")
-    result = OnDemandPredictor(known.cascade, acquire=from_table(known.X)).run(known.X.index, known=known.X[["b", "c"]])
-    assert np.array_equal(result.predictions, known.cascade.predict(known.X))
-    assert not any("blood" in items for items in result.bought)
-
-
 def test_asynchronous_requests_and_small_ones_bring_the_same() -> None:
     """Awaited together, or in requests of few rows, the result is that of asking one after the other."""
     known = case("prunings")
@@ -284,27 +276,6 @@ def test_a_cap_by_hand() -> None:
     assert "1 capped" in repr(result)
 
 
-def test_ctrl_c_carries_the_walk() -> None:
-    """An interruption while `acquire` works keeps what was bought, and the walk goes on to the same result."""
-    known = case("sets")
-    table, calls = from_table(known.X), []
-
-    def acquire(request: Any) -> Any:
-        calls.append(request.number)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return table(request)
-
-    predictor = OnDemandPredictor(known.cascade, acquire=acquire)
-    with pytest.raises(InterruptedAcquisitionError) as caught:
-        predictor.run(known.X.index)
-    broken = caught.value.walk.result()
-    assert broken.requests == 2
-    assert (broken.units > 0).any()
-    assert np.array_equal(caught.value.walk.run().predictions, known.cascade.predict(known.X))
-    assert calls == [0, 1, 1, *range(2, max(calls) + 1)]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -321,20 +292,6 @@ def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message:
     """Prices other than its own, and choices that its policy has made, are refused by name."""
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         OnDemandPredictor(case("prunings").cascade, **{"acquire": from_table(case("prunings").X), **options})
-
-
-def test_its_own_prices_are_accepted() -> None:
-    """To give the prices that the cascade was made with is no contradiction."""
-    known = case("prunings")
-    result = OnDemandPredictor(known.cascade, ITEMS, from_table(known.X), evaluation_cost=0.01).run(known.X.index)
-    assert np.array_equal(result.predictions, known.cascade.predict(known.X))
-
-
-def test_forests_need_prices() -> None:
-    """Without prices a forest is refused."""
-    trees = random_case(1).trees
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
-        OnDemandPredictor(trees, acquire=print)
 
 
 def test_stages_that_do_not_say_what_they_read_are_refused() -> None:

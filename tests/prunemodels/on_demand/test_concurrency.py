@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import from_table
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy
 
@@ -71,13 +69,6 @@ def test_independent_requests_are_in_flight_together(limit, together):
     assert predictions.tolist() == ["class 0", "class 0"]
 
 
-def test_a_plain_function_may_be_awaited_too():
-    """run_async takes an `acquire` that answers at once."""
-    case = fitted("random forest")
-    result = asyncio.run(OnDemandPredictor(case.forest, 1, from_table(case.X)).run_async(len(case.X)))
-    assert np.array_equal(result.predictions, case.forest.predict(case.X))
-
-
 def test_an_asynchronous_acquire_is_refused_where_nothing_is_awaited():
     """run, with an async function, says what to use, and leaves no coroutine behind."""
     with pytest.raises(pm.errors.InvalidInputError, match="acquire is asynchronous; await run_async or predict_async"):
@@ -98,16 +89,6 @@ def test_after_a_failure_what_is_in_flight_is_kept():
     result = asyncio.run(caught.value.walk.run_async())
     assert sorted(line.begun[3:]) == [("x0",), ("x3",)]
     assert result.exact_cost == (4, 4)
-
-
-def test_every_failure_is_told():
-    """Two of those in flight fail: one is raised, the other hangs on it."""
-    line = Line(Spy(np.zeros((1, 4))), lambda request: 2, fails=[("x1",), ("x3",)])
-    with pytest.raises(AcquisitionFailedError) as caught:
-        asyncio.run(OnDemandPredictor(FOUR, 1, line).run_async(1))
-    assert caught.value.request.items == ("x1",)
-    assert [other.request.items for other in caught.value.others] == [("x3",)]
-    assert caught.value.walk.result().bought == (("x0", "x2"),)
 
 
 def test_a_refused_answer_does_not_disturb_the_others():

@@ -13,7 +13,7 @@ import prunemodels as pm
 from prunemodels.on_demand import cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, REGRESSORS, fitted
+from tests.prunemodels.forest_kinds import CLASSIFIERS, fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy, possible_nodes
 
@@ -120,14 +120,6 @@ def test_by_hand():
         assert result.probabilities[0].tolist() == [2.5 / 3, 0.5 / 3]  # the open tree counts with its root's own fractions
 
 
-def test_orders_by_hand():
-    """The forest's order asks for the first tree's feature, a permutation for its first tree's, whatever the price."""
-    forest = forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(3)], n_features=3)
-    for order, bought in (("forest", ("x0", "x1")), ([2, 0, 1], ("x2", "x0")), (np.array([1, 2, 0]), ("x1", "x2"))):
-        result = OnDemandPredictor(forest, [9, 1, 5], Spy(np.zeros((1, 3))), early_stopping=True, order=order).run(1)
-        assert result.bought == (bought,)
-
-
 def test_a_feature_that_many_trees_wait_for_goes_first():
     """Three trees that wait for a feature outweigh one that waits for a feature of a quarter of its price, not of a sixteenth."""
     stumps = [stump(0, (1, 0), (0, 1))] + [stump(1, (1, 0), (0, 1))] * 3
@@ -189,14 +181,6 @@ def test_what_is_known_below_an_open_split_counts():
     assert spy.calls == 0
     assert result.predictions[0] == "class 0"
     assert result.stopped_early[0]
-
-
-@pytest.mark.parametrize("kind", REGRESSORS)
-def test_regressors_stop_within_the_tolerance(kind):
-    """For every kind of regressor."""
-    case = fitted(kind)
-    result = OnDemandPredictor(case.forest, 1, from_table(case.X), tolerance=0.5).run(len(case.X))
-    assert (np.abs(result.predictions - case.forest.predict(case.X)) <= 0.5).all()
 
 
 def test_cheap_trees_first_by_hand():

@@ -12,11 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import UNAVAILABLE, from_table
+from prunemodels.on_demand import UNAVAILABLE
 from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy
 
@@ -101,16 +100,6 @@ def test_an_item_is_paid_if_it_brings_something():
     assert (result.exact_cost, result.bought) == ((0,), ((),))
 
 
-def test_a_whole_request_can_be_unavailable():
-    """UNAVAILABLE for an answer loses it all; the forest of roots answers."""
-    case = fitted("random forest, 3 string labels")
-    result = OnDemandPredictor(case.forest, 1, lambda request: UNAVAILABLE).run(4)
-    roots = np.mean([tree.tree_.value[0, 0] for tree in case.forest.estimators_], axis=0)
-    assert result.probabilities == pytest.approx(np.tile(roots, (4, 1)))
-    assert result.fell_back.all()
-    assert (result.mean_cost, result.rounds) == (0, 1)
-
-
 def test_ctrl_c_carries_the_walk():
     """An interruption while `acquire` works is a KeyboardInterrupt that carries what was bought, and the walk goes on."""
     X = np.zeros((2, 3))
@@ -175,12 +164,3 @@ def test_a_refused_answer_is_a_failure_that_keeps_the_walk():
         OnDemandPredictor(THREE, [3, 4, 5], lambda request: next(answers)).run(2)
     assert isinstance(caught.value.__cause__, pm.errors.InvalidInputError)
     assert caught.value.walk.run().exact_cost == (12, 12)
-
-
-def test_from_table_in_a_walk_leaves_the_table_alone():
-    """What is bought is copied: neither the table nor what was known up front changes."""
-    case = fitted("random forest")
-    X, known = case.X.copy(), {"x0": case.X[:, 0].copy()}
-    OnDemandPredictor(case.forest, 1, from_table(X)).run(len(X), known=known)
-    assert np.array_equal(X, case.X)
-    assert np.array_equal(known["x0"], case.X[:, 0])

@@ -140,34 +140,6 @@ def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lo
         assert sum(m in result.once for _, m in paid) >= len(result.once)
 
 
-@settings(max_examples=50, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), most=st.integers(1, 3))
-def test_rows_do_not_matter_to_each_other(seed, stops, most):
-    """A row served alone, among others, or in small requests gets, buys and pays the same."""
-    case, rng = random_case(seed), np.random.default_rng(seed)
-    spy = Spy(case.X, rng.random(case.X.shape) >= 0.2)
-    together = OnDemandPredictor(case.trees, case.costs, spy, early_stopping=stops).run(len(case.X))
-    small = OnDemandPredictor(case.trees, case.costs, Spy(case.X, spy.had), early_stopping=stops, max_rows=most).run(len(case.X))
-    assert together.bought == small.bought
-    assert np.array_equal(together.units, small.units)
-    for i in range(len(case.X)):
-        alone = OnDemandPredictor(case.trees, case.costs, Spy(case.X[[i]], spy.had[[i]]), early_stopping=stops).run(1)
-        assert alone.predictions[0] == together.predictions[i]
-        assert alone.bought[0] == together.bought[i]
-        assert alone.units[0] == together.units[i]
-        assert alone.fell_back[0] == together.fell_back[i]
-
-
-def test_prices_of_many_digits_are_exact():
-    """A third of a cent is a third of a cent, also summed over rows."""
-    case = fitted("tree")
-    costs = pm.CostItems.plain([Fraction(1, 3), 0.1, 2, Fraction(1, 7), 5])
-    result = OnDemandPredictor(case.forest, costs, from_table(case.X)).run(len(case.X))
-    assert result.unit == Fraction(1, 210)
-    expected = [sum((costs.prices[int(m[1:])] for m in bought), Fraction(0)) for bought in result.bought]
-    assert list(result.exact_cost) == expected
-
-
 def test_prices_that_do_not_fit_are_refused():
     """Prices without a common 64-bit unit are refused, instead of overflowing."""
     case = fitted("tree")

@@ -46,13 +46,6 @@ def test_requests_by_hand():
     assert walk.rounds == 1
 
 
-def test_one_feature_at_a_time_by_hand():
-    """Equal trees: the cheapest settles most per price, so each row buys x0, x1, x2 in turn."""
-    walk, asked = OnDemandPredictor(THREE, [3, 4, 5]).start(2), []
-    drive(walk, lambda r: asked.append(r.features) or [1.0, 0.0], one_feature=True)
-    assert asked == [("x0",), ("x1",), ("x2",)]
-
-
 def test_a_request_is_taken_once():
     """A second answer, and a request that another walk made, are refused: nothing is paid or overwritten twice."""
     walk = OnDemandPredictor(THREE, [3, 4, 5]).start(["p", "q"])

@@ -79,23 +79,6 @@ def test_predictions_and_costs_are_those_of_whole_rows(seed: int) -> None:
     assert result.mean_cost == pytest.approx(pm.evaluate(pipe, X, y, costs=items).cost)
 
 
-@looped("seed", range(8))
-def test_early_stopping_changes_no_class(seed: int) -> None:
-    """Rows that stop early have the class of the whole pipeline, and pay no more."""
-    pipe, items = random_pipeline(seed)
-    result = pm.OnDemandPredictor(pipe, items, from_table(X), early_stopping=True).run(X.index)
-    assert (result.predictions == pipe.predict(X)).all()
-    assert result.mean_cost <= pm.evaluate(pipe, X, y, costs=items).cost + 1e-9
-
-
-def test_regression_within_a_tolerance() -> None:
-    """Numbers are exact without, and within the tolerance with early stopping."""
-    pipe, items = random_pipeline(3, regression=True)
-    assert (pm.OnDemandPredictor(pipe, items, from_table(X)).predict(X.index) == pipe.predict(X)).all()
-    result = pm.OnDemandPredictor(pipe, items, from_table(X), tolerance=5.0).run(X.index)
-    assert np.abs(result.predictions - pipe.predict(X)).max() <= 5
-
-
 def by_hand() -> Pipeline:
     """One tree: city=Rome at the root, then the ratio of debt and score."""
     steps = make_column_transformer(
@@ -169,24 +152,6 @@ def test_values_that_are_known_from_the_start() -> None:
     assert seen == [("score",)]
     with pytest.raises(InvalidInputError, match="no such feature; it reads city, debt, score"):
         predictor.run(X.index, known={"onehotencoder__city_Rome": np.ones(150)})
-
-
-def test_a_pruned_pipeline_continues_on_demand() -> None:
-    """`PrunedForest.on_demand` buys what the pruned pipeline needs, at the prices that it was pruned for."""
-    pipe, items = random_pipeline(1)
-    result = pm.prune_pipeline(pipe, X, y, costs=items, budget=8)
-    bought = result.on_demand(from_table(X)).run(X.index)
-    assert bought.mean_cost == pytest.approx(result.cost)
-    assert (bought.predictions == result.estimator.predict(X)).all()
-
-
-def test_rows_of_arrays() -> None:
-    """A pipeline of arrays asks for x0, x1, ..."""
-    table = X[["age", "score", "debt"]].to_numpy()
-    pipe = make_pipeline(StandardScaler(), RandomForestClassifier(3, max_depth=3, random_state=0)).fit(table, y)
-    predictor = pm.OnDemandPredictor(pipe, [1, 2, 3], from_table(table))
-    assert predictor.features == ("x0", "x1", "x2")
-    assert (predictor.predict(len(table)) == pipe.predict(table)).all()
 
 
 def test_a_word_that_an_encoder_does_not_know() -> None:

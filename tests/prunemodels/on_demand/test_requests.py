@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.forest_kinds import fitted, rows
+from tests.prunemodels.forest_kinds import rows
 from tests.prunemodels.on_demand.cases import forest_of, stump
 from tests.prunemodels.on_demand.reference import Spy
 
@@ -91,28 +91,6 @@ def test_a_licence_is_named_once_in_a_round():
     ]
 
 
-@pytest.mark.parametrize("copies", [1, 50])
-def test_requests_do_not_grow_with_the_rows(copies):
-    """Fifty times the rows make the same requests: at most one a round and item, in at most as many rounds as features."""
-    case = fitted("random forest")
-    X = np.tile(case.X, (copies, 1))
-    for stops in (False, True):
-        one = OnDemandPredictor(case.forest, 1, from_table(case.X), early_stopping=stops).run(len(case.X))
-        many = OnDemandPredictor(case.forest, 1, from_table(X), early_stopping=stops).run(len(X))
-        assert many.requests == one.requests <= 5 * many.rounds
-        assert many.rounds == one.rounds <= 5
-
-
-def test_free_features_are_asked_for_only_when_needed():
-    """Without a price, too, a feature that a row does not meet is not asked for."""
-    case = fitted("tree")
-    spy = Spy(case.X)
-    OnDemandPredictor(case.forest, 0, spy).run(len(case.X))
-    splits = case.forest.tree_.feature >= 0
-    met = (case.forest.decision_path(case.X).toarray()[:, splits] @ np.eye(5)[case.forest.tree_.feature[splits]]) > 0
-    assert sorted(spy.asked()) == sorted(zip(*(a.tolist() for a in np.nonzero(met)), strict=True))
-
-
 def test_known_features_cost_nothing():
     """What is at hand is not asked for; NaN is known, a masked cell is not; columns that no split tests are ignored."""
     forest = forest_of(stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), n_features=3)
@@ -122,29 +100,6 @@ def test_known_features_cost_nothing():
     assert [(r.items, r.positions.tolist()) for r in spy.requests] == [(("x0",), [1])]
     assert result.exact_cost == (0, 3)
     assert result.probabilities.tolist() == [[0.5, 0.5], [0.0, 1.0]]  # NaN goes right: missing_left is False
-
-
-def test_a_pandas_table_of_known_values():
-    """A table with the rows' labels as its index is taken by column name."""
-    case = fitted("random forest, named features")
-    X = case.X.set_axis([f"patient {i}" for i in range(len(case.X))])
-    spy = Spy(X)
-    result = OnDemandPredictor(case.forest, 1, spy).run(X.index, known=X[["a", "c", "e"]])
-    assert {f for r in spy.requests for f in r.features} <= {"b", "d"}
-    assert np.array_equal(result.predictions, case.forest.predict(X))
-    assert result.to_frame().index.equals(X.index)
-
-
-def test_no_request_where_nothing_is_tested():
-    """A forest of single leaves predicts without any request."""
-    case = fitted("random forest")
-    roots = pm.apply_pruning(pm.Pruning.all_roots(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
-    spy = Spy(case.X)
-    for stops in (False, True):
-        result = OnDemandPredictor(roots, 1, spy, early_stopping=stops).run(3)
-        assert (result.rounds, spy.calls, result.mean_cost) == (0, 0, 0)
-        assert np.array_equal(result.predictions, roots.predict(case.X[:3]))
-        assert not result.stopped_early.any()
 
 
 def test_from_table_serves_by_label_and_by_place():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -16,7 +14,6 @@ import prunemodels as pm
 from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.plots.budget import plot_budget
-from prunemodels.plots.tradeoff import save_picture
 from solvers.budgets import best_breakpoint
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
@@ -73,20 +70,6 @@ def test_lines_are_the_figures_of_the_solution(path: pm.PruningPath, solution: B
         assert float(mixture.value) == pytest.approx(at)
 
 
-def test_the_right_part_shows_the_neighbourhood(path: pm.PruningPath, solution: BudgetSolution) -> None:
-    """The budget, the pruning taken and the optimum lie inside the right part's limits, which are narrower than the left's."""
-    whole, near = plot_budget(solution, path).axes
-    for value, limits in (
-        (float(solution.budget), near.get_xlim()),
-        (solution.cost, near.get_xlim()),
-        (solution.pruning.error, near.get_ylim()),
-        (float(solution.relaxation.value), near.get_ylim()),
-    ):
-        assert limits[0] < value < limits[1]
-    assert np.ptp(near.get_xlim()) < np.ptp(whole.get_xlim())
-    assert np.ptp(near.get_ylim()) < np.ptp(whole.get_ylim())
-
-
 def test_a_slack_budget_has_its_optimum_at_the_dearest_breakpoint(path: pm.PruningPath) -> None:
     """Above the dearest breakpoint the optimum stands at that breakpoint, not at B; the picture still shows B."""
     solution = best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path)
@@ -134,13 +117,6 @@ def test_without_labels_the_cost_alone_is_drawn(
     assert len(whole.containers[0].lines[2]) == 1  # type: ignore[attr-defined]
 
 
-def test_another_pruning_may_have_been_taken(path: pm.PruningPath, solution: BudgetSolution) -> None:
-    """A certified pruning is marked in place of the solution's own."""
-    chosen = path[len(path) - 2]
-    for ax in plot_budget(solution, path, chosen=chosen).axes:
-        np.testing.assert_array_equal(drawn(ax)["pruning taken"].get_xydata(), [[chosen.cost, chosen.error]])
-
-
 def test_a_path_of_another_problem_is_refused(forest: RandomForestClassifier, solution: BudgetSolution) -> None:
     """Solution and path must be of one instance."""
     other = pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=2))
@@ -160,38 +136,3 @@ def test_prunings_of_another_problem_are_refused(
     points = [hold_out(pruning, forest, X[350:], Y[350:]) for pruning in (path[0], other[0])]
     with pytest.raises(pm.errors.InvalidInputError, match=r"^held_out\[1\] is of another problem than solution"):
         plot_budget(solution, path, points)
-
-
-def test_what_has_no_extent_is_not_in_the_legend(path: pm.PruningPath) -> None:
-    """At a budget that is a breakpoint's cost the optimum is the pruning taken: no edge, no gap, and no words for them."""
-    exact = best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path)
-    assert exact.pruning.error == float(exact.relaxation.value)
-    found = words(plot_budget(exact, path))
-    assert "from the optimum to the pruning taken" not in found
-    assert "hull edge at B" not in found
-    assert {"pruning taken", "optimum of the relaxation"} <= set(found)
-
-
-def test_what_lies_under_the_marks_is_not_in_the_legend(path: pm.PruningPath, solution: BudgetSolution) -> None:
-    """A millionth above a breakpoint's cost the gap cannot be seen, and is not mentioned; a wide one is, as is the edge."""
-    close = best_breakpoint(path.problem, float(path.cost[3]) + 1e-6, path=path)
-    found = words(plot_budget(close, path))
-    assert "from the optimum to the pruning taken" not in found
-    assert "hull edge at B" in found
-    assert "from the optimum to the pruning taken" in words(plot_budget(solution, path))
-
-
-def test_the_optimum_is_seen_where_it_is_the_pruning_taken(path: pm.PruningPath) -> None:
-    """Its diamond is smaller than the dot of the pruning, and lies above it."""
-    lines = drawn(plot_budget(best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path), path).axes[0])
-    diamond, dot = lines["optimum of the relaxation"], lines["pruning taken"]
-    assert diamond.get_markersize() < dot.get_markersize()
-    assert diamond.get_zorder() > dot.get_zorder()
-
-
-def test_it_is_repeatable(forest: RandomForestClassifier, path: pm.PruningPath, solution: BudgetSolution, tmp_path: Path) -> None:
-    """Drawing again gives the same bytes, as PNG and as SVG."""
-    for name in ("first", "second"):
-        save_picture(plot_budget(solution, path, held_out(forest, solution)), tmp_path / name)
-    for ending in (".png", ".svg"):
-        assert (tmp_path / f"first{ending}").read_bytes() == (tmp_path / f"second{ending}").read_bytes()

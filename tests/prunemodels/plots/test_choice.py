@@ -24,20 +24,6 @@ def marks(ax: Axes) -> list[Line2D]:
     return sorted(points, key=lambda line: line.get_zorder())
 
 
-def test_marks_at_one_place_are_all_seen() -> None:
-    """Whatever is below another mark is larger, or the upper one is open."""
-    for ax in plot_choice(evaluation(), chosen=0).axes:
-        points = marks(ax)
-        assert len(points) == 5
-        for k, upper in enumerate(points):
-            for lower in points[:k]:
-                assert (
-                    upper.get_markerfacecolor() == "none"
-                    or upper.get_markersize() < lower.get_markersize()
-                    or not same(upper, lower)
-                )
-
-
 def same(a: Line2D, b: Line2D) -> bool:
     """Whether two marks are at one place."""
     return bool(np.array_equal(a.get_xydata(), b.get_xydata()))

@@ -42,18 +42,6 @@ def test_a_line_is_the_least_error_for_a_cost() -> None:
     assert axes.yaxis.get_major_formatter()(0.125) == "12.5 %"
 
 
-def test_lines_do_not_zigzag() -> None:
-    """Costs never fall along a line, and errors never rise, whatever the order of the points."""
-    rng = np.random.default_rng(0)
-    many = [curve(str(k), rng.random(40).tolist(), rng.random(40).tolist()) for k in range(3)]
-    lines = staircases(plot_curves(many).axes[0])
-    assert len(lines) == 3
-    for line in lines:
-        cost, error = np.asarray(line.get_xydata()).T
-        assert (np.diff(cost) > 0).all()
-        assert (np.diff(error) < 0).all()
-
-
 def test_points_are_chosen_on_another_sample_and_shown_on_this_one() -> None:
     """What is undominated elsewhere is drawn where it lies here, though another point is better here."""
     elsewhere = curve("one", [1, 2, 3], [0.9, 0.3, 0.3])
@@ -70,12 +58,6 @@ def test_spread_is_a_band_of_one_deviation_around_the_shown_points() -> None:
     corners = {(round(x, 9), round(y, 9)) for x, y in band.get_paths()[0].vertices}
     assert {(3, 0.09), (3, 0.11), (2, 0.57), (2, 0.63)} <= corners
     assert {y for _, y in corners} == {0.09, 0.11, 0.57, 0.63}
-
-
-def test_every_method_has_a_look_of_its_own() -> None:
-    """Twenty methods differ in colour and dash."""
-    axes = plot_curves([curve(str(k), [k], [0.1]) for k in range(20)]).axes[0]
-    assert len({(line.get_color(), line.get_linestyle(), line.get_marker()) for line in staircases(axes)}) == 20
 
 
 def test_long_curves_are_lines_without_markers() -> None:

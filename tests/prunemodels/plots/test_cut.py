@@ -148,16 +148,6 @@ def test_numbers_that_are_no_round_fractions() -> None:
     assert plot_cut(pm.Pruning.all_roots(single), 2).axes[0].texts[-1].get_text() == "cut 1 = flow 1"
 
 
-def test_several_examples() -> None:
-    """A purchase says whose it is."""
-    problem = two_trees()
-    costs = CostItems.from_items({"lab": 2, "licence": 9}, [["lab"], ["lab", "licence"], []], once=["licence"])
-    several = PruningProblem.build(problem.ensemble, problem.errors, np.eye(3)[:2], costs)
-    ax = plot_cut(pm.Pruning.all_roots(several), 0.25).axes[0]
-    paid = {text.get_text() for text in ax.texts if text.get_text().startswith("pay")}
-    assert paid == {"pay lab\nexample 0", "pay lab\nexample 1", "pay licence\nall"}
-
-
 def pictures() -> list[Figure]:
     """Small and decimal numbers, splits that pay the sink, several examples, and real trees of depth 3."""
     problem = two_trees()
@@ -198,13 +188,3 @@ def test_what_cannot_be_read_is_refused() -> None:
         plot_cut(pm.Pruning.unpruned(many), 1)
     with pytest.raises(pm.errors.InvalidInputError, match="lam is -1, negative"):
         closure_graph(pruning.problem, -1)
-
-
-def test_single_leaves() -> None:
-    """Trees of a single leaf leave an empty network, cut by nothing."""
-    problem = random_problem(0)
-    leaf = next(p for p in map(random_problem, range(400)) if p.ensemble.n_splits == 0)
-    graph = closure_graph(leaf, 1)
-    assert set(graph.nodes) == {"source", "sink"}
-    assert nx.minimum_cut_value(graph, "source", "sink") == 0
-    assert problem is not leaf

@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 
 import prunemodels as pm
 from prunemodels.exits.stops import stops_of
-from prunemodels.plots.exits import MOST_ITEMS, plot_exits
+from prunemodels.plots.exits import plot_exits
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 
 
@@ -55,37 +55,6 @@ def test_a_budget_chooses_the_policy() -> None:
     ]
     assert widths[0] == widths[1]
     assert len(widths[2]) == len(widths[0])
-
-
-def test_labels_do_not_overlap() -> None:
-    """Names of items, labels of stages and what stands at the bars lie apart from each other."""
-    known = case("prunings")
-    figure = plot_exits(known.path.at_row(0), known.X, known.y)
-    figure.draw_without_rendering()
-    _, bars, items, *_ = figure.axes
-    for texts in (bars.get_yticklabels(), items.get_xticklabels(), bars.texts):
-        boxes = [text.get_window_extent() for text in texts]
-        assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
-    edge = items.get_position().x0 * figure.bbox.width
-    assert max(text.get_window_extent().x1 for text in bars.texts) <= edge
-    assert items.get_xticks().size <= MOST_ITEMS
-
-
-def test_stages_are_named_in_their_areas() -> None:
-    """A number lies wholly inside of its own area, clear of the line of the policy shown."""
-    known = case("sets")
-    figure = plot_exits(known.path, known.X)
-    policies = figure.axes[0]
-    figure.draw_without_rendering()
-    named = [text for text in policies.texts if text.get_text().startswith("stage ")]
-    assert named
-    own = float(np.asarray(policies.get_lines()[0].get_xdata())[0])
-    areas = [c for c in policies.collections if isinstance(c, PolyCollection)]
-    for text in named:
-        box = text.get_window_extent().transformed(policies.transData.inverted())
-        area = areas[int(text.get_text().split()[1])].get_paths()[0]
-        assert area.contains_points(box.corners()).all()
-        assert not box.x0 <= own <= box.x1
 
 
 def test_other_things_are_refused() -> None:

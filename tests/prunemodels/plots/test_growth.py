@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
 
@@ -17,8 +16,6 @@ from formulations import InvalidInputError
 from prunemodels.comparison.growth import Growth
 from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.history import SMALLEST
-from prunemodels.plots.picture import BLACK, BLUE, GREEN, GREY, PURPLE
-from solvers import SOLVERS
 
 
 def growth(time_limit: float = 10.0) -> Growth:
@@ -92,28 +89,6 @@ def test_slopes_are_against_what_the_axis_shows() -> None:
     assert "min_cut   0.50" in [t.get_text() for t in legend.get_texts()]
 
 
-def test_who_has_no_value_stands_below_who_ends_at_the_same_size() -> None:
-    """An engine that was killed for memory, say, without seconds."""
-    table = growth().table
-    lost = pd.DataFrame([{"solver": "aaa", "size": 100, "usage_arcs": 10_000, "seconds": math.nan, "usable": False}])
-    both = replace(growth(), table=pd.concat([lost, table], ignore_index=True))
-    assert list(lines(plot_growth(both)))[:3] == ["brute_force", "highs_ip1", "aaa"]
-
-
-def test_families_have_shades_of_a_colour_and_differ_in_markers() -> None:
-    """The longest beginning counts: Pyomo's naive formulation is with the naive ones; modules do not matter."""
-    names = ["min_cut", "price_sharing", "pyomo_ip1", "pyomo_ip3", "my.module:highs_ipm_ip3"]
-    table = pd.DataFrame([{"solver": name, "size": 1, "usage_arcs": 1, "seconds": 1.0, "usable": True} for name in names])
-    whole = replace(growth(), table=table)
-    every, one = plot_growth(whole), plot_growth(whole, engines=["price_sharing"])
-    look = {str(line.get_label()): (line.get_color(), line.get_marker()) for line in every.axes[0].get_lines()}
-    families = {"min_cut": BLUE, "price_sharing": BLUE, "pyomo_ip1": BLACK, "pyomo_ip3": PURPLE, "highs_ipm_ip3": GREEN}
-    assert all(mixed(colour, look[name][0]) for name, colour in families.items())
-    assert look["min_cut"][0] != look["price_sharing"][0]
-    assert look["min_cut"][1] != look["price_sharing"][1]
-    assert one.axes[0].get_lines()[0].get_marker() == look["price_sharing"][1]
-
-
 def crosses(figure: Figure) -> list[tuple[list[float], list[float]]]:
     found = [line for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
     points = [(np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()) for line in found]
@@ -154,41 +129,6 @@ def test_gaps_of_zero_stand_at_the_bottom() -> None:
         "min_cut",
         "not usable from here on",
     ]
-
-
-def test_all_engines_can_be_told_apart() -> None:
-    """Every engine of the registry has a colour of its own, and in its family another dash and marker."""
-    rows = [{"solver": name, "size": 10**k, "usage_arcs": 1, "seconds": 1.0, "usable": True} for name in SOLVERS for k in (1, 2)]
-    figure = plot_growth(replace(growth(), table=pd.DataFrame(rows)))
-    drawn = [line for line in figure.axes[0].get_lines() if not str(line.get_label()).startswith("time limit")]
-    assert len(drawn) == len(SOLVERS) > 15
-    assert len(set(colours(figure).values())) >= len(SOLVERS)
-
-
-def test_sizes_at_the_axis_do_not_touch() -> None:
-    """Where sizes are close only some of them are written, and always the largest."""
-    rows = [
-        {"solver": "a", "size": size, "usage_arcs": 1, "seconds": 1.0, "usable": True} for size in range(10_000, 30_000, 1000)
-    ]
-    figure = plot_growth(replace(growth(), table=pd.DataFrame(rows)))
-    figure.draw_without_rendering()
-    labels = [t for t in figure.axes[0].get_xticklabels() if t.get_text()]
-    boxes = [t.get_window_extent() for t in labels]
-    assert labels[-1].get_text() == "29,000"
-    assert 3 < len(labels) < 20
-    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
-
-
-def test_an_engine_looks_the_same_in_every_picture() -> None:
-    """Colours tell families, whoever else is drawn; engines that are not ours are grey."""
-    every, some = plot_growth(growth()), plot_growth(growth(), engines=["my.module:mine", "highs_ip1"])
-    looks = [
-        {str(line.get_label()).split()[0]: (line.get_color(), line.get_marker()) for line in figure.axes[0].get_lines()}
-        for figure in (every, some)
-    ]
-    assert looks[0]["highs_ip1"] == looks[1]["highs_ip1"]
-    assert [looks[0][name][0] for name in ("min_cut", "highs_ip1", "mine")] == [to_hex(c) for c in (BLUE, BLACK, GREY)]
-    assert set(lines(some)) == {"mine", "highs_ip1"}
 
 
 def test_unknown_engines_are_refused() -> None:

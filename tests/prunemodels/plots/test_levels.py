@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import CostItems, PruningProblem
 from formulations.instance.papers import ERRORS, two_trees
-from prunemodels.plots.levels import NEVER_KEPT, _short, plot_levels
+from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from tests.prunemodels.plots.reading import overlaps
 
 
@@ -62,15 +59,6 @@ def test_the_papers_levels() -> None:
     assert (by_name["1"], by_name["10"]) == ("#ffffff", "#000000")
     largest = texts(plot_levels(pm.pruning_path(two_trees(), ties="largest"), first=1).axes[0])
     assert (largest["1"], largest["10"]) == ("λ ≤ 3/8", "λ ≤ 1/8")
-
-
-def test_lines_are_as_dark_as_the_split_above() -> None:
-    """What leads on from a split goes when the split goes."""
-    ax = plot_levels(pm.pruning_path(two_trees()), first=1).axes[0]
-    (drawn,) = [c for c in ax.collections if isinstance(c, LineCollection)]
-    colour = {tuple(part[1]): to_hex(c) for part, c in zip(drawn.get_segments(), drawn.get_colors(), strict=True)}
-    assert colour[6.0, -2.0] == colour[7.0, -2.0] == inside(ax, "10")
-    assert colour[6.5, -1.0] == inside(ax, "6")
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -128,27 +116,3 @@ def test_a_forest_fits_a_page() -> None:
     found = [text.get_text() for text in figure.axes[0].texts]
     assert found == [f"tree {t}" for t in range(len(found))]
     assert len(found) == 40 or f"the first {len(found)} of 40 trees" in figure.axes[0].get_title(loc="left")
-
-
-def test_long_fractions_are_decimal_numbers() -> None:
-    """A level of many digits is no wider than its box's neighbours."""
-    assert _short(Fraction(51, 832)) == "51/832"
-    assert _short(Fraction(1234567, 98765432)) == "0.0125"
-
-
-def test_one_level_needs_no_scale(path: pm.PruningPath) -> None:
-    """Where all splits share a level there is no bar, and they are dark."""
-    problem = two_trees()
-    one = pm.pruning_path(problem.only_tree(0))
-    figure = plot_levels(one, named=False)
-    assert len(figure.axes) == 1
-    (drawn,) = [c for c in figure.axes[0].collections if isinstance(c, PathCollection)]
-    assert {to_hex(c) for c in drawn.get_facecolor()} == {to_hex(mpl.colormaps["viridis_r"](0.95))}
-
-
-def test_items_paid_once_and_free_forests() -> None:
-    """A forest that asks for nothing that has a price is black all over."""
-    problem = two_trees()
-    free = PruningProblem.build(problem.ensemble, problem.errors, np.ones((2, 3)), CostItems.plain([0, 0, 0]))
-    found = texts(plot_levels(pm.pruning_path(free)).axes[0])
-    assert {found[str(h)] for h in free.splits} == {"always kept"}

@@ -10,8 +10,6 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
-from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
@@ -21,7 +19,6 @@ from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from prunemodels.plots.matrices import PATHS, math_name, plot_certificate, plot_matrix
 from prunemodels.plots.picture import Picture
-from tests.prunemodels.plots.reading import covered, outside, overlaps
 
 PROGRAM = MATRICES["IP3"](two_trees(), lam=1)
 NETWORK = formulation_network(two_trees(), PROGRAM)
@@ -118,14 +115,6 @@ def test_paths_are_bands() -> None:
     ]
 
 
-def test_a_shared_arc_shows_all_its_paths() -> None:
-    """The first band is the widest, and lies lowest."""
-    figure = plot_certificate(PROGRAM, NETWORK, paths=["leaf[3]", "leaf[4]"])
-    found = [c for c in figure.axes[0].collections if isinstance(c, LineCollection)]
-    assert found[0].get_linewidth()[0] > found[1].get_linewidth()[0]
-    assert found[0].get_zorder() < found[1].get_zorder()
-
-
 def test_a_network_matrix_that_is_not_transposed() -> None:
     """Where the matrix itself is the network matrix, arcs are its rows and paths its columns."""
     matrix = np.array([[1, 1, 0], [0, 1, 1], [0, 0, -1]])  # the line 0 -> 1 -> 2 and an arc 3 -> 1
@@ -138,24 +127,6 @@ def test_a_network_matrix_that_is_not_transposed() -> None:
     assert [t.get_text() for t in legend.get_texts()] == ["c2: r1 − r2"]
     heights = {t.get_text(): t.get_position()[1] > 0 for t in figure.axes[0].texts}
     assert heights == {"R": False, "r0": True, "r1": True, "r2": True}  # vertex 1 is the hub, all else is a single arc
-
-
-def test_names_stand_beside_their_arcs() -> None:
-    """No name covers an arrow, a band or another name, on the papers' trees and on real ones."""
-    X, y = load_breast_cancer(return_X_y=True)
-    problem = pm.problem_from_forest(RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y), X[:2], costs=1)
-    real = MATRICES["IP3"](problem, lam=1)
-    network = formulation_network(problem, real)
-    assert network is not None
-    for figure in (
-        plot_certificate(PROGRAM, NETWORK),
-        plot_certificate(PROGRAM, NETWORK, paths=["leaf[4]", "usage[9,2,0]", "coupling[2,1,0]"]),
-        plot_certificate(real, network, paths=list(real.rows)[:2]),
-    ):
-        assert overlaps(figure) == []
-        assert outside(figure) == []
-        names = [text for text in figure.axes[0].texts if text.get_text() != "R"]
-        assert covered(figure, names) == []
 
 
 def test_what_is_no_certificate_is_refused() -> None:

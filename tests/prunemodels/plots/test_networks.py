@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 
-import matplotlib.pyplot as plt
 import networkx as nx
 import numpy as np
 import pytest
@@ -19,10 +17,9 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.networks import draw_network, draw_tree, network_graph
-from prunemodels.plots.picture import BLUE, VERMILION, Picture
+from prunemodels.plots.picture import BLUE, VERMILION
 from solvers.column_generation.shortest_paths import price_by_tree_pass
 from tests.path_costs import arc_costs, stop_costs
-from tests.prunemodels.plots.reading import overlaps
 
 
 @pytest.fixture(scope="module")
@@ -91,37 +88,6 @@ def test_a_pruning_in_the_tree() -> None:
     whole = [text.get_text() for text in draw_tree(problem, 1).axes[0].texts]
     numbers = [text.split("\n")[0] for text in whole]
     assert numbers == ["tree 1", "5", "6", "7", "8", "9", "10", "11"]
-
-
-def test_no_text_covers_another(small: pm.PruningProblem) -> None:
-    """The papers' trees and a real one, with long names, can be read."""
-    figures = [draw_tree(small, 0), draw_network(tree_network(small, 0))]
-    figures += [draw(two_trees(), t) for t in (0, 1) for draw in (draw_tree, lambda p, t: draw_network(tree_network(p, t)))]
-    for figure in figures:
-        assert overlaps(figure) == []
-
-
-def test_jupyter_shows_them() -> None:
-    """Figures of their own draw themselves in a notebook."""
-    assert isinstance(draw_tree(two_trees(), 0), Picture)
-    assert isinstance(draw_network(network()), Picture)
-
-
-def test_nothing_is_left_behind() -> None:
-    """Given axes are drawn on, no figure of pyplot's is opened, and drawing again gives the same picture."""
-    figure = Figure()
-    left, right = figure.subplots(1, 2)
-    assert draw_tree(two_trees(), 0, ax=left) is figure
-    assert draw_network(network(), ax=right) is figure
-    assert left.texts
-    assert right.patches
-    assert plt.get_fignums() == []
-    pictures = []
-    for _ in range(2):
-        place = io.BytesIO()
-        draw_network(network(), path=[0]).savefig(place, format="png")
-        pictures.append(place.getvalue())
-    assert pictures[0] == pictures[1]
 
 
 def test_what_cannot_be_read_is_refused(small: pm.PruningProblem) -> None:

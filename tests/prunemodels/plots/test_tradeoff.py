@@ -83,18 +83,6 @@ def test_a_whole_path_on_held_out_examples_has_a_band(path: pm.PruningPath) -> N
     assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((seen.error + seen.error_se).max())
 
 
-def test_the_error_sample_is_named(forest: RandomForestClassifier) -> None:
-    """Errors that were not measured on training rows are not called training errors."""
-    X, y = load_breast_cancer(return_X_y=True)
-    for errors, name in (
-        (pm.samples.Given(X[300:], y[300:]), "error of single trees, error sample: given"),
-        (pm.samples.OutOfBag(X[:300], y[:300]), "out-of-bag error of single trees"),
-    ):
-        problem = pm.problem_from_forest(forest, X[300:], costs=1, errors=errors)
-        label = str(plot_tradeoff(pm.pruning_path(problem)).axes[0].get_lines()[0].get_label())
-        assert label.startswith(name)
-
-
 def test_what_does_not_fit_the_path_is_refused(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
     """Prunings and evaluations of another problem, no evaluation at all, by name."""
     X, y = load_breast_cancer(return_X_y=True)
@@ -118,17 +106,6 @@ def test_axes_carry_units(path: pm.PruningPath) -> None:
     regressor = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, y)
     axes = plot_tradeoff(pm.pruning_path(pm.problem_from_forest(regressor, X, costs=1))).axes[0]
     assert axes.get_ylabel() == "mean squared error"
-
-
-def test_both_formats_are_written_and_repeatable(path: pm.PruningPath, tmp_path: Path) -> None:
-    """A stem gives a PNG and an SVG; drawing again gives the same bytes."""
-    for name in ("first", "second"):
-        assert save_picture(plot_tradeoff(path), tmp_path / name) == [tmp_path / f"{name}.png", tmp_path / f"{name}.svg"]
-    assert (tmp_path / "first.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
-    for ending in (".png", ".svg"):
-        assert (tmp_path / f"first{ending}").read_bytes() == (tmp_path / f"second{ending}").read_bytes()
-    assert "training error of single trees" in (tmp_path / "first.svg").read_text()  # text as text
-    assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_endings(tmp_path: Path) -> None:

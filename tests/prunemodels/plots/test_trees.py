@@ -19,8 +19,7 @@ from formulations.instance.papers import two_trees
 from prunemodels.plots.picture import BLUE, VERMILION
 from prunemodels.plots.tree_layout import lay_out
 from prunemodels.plots.trees import feature_name, plot_point, plot_trees
-from tests.instances import Node, ensemble_of
-from tests.prunemodels.plots.reading import outside, overlaps
+from tests.prunemodels.plots.reading import overlaps
 
 GREY = "#cccccc"
 
@@ -71,25 +70,6 @@ def test_leaves_side_by_side() -> None:
     assert layout.node.tolist() == list(range(12))
 
 
-def test_a_full_line_is_followed_by_another() -> None:
-    """A tree that does not fit stands below the deepest of the line above; the width counts to the last leaf."""
-    ensemble = two_trees().ensemble
-    assert lay_out(ensemble, widest=7).y[5] == 0
-    narrow = lay_out(ensemble, widest=6.9)
-    assert (narrow.x[5], narrow.y[5]) == (1.5, -4)
-    assert (narrow.width, narrow.height) == (3, 6)
-    assert lay_out(ensemble, widest=0).y[[0, 5]].tolist() == [0, -4]  # a line never stays empty
-
-
-def test_the_next_line_is_below_the_deepest_tree() -> None:
-    """The deepest tree of a line counts, wherever it stands; single leaves have a place too."""
-    deep = Node(0, 0, left=Node(0, 0, left=Node(0), right=Node(0)), right=Node(0))
-    ensemble, _ = ensemble_of([deep, Node(0), Node(0), Node(0)], 1)
-    layout = lay_out(ensemble, widest=5)
-    assert layout.x[ensemble.roots].tolist() == [1.25, 4, 0, 2]
-    assert layout.y[ensemble.roots].tolist() == [0, 0, -4, -4]
-
-
 def test_chosen_trees_in_their_order() -> None:
     """Trees stand in the order given; nodes of others have no place."""
     layout = lay_out(two_trees().ensemble, [1])
@@ -99,19 +79,6 @@ def test_chosen_trees_in_their_order() -> None:
     turned = lay_out(two_trees().ensemble, [1, 0])
     assert turned.node.tolist() == [*range(5, 12), *range(5)]
     assert (turned.x[7], turned.x[1]) == (0, 5)
-
-
-def test_real_trees_have_room(real: PruningProblem) -> None:
-    """No two nodes share a place, every split is above the middle of its children, one line below the other."""
-    layout, ensemble = lay_out(real.ensemble), real.ensemble
-    assert len(set(zip(layout.x.tolist(), layout.y.tolist(), strict=True))) == ensemble.n_nodes
-    split = np.flatnonzero(ensemble.is_split)
-    left, right = ensemble.left[split], ensemble.right[split]
-    assert (layout.x[split] == (layout.x[left] + layout.x[right]) / 2).all()
-    assert (layout.x[left] < layout.x[right]).all()
-    assert (layout.y[left] == layout.y[split] - 1).all()
-    assert len(set(layout.y[ensemble.roots].tolist())) > 1
-    assert layout.width <= 40
 
 
 @pytest.mark.parametrize("trees", [[], [2], [-1], [0, 0]])
@@ -191,49 +158,6 @@ def test_many_nodes_are_dots(real: PruningProblem) -> None:
     assert len(bold) == sum(leaf_depths)
 
 
-@pytest.mark.parametrize(("most", "texts"), [(12, 12), (11, 0)])
-def test_the_largest_trees_with_names(most: int, texts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many nodes as can have names have them; one more, and none has."""
-    monkeypatch.setattr("prunemodels.plots.trees.MOST_NAMED", most)
-    assert len(boxes(plot_trees(two_trees()).axes[0])) == texts
-
-
-def test_no_box_covers_another(real: PruningProblem) -> None:
-    """Boxes stay apart, with notes, values, purchases, and with long names."""
-    problem = two_trees()
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    stumps = RandomForestClassifier(2, max_depth=2, random_state=0).fit(X, y)
-    named = pm.problem_from_forest(stumps, X[:3], costs=1)
-    point = {f"z[{h}]": 0.125 for h in range(12)} | {f"w[{m},0]": Fraction(1, 2) for m in range(3)}
-    for figure in (
-        plot_trees(problem, notes=dict.fromkeys(range(12), "e = 12")),
-        plot_point(problem, point),
-        plot_trees(named, first=1),
-        plot_trees(real, trees=[3], named=True),
-    ):
-        assert overlaps(figure) == []
-
-
-def test_purchases_of_many_examples_stand_in_lines(real: PruningProblem) -> None:
-    """Six examples of features with long names: no box covers another, none leaves the picture, and no z is -0."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    stump = RandomForestClassifier(1, max_depth=2, random_state=0).fit(X, y)
-    problem = pm.problem_from_forest(stump, X[:6], costs=1)
-    point = {f"z[{h}]": -0.0 for h in range(problem.ensemble.n_nodes)}
-    point |= {f"w[{m},{i}]": 0.5 for i in range(6) for m in (3, 27)}
-    figure = plot_point(problem, point)
-    assert overlaps(figure) == []
-    assert outside(figure) == []
-    found = boxes(figure.axes[0])
-    assert not any("-0" in text for text in found)
-    assert [text for text in found if "w = " in text][:3] == [
-        *("example 0: mean area\nw = 0.5", "example 0: worst concave points\nw = 0.5", "example 1: mean area\nw = 0.5"),
-    ]
-    point |= {f"w[{m},{i}]": 0.5 for i in range(6) for m in range(30)}
-    with pytest.raises(pm.errors.InvalidInputError, match="the picture would have 180 purchases, at most 120 can be read"):
-        plot_point(problem, point)
-
-
 def test_a_forest_fits_a_page(real: PruningProblem) -> None:
     """However many trees there are, the picture is at most 9.5 by 9 inches, and every tree has its number."""
     X, y = load_breast_cancer(return_X_y=True)
@@ -281,15 +205,6 @@ def test_purchases_name_who_pays() -> None:
     texts = [t.get_text() for t in plot_point(several, relaxation.point).axes[0].texts]
     paid = {text.split("\n")[0] for text in texts if "w = " in text}
     assert paid == {"example 0: lab", "example 1: lab", "all: licence"}
-
-
-def test_a_solved_model_can_be_drawn() -> None:
-    """What `read_point` gives of a Pyomo model is drawn as it is; of a relaxation the usages w^t are left out."""
-    model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.25, relax=True)
-    pm.programs.solve_model(model)
-    assert len(boxes(plot_point(two_trees(), pm.programs.read_point(model)).axes[0])) == 12 + 3
-    relaxation = pm.programs.solve_relaxation(two_trees(), 0.25)
-    assert len(boxes(plot_point(two_trees(), relaxation.point).axes[0])) == 12 + 3
 
 
 def test_names_of_features() -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -17,10 +15,9 @@ import prunemodels as pm
 from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.tree_stages import trees_as_stages
-from prunemodels.report_page import report_page, write_report
+from prunemodels.report_page import report_page
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
@@ -146,23 +143,6 @@ def test_without_rows_the_figures_are_those_of_fitting(pages: dict[str, str], ki
     assert 'id="stops"' not in page
 
 
-def test_without_rows_by_hand() -> None:
-    """Costs are those of the rows that the policy was learned from: all of them at each stage, and the policy up to there."""
-    assert cells(report_page(hand_cascade()), "stages-table") == [
-        ["stage 0: nothing new to pay / reads 1 feature; free: age", "0", "0", "50.00 %", "0"],
-        ["stage 1: visit / reads 3 features; new: pulse, pressure", "2", "2", "12.50 %", "1.25"],
-        ["stage 2: scan, licence / reads 4 features", "5, and 4 once for all", "11", "25.00 %", "7.125"],
-    ]
-
-
-@pytest.mark.parametrize(("row", "told"), [(0, "everybody at stage 1"), (1, None), (2, "everybody at stage 0")])
-def test_a_policy_without_exits_is_told(row: int, told: str | None) -> None:
-    """Rows 0 and 2 of the hand-made path treat all levels alike; row 1 sends those in doubt on."""
-    for page in (report_page(hand_path().at_row(row), ROWS, TRUTH), report_page(hand_path().at_row(row))):
-        assert ("it is one model without exits" in page) == (told is not None)
-        assert told is None or f"The chosen policy stops {told}: it is one model without exits." in page
-
-
 def test_the_policy_of_a_path_is_chosen() -> None:
     """Of an exit path by the rule one_se, or within a budget, as the page's own cascade says it."""
     path, known = case("prunings").path, case("prunings")
@@ -187,24 +167,6 @@ def test_stages_that_are_never_asked_are_folded() -> None:
     ]
     assert "2 more stages, which the policy never asks" in page
     assert "Of 8 examples, 8 (100 %) stop at stage 0." in paragraph(page, 1)
-
-
-def test_many_stages_are_summed_up() -> None:
-    """The sentence on who stops where names four stages, and how many stop later."""
-    X = np.random.default_rng(0).normal(size=(600, 8))
-    y = (X.sum(axis=1) > 0).astype(int)
-    steps = [(LogisticRegression(), list(range(k))) for k in range(1, 9)]
-    path = pm.CascadeClassifier(steps, 1, cv=2, doubt="margin", random_state=0).fit(X[:400], y[:400]).exit_path_
-    cascade = max((path.at_row(k) for k in range(len(path))), key=lambda c: np.unique(c.stop_stages(X[400:])).size)
-    counts = np.bincount(cascade.stop_stages(X[400:]))
-    used = np.flatnonzero(counts)
-    assert used.size > 5
-    told = paragraph(report_page(cascade, X[400:], y[400:]), 1)
-    first = ", ".join(
-        f"{counts[s]} ({100 * counts[s] / 200:.0f} %) {'stop ' if s == used[0] else ''}at stage {s}" for s in used[:4]
-    )
-    rest = counts[used[4:]].sum()
-    assert told.startswith(f"Of 200 examples, {first} and the other {rest} ({100 * rest / 200:.0f} %) at {used.size - 4} later")
 
 
 def test_one_stage_has_no_exit() -> None:
@@ -248,26 +210,6 @@ def test_weights_count() -> None:
         assert paragraph(one, 0).startswith("On 100 held-out")
         pictures = [re.search("bars-chart.*?</svg>", page, re.DOTALL) for page in (one, other)]
         assert pictures[0].group() == pictures[1].group()
-
-
-@pytest.mark.parametrize("kind", ["polars", "sparse", "list", "array"])
-def test_other_tables_will_do(kind: str) -> None:
-    """The same headline from a polars table, a sparse matrix, a list of lists and an array as from a pandas table."""
-    if kind == "polars":
-        known, cascade = case("sets"), shown("sets")
-        X = pytest.importorskip("polars").DataFrame(known.X.to_dict("list"))
-        one, other = (report_page(cascade, rows, known.y) for rows in (known.X, X))
-    else:
-        rng = np.random.default_rng(0)
-        data = rng.normal(size=(240, 4)) * (rng.random((240, 4)) > 0.3)
-        y = data.sum(axis=1) > 0
-        forest = RandomForestClassifier(4, max_depth=3, random_state=0).fit(data[:100], y[:100])
-        path = pm.pruning_path(pm.problem_from_forest(forest, data[100:170], costs=1))
-        exits = pm.exit_path(path, data[100:170], y[100:170], n_stages=4, doubt="margin", random_state=0)
-        X = {"sparse": csr_matrix, "list": np.ndarray.tolist, "array": np.asarray}[kind](data[170:])
-        one, other = (report_page(exits, rows, y[170:]) for rows in (data[170:], X))
-    assert paragraph(one, 0) == paragraph(other, 0)
-    assert cells(one, "stages-table") == cells(other, "stages-table")
 
 
 def test_names_cannot_break_out() -> None:
@@ -318,16 +260,6 @@ def test_a_policy_that_was_not_compared_is_refuted() -> None:
     assert "rows of level 1 go on from stage 0, but what that requires does not hold" in page
 
 
-def test_an_optimal_policy_is_told_with_its_lambdas() -> None:
-    """Row 1 of the hand-made path: a visit saves who doubts 2/8 for 10/8, the others 1/8 for 6/8: optimal from 1/6 to 1/5."""
-    page = report_page(hand_path().at_row(1), ROWS, TRUTH)
-    assert "For every lambda from 0.166667 to 0.2, no policy with these stages" in page
-    text = Page(page).text()
-    assert "1/6 \u2248 0.16666667 to 1/5 \u2248 0.2, row 1 of 3 of the path" in text
-    assert "5/4 \u2248 1.25" in text
-    assert "1/4 \u2248 0.25" in text
-
-
 def test_many_stages_make_a_small_page() -> None:
     """Twenty stages of a forest on 64 features, hundreds of examples: the page stays below 150 kB, and lists of items are cut."""
     X, y = load_digits(return_X_y=True)
@@ -338,19 +270,6 @@ def test_many_stages_make_a_small_page() -> None:
     assert len(page.encode()) < 150_000
     assert re.search(r"20 of \d+ items are shown, those that most examples bought", page)
     assert re.search(r" and \d+ more / ", cells(page, "stages-table")[0][0])
-
-
-def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
-    """Written with rows or without, not over another without force, and not at all after an error."""
-    place = write_report(tmp_path / "c.html", hand_cascade(), ROWS, TRUTH, title="T")
-    assert "<title>T</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"c\.html exists"):
-        write_report(place, hand_cascade())
-    write_report(place, hand_path(), force=True)
-    assert "<title>Cascade</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.errors.InvalidInputError, match="X has 8 rows"):
-        write_report(tmp_path / "d.html", hand_cascade(), ROWS, TRUTH[:3])
-    assert [file.name for file in tmp_path.iterdir()] == ["c.html"]
 
 
 @pytest.mark.parametrize(
@@ -374,18 +293,3 @@ def test_what_does_not_fit_is_refused(arguments: tuple, options: dict, message: 
     """Named, with its value and what to do."""
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         report_page(hand_cascade(), *arguments, **options)
-
-
-def test_other_sources_are_refused() -> None:
-    """What is no path, no cascade, or not fitted; and a budget for a pruning."""
-    small = classifier()
-    with pytest.raises(pm.errors.NotFittedForestError, match=r"the CascadeClassifier is not fitted: call fit\(X, y\) first"):
-        report_page(pm.CascadeClassifier([]))
-    with pytest.raises(
-        pm.errors.InvalidInputError,
-        match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, an ExitPath, or",
-    ):
-        report_page(small.forest, small.forest, small.X, small.y, chosen=small.some)
-    with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
-        report_page(small.path, small.forest, small.X, small.y, budget=3)
-    assert isinstance(hand_path(), ExitPath)

@@ -42,11 +42,6 @@ def test_links_stay_in_the_frame() -> None:
     assert within.index("about:srcdoc") < within.index("a &amp;lt; b")
 
 
-def test_the_page_itself_is_kept_short_in_print() -> None:
-    """A console shows the size, not a hundred thousand characters."""
-    assert repr(FramedPage(PAGE)) == f"FramedPage({len(PAGE)} characters)"
-
-
 @pytest.mark.parametrize(
     ("page", "height", "message"),
     [("report.html", 640, "begins with 'report.html', not with a page's head"), (PAGE, 0, "height is 0; give pixels above 0")],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations.answers.pruning import Pruning
@@ -139,13 +138,6 @@ def test_items_add_up_to_the_cost() -> None:
     assert 0 < lab.bought_before <= 1
 
 
-def test_an_items_own_feature_is_not_named_again() -> None:
-    """With plain prices an item is its feature."""
-    case = fitted("random forest, named features")
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
-    assert all(row.features == () for row in item_costs(problem, problem.ensemble.is_split))
-
-
 def test_shapes_of_the_papers_trees() -> None:
     """Figure 1: 2 and 3 splits; by depth 2, 3; the example meets 2 splits in each tree; pruned to roots nothing is left."""
     problem = two_trees()
@@ -173,11 +165,3 @@ def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
     X = np.asarray(case.X, dtype=np.float32)
     ways = [t.decision_path(X).sum() / len(X) - 1 for t in trees]
     assert seen.mean_path_length == pytest.approx(np.mean(ways))
-
-
-def test_a_single_leaf_has_a_shape() -> None:
-    """A forest without any split does not break the counts."""
-    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
-    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.samples.Given([[0.0]], [1]))))
-    assert shape.by_depth.tolist() == [0]
-    assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)

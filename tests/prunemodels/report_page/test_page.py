@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.evaluation.wording import amount
-from prunemodels.report_page import report_page, write_report
+from prunemodels.report_page import report_page
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
 from prunemodels.report_page.rendering import DARK, LIGHT
@@ -142,16 +140,6 @@ def test_an_overrun_stands_at_the_top() -> None:
     assert 'class="alert"' not in whole(case, found.pruning)  # without a budget there is none to overrun
 
 
-def test_a_shared_item_is_named_in_words() -> None:
-    """What the features of a group share is not called by its internal name."""
-    case = regressor()
-    costs = pm.CostItems.discounted([3] * 6, [1] * 6, ["B", "B", "", "", "", ""])
-    path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=costs))
-    text = Page(report_page(path, case.forest, case.X, case.y, chosen=path[0])).text()
-    assert "shared item B paid once for  x0 and x1" in text
-    assert "shared:" not in text
-
-
 def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
     """Whatever else the page says."""
     case = classifier()
@@ -182,22 +170,6 @@ def test_a_large_path_makes_a_small_page() -> None:
     assert "42 more items" in page
 
 
-def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
-    """Written once, not over another without force, and not at all after an error."""
-    case = classifier()
-    place = write_report(tmp_path / "r.html", case.path, case.forest, case.X, case.y, chosen=case.some, title="T")
-    assert "<title>T</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"r\.html exists"):
-        write_report(place, case.path, case.forest, case.X, case.y, chosen=case.some)
-    write_report(place, case.path, case.forest, case.X, case.y, chosen=case.some, title="U", force=True)
-    assert "<title>U</title>" in place.read_text(encoding="utf-8")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"give one of \.html"):
-        write_report(tmp_path / "r.pdf", case.path, case.forest, case.X, case.y, chosen=case.some)
-    with pytest.raises(pm.errors.InvalidInputError, match="80 rows"):
-        write_report(tmp_path / "s.html", case.path, case.forest, case.X, case.y[:5], chosen=case.some)
-    assert [file.name for file in tmp_path.iterdir()] == ["r.html"]
-
-
 def test_what_does_not_fit_is_refused() -> None:
     """A pruning of another problem, another forest, a confidence that is none."""
     case, numbers = classifier(), regressor()
@@ -207,19 +179,6 @@ def test_what_does_not_fit_is_refused() -> None:
         report_page(case.path, numbers.forest, case.X, case.y, chosen=case.some)
     with pytest.raises(pm.errors.InvalidInputError, match=r"confidence is 95"):
         whole(case, case.some, confidence=95)
-
-
-@pytest.mark.parametrize("kind", ["polars", "sparse", "list"])
-def test_other_tables_of_held_out_examples_will_do(kind: str) -> None:
-    """The same headline from a polars table, a sparse matrix and a list of lists as from a pandas table or an array."""
-    case = classifier() if kind == "polars" else regressor()
-    if kind == "polars":
-        X = pytest.importorskip("polars").DataFrame(case.X.to_dict("list"))
-    else:
-        X = csr_matrix(case.X) if kind == "sparse" else case.X.tolist()
-    one, other = (report_page(case.path, case.forest, rows, case.y, chosen=case.some) for rows in (case.X, X))
-    ledes = [re.search(r'<p class="lede(?: rose)?">(.*?)</p>', page).group(1) for page in (one, other)]
-    assert ledes[0] == ledes[1]
 
 
 def test_weights_of_held_out_examples_count() -> None:

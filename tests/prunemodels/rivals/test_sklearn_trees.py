@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from typing import Any
 
-import joblib
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
@@ -57,15 +54,6 @@ def test_a_tree_of_scikit_learns_comes_back_the_same(criterion: Criterion) -> No
     assert (built.n_features, built.n_leaves, built.n_outputs) == (3, grown.get_n_leaves(), 1)
 
 
-def test_a_single_leaf_is_a_tree() -> None:
-    """Depth 0, no feature, no threshold."""
-    none = np.full(1, -1, dtype=np.int32)
-    built = sklearn_tree(ClassificationTree(none, none, none, np.zeros(1), np.array([[3.0, 1.0]]), np.array([4])), 2, "gini")
-    assert (built.node_count, built.max_depth, built.feature[0], built.threshold[0]) == (1, 0, -2, -2.0)
-    assert built.predict(np.zeros((1, 2), dtype=np.float32)).tolist() == [[0.75, 0.25]]
-    assert built.impurity[0] == pytest.approx(2 * 0.75 * 0.25)
-
-
 def filled(n_trees: int = 2) -> tuple[RandomForestClassifier, Any, Any]:
     """A forest of 3 stumps, filled with the first trees of another."""
     rng = np.random.default_rng(0)
@@ -89,15 +77,6 @@ def test_a_filled_forest_is_a_forest() -> None:
         assert (ours == theirs).all()
     assert forest.estimators_[0].get_depth() == grown.estimators_[0].get_depth() > 1
     assert "class: " in export_text(forest.estimators_[0])
-
-
-def test_a_filled_forest_survives_pickle_and_joblib() -> None:
-    """What comes back predicts the same."""
-    forest, _, X = filled()
-    kept = io.BytesIO()
-    joblib.dump(forest, kept)
-    for again in (pickle.loads(pickle.dumps(forest)), joblib.load(kept)):
-        assert (again.predict_proba(X) == forest.predict_proba(X)).all()
 
 
 def test_the_arrays_for_costs_are_those_of_the_forest() -> None:

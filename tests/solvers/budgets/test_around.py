@@ -71,13 +71,3 @@ def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pyt
         assert found.bound <= true.bound + 1e-12
         assert found.cost <= budget
     assert max(gaps) > 0
-
-
-def test_only_the_exact_method_computes_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its windows need rows that are neighbours on the hull; the others ask for the rows around the budget."""
-    problem, asked = instance("iris"), []
-    whole = divide_and_conquer(problem.reduced().problem, reduce=False)
-    monkeypatch.setattr(solve, "divide_and_conquer", lambda *_, around, **__: asked.append(around) or whole)
-    for method in ("path", "best", "exact"):
-        solve_budget(problem, 1, method=method)  # type: ignore[arg-type]
-    assert asked == [1, 1, None]

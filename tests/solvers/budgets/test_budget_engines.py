@@ -194,31 +194,6 @@ def a_larger_problem(seed: int) -> PruningProblem:
     return PruningProblem.build(ensemble, plain_errors(ensemble, error, 40.0), rows, CostItems.plain([3, 2, 2, 1]))
 
 
-def test_the_search_beats_the_path() -> None:
-    """Over eight instances and their budgets, most of those where the path is not optimal are solved by the search."""
-    improvable = solved = 0
-    for seed in range(8):
-        problem = a_larger_problem(seed)
-        path = pm.pruning_path(problem)
-        for budget in budgets_of(path):
-            optimum = brute_force_budget(problem, budget).error
-            if best_breakpoint(problem, budget, path=path).error > optimum + 1e-12:
-                improvable += 1
-                solved += best_within(problem, budget, rounds=20, path=path).error <= optimum + 1e-12
-    assert improvable >= 10
-    assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
-
-
-def test_a_search_begins_with_what_costs_no_search() -> None:
-    """Before any draw the search has LP1's rounded optimum, where the greedily filled breakpoint is worse (17 and 24) too."""
-    for seed in range(12, 26):
-        problem = a_larger_problem(seed)
-        path = pm.pruning_path(problem)
-        for budget in budgets_of(path)[1:-1]:
-            found, rounded = best_within(problem, budget, rounds=0, path=path), round_relaxation(problem, budget, path=path)
-            assert found.error <= rounded.pruning.error + 1e-12
-
-
 def test_money_that_the_edge_leaves_is_spent() -> None:
     """Gain 10 for 10, gain 3 for 4, budget 5: LP1 buys half of the first, no pruning of the edge fits, the second split does."""
     ensemble, error = ensemble_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], 2)
@@ -323,25 +298,3 @@ def test_budgets_that_are_none_are_refused(budget: object) -> None:
             engine(two_trees(), budget)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="method is 'guess'; give one of 'path', 'best', 'exact'"):
         solve_budget(two_trees(), 1, method="guess")
-
-
-def a_problem_with_missing_values() -> PruningProblem:
-    """Regions are drawn on features with holes."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 5))
-    X[rng.random(X.shape) < 0.2] = np.nan
-    X[:, 4] = np.nan
-    y = (np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) > 0).astype(int)
-    forest = RandomForestClassifier(5, max_depth=5, random_state=0).fit(X, y)
-    return pm.problem_from_forest(forest, X[:60], costs=1.0)
-
-
-def test_missing_values_are_no_obstacle() -> None:
-    """Features with holes, or with nothing else, can be drawn for regions."""
-    problem = a_problem_with_missing_values()
-    path = pm.pruning_path(problem)
-    for budget in budgets_of(path)[1:8]:
-        found = best_within(problem, budget, rounds=4, path=path)
-        assert exact_cost(found.pruning) <= budget

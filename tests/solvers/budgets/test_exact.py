@@ -21,8 +21,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from solvers.brute_force import AllPrunings, all_prunings, count_prunings
-from solvers.budgets import best_breakpoint, brute_force_budget
-from solvers.budgets.by_path import error_of
+from solvers.budgets import brute_force_budget
 from solvers.budgets.exact import progress as exact_progress
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact import window as exact_window
@@ -37,7 +36,6 @@ from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
 from tests.loops import looped
-from tests.solvers.cases import PRESENT, instance
 
 GRID = 9
 COSTLY = range(16)
@@ -99,22 +97,6 @@ def test_equals_brute_force(seed: int, make: Callable[[int], Instance]) -> None:
         assert answer.stopped is StopReason.CONVERGED
 
 
-@looped("name", PRESENT)
-def test_cases_within_their_bounds(name: str) -> None:
-    """On the cases of the conformance suite the answer is optimal, by brute force where that is possible."""
-    problem = instance(name)
-    path = pruning_path(problem, certificate=False)
-    for part in (Fraction(1, 4), Fraction(5, 8)):
-        budget = path.exact_cost[0] * part
-        answer = exact_budget(problem, budget, path=path, time_limit=20)
-        assert exact_cost(answer.pruning) <= budget
-        assert answer.error <= best_breakpoint(problem, budget, path=path).error
-        assert answer.bound <= answer.error + 1e-12
-        assert answer.stopped is StopReason.CONVERGED
-        if count_prunings(problem.ensemble) <= 20_000:
-            assert answer.error == pytest.approx(brute_force_budget(problem, budget).error, abs=1e-12)
-
-
 def test_the_knapsack_gap_is_real() -> None:
     """Gains 61, 50, 50 at prices 3, 2.5, 2.5: within 5.4 the best is 100, the best breakpoint 61, the chord 61 + 100 * 2.4 / 5.
 
@@ -129,36 +111,6 @@ def test_the_knapsack_gap_is_real() -> None:
     assert answer.pruning.kept.tolist() == [False, False, False, True, False, False, True, False, False]
     assert answer.stats["bound_raised"] == pytest.approx(9 / 48)
     assert answer.stats["error_lowered"] == pytest.approx(39 / 48)
-
-
-def test_raised_and_lowered_are_the_whole_distance_at_gap_0() -> None:
-    """What the bound rose and the error fell add up to the distance from the breakpoint to the chord, wherever there is one."""
-    apart = 0
-    for seed in COSTLY:
-        problem, path, _ = costly(seed)
-        for budget in grid(path):
-            answer = exact_budget(problem, budget, path=path)
-            distance = best_breakpoint(problem, budget, path=path).gap
-            if distance > 1e-9:
-                apart += 1
-                assert answer.stats["bound_raised"] + answer.stats["error_lowered"] == pytest.approx(1.0)
-    assert apart > 50
-
-
-@pytest.mark.parametrize("make", [small, costly])
-@pytest.mark.parametrize("seed", range(6))
-def test_rounded_instances_within_their_rounding(seed: int, make: Callable[..., Instance]) -> None:
-    """Where numbers were rounded, no pruning that really fits is below the bound, and the answer within twice the rounding."""
-    problem, path, every = make(seed, rounded=True)
-    assert problem.integers.error_rounding > 0 or make is small
-    errors = [Pruning(problem, kept).error for kept in every.kept]
-    costs = [exact_cost(Pruning(problem, kept)) for kept in every.kept]
-    for budget in grid(path)[::2]:
-        answer = exact_budget(problem, budget, path=path)
-        assert exact_cost(answer.pruning) <= budget
-        least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
-        assert answer.bound <= least + 1e-12
-        assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12
 
 
 def test_prices_that_were_rounded() -> None:
@@ -185,17 +137,6 @@ def test_prices_that_were_rounded() -> None:
         assert exact_cost(answer.pruning) <= budget
         assert answer.error == pytest.approx(least, abs=1e-12)
         assert answer.bound <= least + 1e-12
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_no_time_at_all(seed: int) -> None:
-    """With a time limit of 0 the answer is the best breakpoint with the relaxation's bound, or proven by that alone."""
-    problem, path, _ = costly(seed)
-    for budget in grid(path):
-        answer, at_once = exact_budget(problem, budget, path=path, time_limit=0), best_breakpoint(problem, budget, path=path)
-        assert answer.error == at_once.error
-        assert at_once.bound <= answer.bound <= brute_force_budget(problem, budget).error
-        assert answer.stopped is StopReason.TIME_LIMIT or answer.status is Status.OPTIMAL
 
 
 @pytest.fixture(scope="module")
@@ -268,14 +209,6 @@ def test_starts_from_the_incumbent() -> None:
     assert exact_budget(problem, budget, incumbent=worse).pruning.integer_gain == best.integer_gain
     with pytest.raises(InvalidInputError, match="incumbent costs 8"):
         exact_budget(problem, budget, incumbent=Pruning.unpruned(problem))
-
-
-def test_bad_budgets_are_refused() -> None:
-    """Negative budgets and NaN."""
-    problem = knapsack([1], [1])
-    for budget in (-1, math.nan):
-        with pytest.raises(InvalidInputError, match="budget"):
-            exact_budget(problem, budget)
 
 
 def test_progress_is_shown_and_silent_by_default(
@@ -412,17 +345,6 @@ def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
             assert len({edge.bound for edge in edges}) == 1
 
 
-def test_a_full_heap_goes_into_depth(
-    middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With hardly any open nodes allowed the answer is the same."""
-    problem, path, budget = middling
-    best = exact_budget(problem, budget, path=path)
-    monkeypatch.setattr(exact_search, "MOST_OPEN", 1)
-    monkeypatch.setattr(exact_search, "MOST_TRIALS", 1)
-    assert exact_budget(problem, budget, path=path).error == best.error
-
-
 @looped("seed", range(30))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_bounds_of_windows_hold_for_the_whole(seed: int, ties: Ties) -> None:
@@ -492,18 +414,3 @@ def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypa
         assert answer.error == brute_force_budget(problem, budget).error
         assert answer.gap == 0
         assert exact_cost(answer.pruning) <= budget
-
-
-def test_never_worse_than_the_path() -> None:
-    """The error is at most the best breakpoint's and the bound at least the relaxation's, whatever the time."""
-    for seed in range(10):
-        problem, path, _ = costly(seed)
-        for budget in grid(path):
-            for limit in (0, 1e-4, math.inf):
-                answer, first = (
-                    exact_budget(problem, budget, path=path, time_limit=limit),
-                    best_breakpoint(problem, budget, path=path),
-                )
-                assert answer.error <= first.error
-                assert answer.bound >= first.bound
-                assert answer.error == error_of(answer.pruning)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
 import prunemodels as pm
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning_path import PruningPath
-from formulations.models import FORMULATIONS
-from solvers import solve_model, solve_relaxation
+from solvers import solve_relaxation
 from solvers.budgets import relaxed_optimum
 from tests.loops import looped
 from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
@@ -60,18 +58,6 @@ def test_arrays_give_the_paths_mixture(name: str) -> None:
         agrees(found.objective, -found.dual["budget"], relaxed_optimum(path, budget), path)
 
 
-@looped("name", SMALL)
-def test_pyomo_gives_the_paths_mixture(name: str) -> None:
-    """The Pyomo model of LP1 through HiGHS: the same value, and the same lambda* in ``model.dual`` of the budget's constraint."""
-    problem = instance(name)
-    path = pm.pruning_path(problem)
-    model: Any = FORMULATIONS["LP1"](problem, budget=0, relax=True, merge=True)
-    for budget in budgets_of(path, 2):
-        model.limit = float(budget)
-        _, answer = solve_model(model)
-        agrees(answer.objective, -model.dual[model.budget], relaxed_optimum(path, budget), path)
-
-
 @pytest.mark.parametrize("engine", ["highs_lp1", "pyomo_lp1", "highs_lp1_integer"])
 @looped("name", ["papers", "twin stumps", "losing splits", "stump, evaluation", *[f"random {seed}" for seed in range(8)]])
 def test_the_budget_engines_mix_as_the_path_does(name: str, engine: str) -> None:
@@ -105,13 +91,3 @@ def test_a_shared_purchase_counts_once_in_the_budget_row() -> None:
     found = solve_relaxation(twin_stumps(), budget=0.5, formulation="LP1")
     assert found.objective == pytest.approx(0.4 - 0.5 * 0.2)
     assert found.dual["budget"] == pytest.approx(-0.2)
-
-
-@looped("name", REAL)
-def test_the_reference_interval_holds_the_paths_lambda(name: str) -> None:
-    """The path's own lambda* lies in the interval that these tests compare with."""
-    path = pm.pruning_path(instance(name))
-    for budget in budgets_of(path):
-        hull = relaxed_optimum(path, budget)
-        lowest, highest = lambdas_at(path, budget)
-        assert lowest <= float(hull.lam) <= highest

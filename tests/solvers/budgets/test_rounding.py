@@ -149,13 +149,6 @@ def test_budgets_beyond_both_ends() -> None:
         assert found.pruning.exact_cost <= budget
 
 
-def test_a_path_of_largest_optima_may_have_an_edge_without_gain() -> None:
-    """With lambda* = 0 nothing is gained by spending more: the bound is 0."""
-    problem = stump((2, 1, 1), [1], [[0], [1]])
-    found = round_relaxation(problem, 0.5, path=pm.pruning_path(problem, ties="largest"))
-    assert (found.relaxation.lam, found.bound, found.row) == (0, 0, 0)
-
-
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interrupt while the components are found is named; one inside of the cut keeps its own words."""
 

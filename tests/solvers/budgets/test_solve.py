@@ -18,7 +18,7 @@ import prunemodels as pm
 from formulations import PruningPath, PruningProblem
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
-from solvers.budgets import best_breakpoint, best_within, brute_force_budget, solve
+from solvers.budgets import best_breakpoint, solve
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
@@ -46,18 +46,6 @@ def compiled() -> None:
         problem, path, _ = costly(seed)
         for method in ("best", "exact"):
             pm.solve(problem, budget=halfway(path), method=method, path=path, time_limit=math.inf)
-
-
-@pytest.mark.parametrize("method", ["best", "exact"])
-@looped("seed", range(12))
-def test_small_instances_are_solved_to_the_end(seed: int, method: str) -> None:
-    """The default answers with the optimum and a proof where branch and bound is quick."""
-    problem, path, _ = costly(seed)
-    for budget in (halfway(path), path.exact_cost[0] * Fraction(2, 3)):
-        found = pm.solve(problem, budget=budget, method=method, path=path)
-        assert found.error == brute_force_budget(problem, budget).error
-        assert found.status is Status.OPTIMAL
-        assert found.stats["error_lowered"] <= 1
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, problem: PruningProblem, method: str, limit: float | None, *, small: bool) -> Asked:
@@ -167,12 +155,6 @@ def test_an_edge_past_its_deadline_takes_one_cut() -> None:
         assert late.bound >= done.bound
         weaker += late.bound > done.bound
     assert weaker > 5
-
-
-def test_engines_of_the_registry_stay_as_they_are() -> None:
-    """What is asked in stages is one call only; the engines by themselves remain what their names say."""
-    assert pm.BUDGET_SOLVERS["best"] is best_within
-    assert pm.BUDGET_SOLVERS["exact"] is exact_budget
 
 
 @looped("method", [*METHODS, "round_relaxation", "budget_for_confidence"])

@@ -13,7 +13,7 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks import check_solution
 from solvers import min_cut
 from solvers.brute_force import brute_force
-from solvers.closures.duals import integer_duals, proven_bound, zero_duals
+from solvers.closures.duals import integer_duals, proven_bound
 from solvers.closures.integer_objective import integer_objective
 from solvers.programs.engines import highs
 from solvers.programs.rounding import relaxation_bound
@@ -39,14 +39,6 @@ def test_any_numbers_become_a_true_bound(seed: int, merge: bool) -> None:
         assert bound <= best + 1e-12
         claimed = Solution(problem, LAM, pruning, pruning.value(float(LAM)), bound, certificate=duals)
         assert check_solution(problem, claimed).holds
-
-
-def test_negative_duals_charge_nothing() -> None:
-    """Less than nothing is nothing: the duals of negative dual values are those of none."""
-    problem = instance("papers")
-    objective, columns = integer_objective(problem, LAM).refined(), usage_columns(problem)
-    duals = integer_duals(problem, objective, columns, np.full(columns.node.size, -0.03))
-    np.testing.assert_array_equal(duals.dual, zero_duals(problem, objective).dual)
 
 
 @pytest.mark.parametrize("name", ["iris", "wine, groups", "breast cancer, licence", "diabetes", "papers"])

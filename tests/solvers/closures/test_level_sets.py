@@ -9,7 +9,6 @@ from formulations import Pruning
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import brute_force
 from solvers.closures.level_sets import best_level_set, splits_kept
-from solvers.programs.engines import highs_ipm
 from tests.instances import random_problem
 from tests.loops import looped
 
@@ -33,23 +32,6 @@ def test_the_best_level_set_is_found(seed: int) -> None:
         assert found.value(lam) == pytest.approx(min(worth), abs=1e-12)
         ties = [kept.sum() for kept, value in zip(sets, worth, strict=True) if value <= min(worth) + 1e-13]
         assert found.n_splits in ties
-
-
-@looped("seed", range(40))
-def test_every_level_set_of_an_interior_optimum_is_optimal(seed: int) -> None:
-    """Of IP3's relaxation solved in the interior of its optimal face, thresholds .1 to .9 all give optimal prunings."""
-    problem = random_problem(seed)
-    for lam in (0.02, 0.1):
-        program = MATRICES["IP3"](problem, lam=lam, relax=True)
-        answer = highs_ipm(program)
-        assert answer.x is not None
-        y = splits_kept(problem, program, answer.x)
-        best = brute_force(problem, lam).value
-        for theta in (0.1, 0.5, 0.9):
-            kept = (y >= theta) & problem.ensemble.is_split
-            if (kept & ~(kept[problem.ensemble.parent] | (problem.ensemble.parent < 0))).any():
-                continue  # feasible only up to the tolerance
-            assert Pruning(problem, kept).value(lam) == pytest.approx(best, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["IP1", "IP3", "closure"])

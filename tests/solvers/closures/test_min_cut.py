@@ -16,10 +16,8 @@ from formulations import (
     CapacityOverflowError,
     CostItems,
     InterruptedSolveError,
-    InvalidInputError,
     PruningProblem,
     Status,
-    StopReason,
 )
 from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
@@ -30,32 +28,6 @@ from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
 
 LAMBDAS = [0, 0.003, 0.02, 0.1, 1 / 3, math.pi, 1234.5, 1e300]
-
-
-@looped("seed", range(0, 120, 3))
-def test_the_optimum_is_found_and_proven_in_integers(seed: int) -> None:
-    """The cut's value is that of brute force, its bound no larger and equal to floating-point precision."""
-    problem = random_problem(seed)
-    for lam in LAMBDAS:
-        best, found = brute_force(problem, lam), min_cut(problem, lam)
-        assert found.status is Status.OPTIMAL
-        assert found.stopped is StopReason.CONVERGED
-        assert found.pruning is not None
-        assert found.pruning.value(lam) == found.value
-        assert found.value == pytest.approx(best.value, rel=1e-12, abs=1e-12)
-        assert found.bound <= found.value
-        assert found.relative_gap <= 1e-12
-
-
-@looped("seed", range(24))
-def test_rounded_instances_are_solved_to_float_precision(seed: int) -> None:
-    """With real errors the cut runs on a grid, and its bound is still below every pruning and within 1e-9 of the best."""
-    problem = random_problem(seed, rounded=True)
-    for lam in LAMBDAS:
-        found = min_cut(problem, lam)
-        assert found.bound <= brute_force(problem, lam).value + 1e-12
-        assert found.status is Status.OPTIMAL
-        assert check_solution(problem, found).holds
 
 
 @settings(max_examples=50, deadline=None)
@@ -92,28 +64,11 @@ def test_golden_instance_by_hand() -> None:
     assert found.pruning.kept.nonzero()[0].tolist() == [0, 2, 5, 6]
 
 
-def test_gap_is_zero_in_integers_for_decimals() -> None:
-    """Decimal prices and a decimal lambda are exact: the gap is 0, not merely small."""
-    for seed in range(50):
-        found = min_cut(random_problem(seed), 0.0123)
-        assert found.gap == 0
-        assert found.tolerance == 0
-
-
 def test_prices_make_the_sign() -> None:
     """One split of gain 1/2 at price 2 is kept below lambda = 1/4 and given up from there on: a wrong sign turns it round."""
     ensemble, error = ensemble_of([Node(2, 0, 0.5, Node(0), Node(1))], 1)
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.ones((1, 1)), CostItems.plain([2]))
     assert [min_cut(problem, lam).pruning.n_splits for lam in (0, 0.24, 0.25, 0.26)] == [1, 1, 0, 0]  # type: ignore[union-attr]
-
-
-def test_no_time_gives_a_pruning_and_an_honest_bound() -> None:
-    """Past the time limit the answer is feasible, with a true bound and the reason."""
-    found = min_cut(two_trees(), 0.01, time_limit=0.0)
-    assert found.stopped is StopReason.TIME_LIMIT
-    assert found.status is Status.FEASIBLE
-    assert found.bound < brute_force(two_trees(), 0.01).value <= found.value
-    assert 0 < found.relative_gap <= 1
 
 
 def test_interrupt_in_the_cut_is_clean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,15 +89,6 @@ def test_capacities_beyond_62_bits_are_refused() -> None:
     none = np.zeros(0, dtype=np.int32)
     with pytest.raises(CapacityOverflowError, match="62 bits"):
         best_closure(ClosureProblem(big, np.array([-1, -1], dtype=np.int32), none, none, np.zeros(0, dtype=np.int64)))
-
-
-def test_brute_force_refuses_large_forests() -> None:
-    """Brute force says how many prunings there are and what to use instead."""
-    trees = [Node(1, 0, 0.5, Node(0), Node(0)) for _ in range(21)]
-    ensemble, error = ensemble_of(trees, 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.ones((1, 1)), CostItems.plain([1]))
-    with pytest.raises(InvalidInputError, match=r"2\.10e\+6 prunings.*use min_cut"):
-        brute_force(problem, 0.1)
 
 
 @given(st.fractions(0, 1000), st.integers(1, 10_000))

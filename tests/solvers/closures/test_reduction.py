@@ -84,21 +84,6 @@ def test_an_item_paid_once_and_an_evaluation_are_prices() -> None:
     assert groups_of(PruningProblem.build(ensemble, errors, np.zeros((1, 1)), costs, evaluation_cost=1)) == [[0], [1]]
 
 
-@given(seed=st.integers(0, 10**6), rounded=st.booleans())
-def test_groups_gain_and_cost_what_their_splits_do(seed: int, rounded: bool) -> None:
-    """Error and cost of every pruning of the groups are those of the forest's pruning that it stands for."""
-    problem = random_problem(seed, rounded=rounded)
-    reduced = problem.reduced()
-    path = divide_and_conquer(reduced.problem, reduce=False)
-    assert reduced.problem.errors.of_all_roots(reduced.problem.ensemble) == problem.errors.of_all_roots(problem.ensemble)
-    for of_groups in path:
-        kept = reduced.groups.kept(of_groups.kept)
-        pruning = type(of_groups)(problem, kept)
-        assert (pruning.integer_gain, pruning.integer_cost) == (of_groups.integer_gain, of_groups.integer_cost)
-        assert pruning.error == pytest.approx(of_groups.error, abs=1e-12)
-        assert pruning.cost == pytest.approx(of_groups.cost, abs=1e-12)
-
-
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @given(seed=st.integers(0, 10**6))
 def test_the_path_is_the_same_without_the_reduction(ties: Ties, seed: int) -> None:

@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 
 from formulations.errors import CapacityOverflowError
-from formulations.instance.papers import two_trees
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem, subproblem
 from tests.instances import random_problem
 
@@ -89,9 +88,3 @@ def test_costs_are_those_of_the_instance(seed: int) -> None:
     paid = np.zeros(problem.n_purchases, dtype=bool)
     paid[needed[::2]] = True
     assert not paid[parametric_subproblem(problem, problem.splits, paid).purchases].any()
-
-
-def test_no_splits() -> None:
-    """An empty choice is an empty subproblem."""
-    nothing = parametric_subproblem(two_trees(), ids())
-    assert nothing.total_cost == nothing.total_gain == nothing.purchases.size == nothing.tail.size == 0

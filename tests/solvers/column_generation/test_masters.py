@@ -161,14 +161,3 @@ def test_soft_prices_share_the_price() -> None:
         step[h] = 1e-6
         slope = (soft.value(score + step)[0] - soft.value(score - step)[0]) / 2e-6
         assert slope == pytest.approx(soft.value(score)[1][h], rel=1e-4)
-
-
-def test_a_growing_program_is_solved_on_from_its_basis() -> None:
-    """Solving again without new columns takes no simplex iteration and gives the same answer."""
-    coupling = Coupling.build(random_problem(1), LAM, merge=False)
-    master = FullMaster(coupling)
-    first, before = answer_of(master, roots_and_whole(coupling)), master.iterations
-    again = master.solve(math.inf)
-    assert again is not None
-    assert again.value == first.value
-    assert master.iterations == before

@@ -65,13 +65,6 @@ def real() -> PruningProblem:
     return pm.problem_from_forest(forest, X[300:], costs=1)
 
 
-def random_loads(problem: PruningProblem, lam: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """All prices shared out at random among the usage arcs that need them."""
-    head = problem.usage_arcs().head
-    weight = rng.random(head.size)
-    return lam * problem.usage.purchase_price()[head] * weight / np.bincount(head, weights=weight)[head]
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_papers_trees_by_hand(engine: Any) -> None:
     """Errors in eighths; keeping each split costs one: tree 1 keeps its root alone, tree 2 its root and node 7."""
@@ -102,21 +95,6 @@ def test_no_pruning_is_cheaper(engine: Any, seed: int, scale: int) -> None:
     check(problem, priced, stop, charge, least)
     # the rounding says something: far below the costs
     assert (priced.rounding <= 1e-9 * (np.abs(stop).sum() + np.abs(charge).sum())).all()
-
-
-@pytest.mark.parametrize("expanded", [False, True])
-def test_a_real_forest(real: PruningProblem, expanded: bool) -> None:
-    """Random duals of a forest of 8 trees: equal in integers, within the roundings in floating point, for every lambda."""
-    networks = tree_networks(real, expanded=expanded)
-    rng = np.random.default_rng(0)
-    for lam in (0, 1e-4, 1e-3, 1e-2, 0.1):
-        dual = random_loads(real, lam, rng)
-        stop = stop_costs(real, lam)
-        charge = np.bincount(real.usage_arcs().tail, weights=dual, minlength=stop.size)
-        one, other = price_by_shortest_paths(real, stop, charge, batches_of(networks)), price_by_tree_pass(real, stop, charge)
-        assert (np.abs(one.value - other.value) <= one.rounding + other.rounding).all()
-        assert one.rounding.max() < 1e-10
-        assert other.rounding.max() < 1e-15
 
 
 @given(seed=st.integers(0, 10_000))
@@ -191,21 +169,6 @@ def test_bad_costs_are_refused(engine: Any) -> None:
         engine(problem, np.zeros(12), np.full(12, "a"))
     with pytest.raises(InvalidInputError, match=r"split_charge\[3\] is nan; costs must be finite"):
         engine(problem, np.zeros(12), np.where(np.arange(12) == 3, np.nan, 0))
-
-
-def test_batches_hold_all_trees(real: PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many boundaries a call of OR-Tools has, the trees are all there, in order, and the values are the same."""
-    networks, rng = tree_networks(real), np.random.default_rng(1)
-    stop, charge = rng.integers(0, 1000, (2, real.ensemble.n_nodes))
-    expected = price_by_tree_pass(real, stop, charge).value
-    largest = max(n.runs.n_boundaries for n in networks)
-    for size in (1, largest, 2 * largest, 10**6):
-        monkeypatch.setattr("solvers.column_generation.shortest_paths.BATCH", size)
-        batches = batches_of(networks)
-        assert [n.tree for b in batches for n in b.networks] == list(range(len(networks)))
-        assert all(b.n_boundaries <= size or len(b.networks) == 1 for b in batches)
-        assert (len(batches) == 1) == (size == 10**6)
-        np.testing.assert_array_equal(price_by_shortest_paths(real, stop, charge, batches).value, expected)
 
 
 def test_graphs_of_something_else_are_refused() -> None:

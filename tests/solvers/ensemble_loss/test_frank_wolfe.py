@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,11 +11,9 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import InterruptedSolveError, InvalidInputError
 from solvers.brute_force import all_prunings
-from solvers.closures.tree_pass import free_of_charge
 from solvers.ensemble_loss import frank_wolfe, level_sets_of
 from solvers.ensemble_loss.frank_wolfe import Oracle, _FrankWolfe
 from solvers.ensemble_loss.mixing import best_combination
-from solvers.path.pruning_path import pruning_path
 from tests.solvers.ensemble_loss.cases import TRIED, random_instance
 
 SEEDS = st.integers(0, 5_000)
@@ -57,26 +53,6 @@ def test_the_relaxation_is_solved(seed: int, lam: float) -> None:
 
 
 @TRIED
-@given(SEEDS, LAMS)
-def test_every_step_helps(seed: int, lam: float) -> None:
-    """The relaxation's value never rises and its bound never falls."""
-    history = frank_wolfe(random_instance(seed).problem, lam, tolerance=0.0).history
-    assert history["bound"].size >= 1
-    assert (np.diff(history["relaxed"]) <= 1e-12).all()
-    assert (np.diff(history["bound"]) >= 0).all()
-
-
-@TRIED
-@given(SEEDS, LAMS)
-def test_never_worse_than_what_it_starts_from(seed: int, lam: float) -> None:
-    """Started from the per-tree path's rows, one step is enough to be no worse than all of them."""
-    instance = random_instance(seed)
-    rows = list(pruning_path(instance.problem.problem))
-    found = frank_wolfe(instance.problem, lam, iterations=1, start=rows)
-    assert found.value <= min(instance.objective(row, lam) for row in rows) + 1e-12
-
-
-@TRIED
 @given(SEEDS)
 def test_its_mixture_starts_the_next(seed: int) -> None:
     """From the final mixture the first step already has its relaxed value, and the point is that mixture."""
@@ -86,32 +62,6 @@ def test_its_mixture_starts_the_next(seed: int) -> None:
     assert again.history["relaxed"][0] <= first.relaxed + 1e-9
     assert problem.loss_of(problem.predictions(first.point)) <= first.relaxed + 1e-9
     assert first.weights.sum() == pytest.approx(1)
-
-
-def test_there_are_gaps_and_closed_ones() -> None:
-    """Of 30 random instances many are proven optimal and some are not: both kinds of answer occur."""
-    found = [frank_wolfe(random_instance(seed).problem, 0.05, tolerance=1e-6) for seed in range(30)]
-    optimal = sum(s.status == Status.OPTIMAL for s in found)
-    assert 5 < optimal < 30
-    assert all((s.relative_gap <= 1e-6) == (s.status == Status.OPTIMAL) for s in found)
-    assert all(s.relaxation_gap <= 1e-6 for s in found)
-
-
-def test_for_a_large_lambda_only_free_splits_stay() -> None:
-    """At lambda 1e9 no purchase is worth its price."""
-    for seed in range(20):
-        problem = random_instance(seed).problem
-        found = frank_wolfe(problem, 1e9)
-        assert found.pruning.cost == 0
-        # its gains are other than those of single trees, but what is free is not
-        assert not (found.pruning.kept & ~_free(problem)).any()
-
-
-def _free(problem):  # type: ignore[no-untyped-def]
-    """Splits that cost nothing with all their ancestors."""
-    trees = problem.problem
-    all_gain = replace(trees, integers=replace(trees.integers, gain=np.where(trees.ensemble.is_split, 1, 0)))
-    return free_of_charge(all_gain, "largest")
 
 
 def test_without_splits_there_is_one_answer() -> None:

@@ -121,8 +121,3 @@ def test_what_does_not_fit_is_refused(change: dict[str, object], message: str) -
     """Each array is named with its shape, and what is wrong with the numbers."""
     with pytest.raises(InvalidInputError, match=message):
         replace(stump(), **change)  # type: ignore[arg-type]
-
-
-def test_a_problem_says_what_it_is() -> None:
-    """Trees, rows and loss."""
-    assert "2 given rows, Squares" in repr(stump())

@@ -129,15 +129,6 @@ def test_a_tree_with_evaluation_prices_has_the_pruning_path(seed: int) -> None:
     assert mine.row_at_cost(theirs.cost[-1]) == theirs.row_at_cost(theirs.cost[-1])
 
 
-def test_without_a_certificate_the_path_is_the_same() -> None:
-    """The flow is evidence only."""
-    problem = random_grid(6, 7)
-    mine, bare = closure_path(problem), closure_path(problem, certificate=False)
-    assert mine.certificate is not None
-    assert bare.certificate is None
-    assert shown(mine) == shown(bare)
-
-
 def test_ctrl_c_during_a_cut_or_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C becomes the package's own interrupt, wherever it arrives."""
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
@@ -99,18 +97,6 @@ def test_wrong_guesses_are_found_and_mended(ties: Ties, monkeypatch: pytest.Monk
     assert repairs > 0
 
 
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(1000, 10**9), luck=st.integers(0, 10**9), ties=st.sampled_from(TIES))
-def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
-    """Whatever is guessed on whatever forest: the path of cuts alone."""
-    problem = random_problem(seed)
-    exact = exactly(problem, ties)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decomposition, "GUESS_ARCS", -1)
-        patch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(luck)))
-        assert_same(pruning_path(problem, ties=ties), exact)
-
-
 def test_guesses_are_given_up_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without patience the first contradiction throws everything together: then no guess is left."""
     monkeypatch.setattr(decomposition, "GUESS_ARCS", -1)
@@ -131,24 +117,6 @@ def breast_cancer() -> PruningProblem:
     X, y = load_breast_cancer(return_X_y=True)
     forest = RandomForestClassifier(20, criterion="entropy", random_state=0).fit(X[::2], y[::2])
     return pm.problem_from_forest(forest, X[1::2], costs=1)
-
-
-@pytest.mark.parametrize("ties", TIES)
-def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
-    monkeypatch.setattr(decomposition, "GUESS_ARCS", 500)
-    monkeypatch.setattr(guess, "GUESS_ARCS", 500)
-    exact = exactly(breast_cancer, ties)
-    path = pruning_path(breast_cancer, ties=ties)
-    assert_same(path, exact)
-    assert check_path(path)
-    assert path.stats["guesses"] > 0
-    assert path.stats["arcs_cut"] < exact.stats["arcs_cut"]
-    monkeypatch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(0)))
-    mended = pruning_path(breast_cancer, ties=ties)
-    assert mended.stats["repairs"] > 0
-    assert_same(mended, exact)
-    assert check_path(mended)
 
 
 def test_small_parts_are_not_guessed() -> None:

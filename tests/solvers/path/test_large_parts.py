@@ -7,7 +7,6 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,6 @@ from solvers.path.large_parts import Division, SmallPart, small_parts
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import loop, stopping
 from solvers.price_sharing.run import Run
-from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
 
@@ -43,17 +41,6 @@ def test_the_path_does_not_depend_on_the_size_of_a_network(name: str, ties: Ties
         assert path.breakpoints == whole.breakpoints
         np.testing.assert_array_equal(path.rows_kept, whole.rows_kept)
         assert check_path(path).holds
-
-
-@looped("seed", range(40))
-def test_random_forests_come_in_the_same_pieces(seed: int) -> None:
-    """Splits that lose, prices of 0 and trees of one leaf included; also without a proof."""
-    problem, ties = random_problem(seed), ("smallest", "largest")[seed % 2]
-    whole = divide_and_conquer(problem, ties=ties)
-    path = divide_and_conquer(problem, ties=ties, largest=0, certificate=False)
-    assert path.breakpoints == whole.breakpoints
-    np.testing.assert_array_equal(path.rows_kept, whole.rows_kept)
-    assert path.certificate is None
 
 
 def test_parts_are_small_unless_they_go_at_once() -> None:
@@ -136,35 +123,6 @@ def stated(path: PruningPath, lam: Fraction) -> Fraction:
     return (1 - share) * path.gaps[k] + share * path.gaps[k + 1]
 
 
-def gap_seen(whole: PruningPath, path: PruningPath) -> float:
-    """The largest relative gap of a path to the exact one, at and between the breakpoints of both; never more than it states."""
-    roots, largest = whole.problem.errors.of_all_roots(whole.problem.ensemble), Fraction(0)
-    lams = sorted({*whole.breakpoints, *path.breakpoints, whole.breakpoints[-1] + path.breakpoints[-1]})
-    for lam in [*lams, *((a + b) / 2 for a, b in pairwise(lams))]:
-        best = value(whole, lam)
-        gap = value(path, lam) - best
-        assert 0 <= gap <= (stated(path, lam) if path.gaps else 0)
-        largest = max(largest, gap and gap / max(roots - best, roots / 100))
-    assert largest <= path.relative_gap
-    return float(largest)
-
-
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("every", [1, 2, 3])
-def test_prunings_that_are_not_optimal_are_within_the_gap_that_is_stated(
-    ties: Ties, every: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At every lambda, whether parts are taken as edges or divided beside a pruning that is not optimal."""
-    mislead(monkeypatch, every)
-    seen = []
-    for name in ("iris", "breast cancer, licence"):
-        problem = instance(name)
-        path = divide_and_conquer(problem, ties=ties, largest=0, gap=1e-6)
-        assert check_path(path).holds
-        seen.append(gap_seen(divide_and_conquer(problem, ties=ties, certificate=False), path))
-    assert max(seen) > 0.1
-
-
 def test_a_gap_is_told_and_refused_where_exact_paths_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the text of the path, in its method, in the claim of the check, and by budgets."""
     mislead(monkeypatch, 1)
@@ -174,18 +132,6 @@ def test_a_gap_is_told_and_refused_where_exact_paths_are_asked_for(monkeypatch: 
     assert [("gap" in text, "near" in text) for text in told] == [(True, False), (True, False), (False, True)]
     with pytest.raises(InvalidInputError, match=r"path has a relative gap of \d.*exact"):
         path_of(problem, path)
-
-
-def test_a_gap_is_no_licence_where_memory_suffices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With memory for the cuts, a path that may have a gap has none, however few rounds it makes."""
-    give_up(monkeypatch, 10)
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
-    problem = instance("breast cancer, licence")
-    path = divide_and_conquer(problem, largest=0, gap=0.1)
-    assert path.breakpoints == divide_and_conquer(problem).breakpoints
-    assert path.gaps == ()
-    assert path.relative_gap == 0.0
-    assert check_path(path).holds
 
 
 def rounds_made(monkeypatch: pytest.MonkeyPatch, stop_after: int | None = None) -> list[int]:

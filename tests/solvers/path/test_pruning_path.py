@@ -7,12 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import solvers.path.decomposition as decomposition
-import solvers.path.pruning_path
 from formulations import CostItems, InterruptedSolveError, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
@@ -82,35 +79,6 @@ def test_breakpoints_are_the_lower_hull_of_all_prunings(seed: int) -> None:
     assert path.breakpoints == tuple(ratio * problem.integers.lam_unit for ratio, _ in hull)
     assert path.integer_cost == tuple(every.cost[k] for _, k in hull)
     assert path.integer_gain == tuple(every.gain[k] for _, k in hull)
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(1000, 10**9), ties=st.sampled_from(["smallest", "largest"]))
-def test_path_on_arbitrary_forests(seed: int, ties: str) -> None:
-    """Whatever forest hypothesis picks: extreme optimum everywhere, and levels that never rise from parent to child."""
-    problem = random_problem(seed)
-    path = pruning_path(problem, ties=ties)  # type: ignore[arg-type]
-    check_against_all(problem, path)
-    child = np.flatnonzero((problem.ensemble.parent >= 0) & problem.ensemble.is_split)
-    assert (path.level[child] <= path.level[problem.ensemble.parent[child]]).all()
-
-
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-@looped("seed", SEEDS[1::20])
-def test_prunings_are_nested_and_rows_recomputed(seed: int, ties: str) -> None:
-    """Along the path prunings shrink, costs fall, errors rise, and each row equals what its pruning recomputes."""
-    path = pruning_path(random_problem(seed), ties=ties)  # type: ignore[arg-type]
-    frame = path.to_frame()
-    for k, pruning in enumerate(path):
-        assert k == 0 or (path[k - 1].kept | ~pruning.kept).all()
-        assert frame["cost"][k] == pytest.approx(pruning.cost, abs=1e-12)
-        assert frame["error"][k] == pytest.approx(pruning.error, abs=1e-12)
-        assert frame["splits"][k] == pruning.n_splits
-        assert path.integer_cost[k] == pruning.integer_cost
-        assert path.integer_gain[k] == pruning.integer_gain
-    assert frame["cost"].is_monotonic_decreasing
-    assert frame["error"].is_monotonic_increasing
-    assert frame["lambda"].is_monotonic_increasing
 
 
 def test_golden_instance() -> None:
@@ -193,13 +161,6 @@ def test_at_error_is_the_cheapest_within_the_error() -> None:
         path.at_error(0.1)
 
 
-def test_every_lambda_of_the_frame_finds_its_row() -> None:
-    """A lambda read as a float from the table leads back to its row, although floats round."""
-    for seed in range(40):
-        path = pruning_path(random_problem(seed))
-        assert [path.row_at_lam(float(x)) for x in path.lam] == list(range(len(path)))
-
-
 def test_rounded_instances_stay_within_their_rounding() -> None:
     """With real errors the path is exact on the grid: no pruning beats it by more than the stated rounding."""
     for seed in range(60):
@@ -224,14 +185,6 @@ def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, small: int) -> None
     monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", small)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
         pruning_path(two_trees())
-
-
-def test_progress_bar_counts_all_splits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bar reaches its total: every group of splits that go together is decided once."""
-    seen: list[int] = []
-    monkeypatch.setattr(solvers.path.pruning_path.Progress, "advance", lambda self, count: seen.append(count))
-    path = pruning_path(two_trees(), progress=True)
-    assert sum(seen) == path.problem.reduced().problem.ensemble.n_splits
 
 
 def test_errors_of_exact_instances_are_exact() -> None:

@@ -73,18 +73,6 @@ def test_rounds_and_fixing_find_the_optimum(seed: int) -> None:
             assert check_solution(problem, found).holds, check_solution(problem, found)
 
 
-@pytest.mark.parametrize("name", ["sonar", "iris", "digits", "breast cancer, licence", "iris, weights", "wine, evaluation"])
-def test_real_forests_are_decided_in_stages(name: str) -> None:
-    """On real forests most splits are fixed, in stages that are proven, and little or nothing is left for the cut."""
-    problem = instance(name)
-    for lam in lambdas(name)[1:]:
-        found = price_sharing(problem, lam, small_core=0)
-        assert found.value == min_cut(problem, lam).value
-        assert proof(found).stages
-        assert found.stats["core_splits"] < problem.ensemble.n_splits / 2
-        assert check_solution(problem, found).holds
-
-
 @pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
 def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
     """With a gap the run stops at it, the bound is proven by the scores alone, and OPTIMAL means within that gap."""
@@ -106,17 +94,6 @@ def test_a_gap_is_reached_where_nothing_can_be_gained(gap: float) -> None:
     assert found.stopped is StopReason.CONVERGED
     assert found.status is Status.OPTIMAL
     assert check_solution(problem, found).holds
-
-
-def test_next_to_nothing_is_a_gap_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any cut a run at the last breakpoint ends when what is open is a thousandth of the all-roots forest's error."""
-    problem = digits_problem()
-    monkeypatch.setattr(stopping, "SMALL_CORE", -1)
-    last = pm.pruning_path(problem).breakpoints[-1]
-    found = price_sharing(problem, last, gap=0.1, rounds=1000)  # type: ignore[arg-type]
-    assert (found.stopped, found.status) == (StopReason.CONVERGED, Status.OPTIMAL)
-    assert found.relative_gap > 0.1
-    assert found.gap <= 0.001 * pm.Pruning.all_roots(problem).error
 
 
 def test_a_core_without_usage_is_cut_after_two_checks() -> None:
@@ -206,22 +183,6 @@ def test_forcing_is_what_it_says(seed: int) -> None:
     for h in range(k):
         assert ends.kept[h] == max(w for c, w in worth if c[h])
         assert ends.pruned[h] == max(w for c, w in worth if not c[h])
-
-
-@pytest.mark.parametrize("name", ["iris", "breast cancer, discounts", "breast cancer, licence", "wine, groups"])
-def test_two_threads_charge_what_one_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parted among two threads, and with splits that need several items, the charges are those of one pass."""
-    problem = instance(name)
-    left = all_open(integer_objective(problem, Fraction(1, 50)).refined(), problem.ensemble.is_split)
-    assert len(left.slices.parts) == 3
-    assert left.slices.n_arcs == problem.n_usage_arcs
-    score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
-    with ThreadPoolExecutor(1) as pool:
-        alone = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
-        monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
-        together = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
-    np.testing.assert_allclose(together, alone, rtol=1e-12)
-    assert (alone[0] > 0).any()
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
@@ -474,13 +435,6 @@ def test_a_run_that_stops_when_splits_were_fixed_says_what_its_core_would_take(m
     core = price_sharing(problem, lam, gap=0.1, small_core=0).stats
     assert 0 < core["core_splits"] < problem.ensemble.n_splits
     assert core["core_cut_bytes"] > 0
-
-
-def test_a_negative_gap_is_refused() -> None:
-    """A gap below 0, or none, is named."""
-    for gap in (-0.1, math.nan):
-        with pytest.raises(InvalidInputError, match=f"gap is {gap}"):
-            price_sharing(instance("iris"), 0.05, gap=gap)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300, "a"])

@@ -130,28 +130,6 @@ def test_polyak_reaches_a_thousandth_everywhere(name: str) -> None:
         assert found.value == found.pruning.value(lam)
 
 
-@looped("name", SMALL)
-@pytest.mark.parametrize("merge", [True, False])
-def test_certificates_are_accepted(name: str, merge: bool) -> None:
-    """The loads prove the bound to a checker that shares no code, merged or not, converged or stopped after two iterations."""
-    problem = instance(name)
-    for lam in lambdas(name):
-        for iterations in (2, 1000):
-            found = primal_dual(problem, lam, merge=merge, iterations=iterations)
-            verdict = check_solution(problem, found)
-            assert verdict.holds, (lam, verdict)
-
-
-@pytest.mark.parametrize("name", ["iris", "digits", "breast cancer, licence", "wine, groups"])
-def test_merging_changes_nothing_but_the_size(name: str) -> None:
-    """With and without merging the two agree within their gaps, and on no more arcs with it."""
-    problem, lam = instance(name), lambdas(name)[2]
-    merged, plain = (primal_dual(problem, lam, merge=merge, gap=1e-5) for merge in (True, False))
-    assert max(merged.bound, plain.bound) <= min(merged.value, plain.value) + 1e-12
-    assert merged.value == pytest.approx(plain.value, rel=1e-4)
-    assert merged.stats["arcs"] < plain.stats["arcs"] == problem.n_usage_arcs
-
-
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """In four parts every iteration is the same, up to the order of sums."""
     problem, lam = instance("digits"), lambdas("digits")[2]
@@ -178,15 +156,6 @@ def test_the_time_limit_is_looked_at_every_iteration(monkeypatch: pytest.MonkeyP
     assert check_solution(problem, nothing).holds
 
 
-def test_the_iteration_limit_is_told() -> None:
-    """Stopped by the number of iterations, what is left open is FEASIBLE."""
-    found = primal_dual(twin_stumps(), 0.1, gap=0, iterations=1, start="zeros")
-    assert found.stopped is StopReason.ITERATION_LIMIT
-    assert found.status is Status.FEASIBLE
-    assert found.value == pytest.approx(0.3)
-    assert found.bound == pytest.approx(0.2)
-
-
 def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C raises InterruptedSolveError, which says where."""
     monkeypatch.setattr(algorithm, "best_tree_closures", _raise_interrupt)
@@ -196,14 +165,6 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _raise_interrupt(*_: object) -> Iterator[float]:
     raise KeyboardInterrupt
-
-
-def test_progress_disturbs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    """Asking for progress does not disturb the answer, and nothing goes to stdout."""
-    found = primal_dual(twin_stumps(), 0.1, progress=True)
-    assert found.status is Status.OPTIMAL
-    primal_dual(twin_stumps(), 0.1)
-    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,11 @@ from scipy.optimize import linprog
 
 from formulations import CostItems, InvalidInputError, PruningProblem, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
-from formulations.programs.matrix import MATRICES
-from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm, pdlp
+from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from solvers.programs.linear_program import linear_program
 from solvers.programs.stoppable import interruptible
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors
 from tests.loops import looped
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -120,20 +119,6 @@ def test_engines_agree_with_scipy_and_with_duality(name: str, seed: int) -> None
     np.testing.assert_allclose(answer.reduced_cost, lp.cost - lp.matrix.T @ answer.row_dual, rtol=0, atol=1e-15)
     check_duality(lp, answer.x, answer.row_dual, eps)
     assert math.isnan(answer.nodes)
-
-
-@pytest.mark.parametrize("name", LINEAR_ENGINES)
-@looped("formulation", ["IP0", "IP1", "IP3", "closure"])
-@looped("seed", range(0, 24, 4))
-def test_engines_solve_the_formulations(name: str, formulation: str, seed: int) -> None:
-    """Every engine finds scipy's optimum of the relaxed formulations, with duals that prove it."""
-    options = {} if formulation == "IP0" else {"lam": 0.3}
-    lp = MATRICES[formulation](random_problem(seed), relax=True, **options)
-    answer, eps = LINEAR_ENGINES[name](lp), PRECISION[name]
-    assert answer.objective == pytest.approx(by_scipy(lp), rel=0, abs=eps * scale_of(lp))
-    assert answer.x is not None
-    assert answer.row_dual is not None
-    check_duality(lp, answer.x, answer.row_dual, eps)
 
 
 @pytest.mark.parametrize("name", LINEAR_ENGINES)
@@ -237,12 +222,6 @@ def test_infeasible_and_unbounded_programs_fail_by_name(name: str) -> None:
             LINEAR_ENGINES[name](lp)
 
 
-def test_infeasible_without_columns() -> None:
-    """PDLP, which does not take programs without columns, does not call an infeasible one solved."""
-    with pytest.raises(SolverFailedError, match="without columns"):
-        pdlp(program([], np.zeros((1, 0)), [1], [2], [], []))
-
-
 def big(n: int = 300) -> LinearProgram:
     """A transport problem with n x n columns: seconds for every engine with 300, minutes with 900."""
     rng = np.random.default_rng(0)
@@ -283,18 +262,6 @@ def test_time_limit_of_an_integer_program() -> None:
     assert answer.stopped is StopReason.TIME_LIMIT
     assert (answer.x is None) == (answer.objective == INF)
     assert answer.bound < answer.objective
-
-
-def test_pdlp_returns_the_last_iterate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At PDLP's iteration limit the last iterate comes with its duals and the number of iterations."""
-    for setting, value in (("ITERATION_LIMIT", 5), ("OPTIMALITY", 1e-12)):
-        monkeypatch.setattr(sys.modules[pdlp.__module__], setting, value)
-    answer = pdlp(random_program(3))
-    assert answer.stopped is StopReason.ITERATION_LIMIT
-    assert answer.x is not None
-    assert answer.row_dual is not None
-    assert 5 <= answer.iterations < 70
-    assert np.isfinite(answer.bound)
 
 
 def test_bad_options_are_refused() -> None:
@@ -382,13 +349,6 @@ def test_scaling_moves_exponents_only(seed: int) -> None:
     assert 2**13 <= np.abs(scaled(cost, k)).max() < 2**14
     assert np.array_equal(unscaled(scaled(cost, k), k), cost)
     assert np.array_equal(scaled(cost, k) / cost, np.full(9, 2.0**k))
-
-
-def test_scaling_at_its_ends() -> None:
-    """A power of two lands on 2^13; without costs, or without columns, nothing is scaled."""
-    assert exponent_of(np.array([-(2.0**-20), 0.0])) == 33
-    assert exponent_of(np.zeros(3)) == 0
-    assert exponent_of(np.zeros(0)) == 0
 
 
 @pytest.mark.parametrize("name", LINEAR_ENGINES)

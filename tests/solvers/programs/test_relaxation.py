@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 
-import prunemodels as pm
 from formulations import InvalidInputError, Pruning, SolverFailedError
 from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS, read_pruning
@@ -17,7 +15,6 @@ from formulations.programs.matrix import MATRICES
 from solvers import solve_model, solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.programs.engines import LINEAR_ENGINES
-from solvers.programs.relaxation import program_of
 from solvers.programs.rounding import relaxation_bound
 from tests.instances import random_problem
 from tests.loops import looped
@@ -83,43 +80,6 @@ def test_any_duals_give_a_lower_bound(seed: int) -> None:
             assert -np.inf < bound <= lowest  # finite: a dual value against the absent side of a row counts as 0
 
 
-@looped("name", [*(n for n in CASES if n.startswith("random")), "iris", "wine, groups", "wine, evaluation"])
-def test_lp1_is_the_hull_of_the_path(name: str) -> None:
-    """LP1's relaxation at a breakpoint's cost is that breakpoint's error, and between two their mixture; its dual is -lambda."""
-    problem = instance(name)
-    path = pm.pruning_path(problem)
-    cost, error = path.cost, path.error
-    dearest = float(cost[0])
-    for k in range(0, len(path) - 1, max(1, len(path) // 4)):
-        for mix in (0.0, 0.3, 1.0):
-            budget = float(mix * cost[k + 1] + (1 - mix) * cost[k])
-            hull = float(mix * error[k + 1] + (1 - mix) * error[k])
-            for merge in (False, True):
-                found = solve_relaxation(problem, budget=budget, formulation="LP1", merge=merge)
-                assert found.objective == pytest.approx(hull, rel=1e-9, abs=1e-9)
-            if mix == 0.3 and cost[k + 1] < cost[k]:
-                assert found.dual["budget"] == pytest.approx(-float(path.lam[k + 1]), rel=1e-6, abs=1e-9)
-    slack = solve_relaxation(problem, budget=dearest + 1, formulation="LP1")
-    assert slack.objective == pytest.approx(float(error[0]), rel=1e-9, abs=1e-9)
-    assert slack.dual["budget"] == pytest.approx(0.0, abs=1e-9)
-
-
-@looped("seed", range(16))
-def test_lp1_in_integers_is_the_best_pruning_within_the_budget(seed: int) -> None:
-    """LP1 with 0-1 variables, through Pyomo, finds the least error of all prunings that cost at most B."""
-    problem = random_problem(seed)
-    every = [Pruning(problem, kept) for kept in all_prunings(problem).kept]
-    dearest = max(p.cost for p in every)
-    for share in (0.0, 0.4, 0.8):
-        budget = share * dearest
-        best = min(p.error for p in every if p.cost <= budget + 1e-9)
-        model = FORMULATIONS["LP1"](problem, budget=budget)
-        solve_model(model)
-        found = read_pruning(model)
-        assert found.cost <= budget + 1e-6
-        assert found.error == pytest.approx(best, abs=1e-9)
-
-
 def test_pyomo_duals_come_back_by_component() -> None:
     """A solved model carries dual values by constraint and reduced costs by variable, the same as the arrays give."""
     problem = two_trees()
@@ -174,9 +134,3 @@ def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) ->
     """Each refusal names what was given and what there is."""
     with pytest.raises(InvalidInputError, match=message):
         solve_relaxation(two_trees(), **arguments)
-
-
-def test_fractions_are_taken_exactly() -> None:
-    """A lambda given as a fraction reaches the program as its nearest float."""
-    program = program_of(two_trees(), "IP3", lam=Fraction(1, 3))
-    assert program.cost[program.columns.of("w")].tolist() == [1 / 3] * 3

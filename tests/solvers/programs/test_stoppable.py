@@ -18,10 +18,10 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
+from formulations import InvalidInputError, PruningProblem, StopReason
 from formulations.programs.sizes import model_size
 from proofs_checks import check_solution
-from solvers import SOLVERS, child_process, solve_relaxation
+from solvers import SOLVERS, child_process
 from solvers.budgets import BUDGET_SOLVERS
 from solvers.child_process import in_this_process
 from solvers.programs import stoppable
@@ -64,12 +64,6 @@ def test_a_budget_engine_without_an_answer_in_time_still_has_a_bound(name: str) 
     assert solution.stopped is StopReason.TIME_LIMIT
     assert solution.bound <= pm.solve(large(), budget=5, method="path").error <= solution.error
     assert solution.cost <= 5
-
-
-def test_a_relaxation_without_a_point_in_time_is_an_error() -> None:
-    """`solve_relaxation` returns a point or raises."""
-    with pytest.raises(SolverFailedError, match=r"highs gave no point within 0\.2 s"):
-        solve_relaxation(large(), 0.001, time_limit=0.2)
 
 
 def test_a_process_of_its_own_gives_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,34 +97,6 @@ def trade_off() -> BoostedPath:
     return boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS)
 
 
-def test_a_path_is_a_trade_off() -> None:
-    """Cost falls and loss rises strictly along it; what it reports is what the exported models show on the same rows."""
-    assert len(trade_off()) >= 3
-    costs, losses = [p.cost for p in trade_off()], [p.loss for p in trade_off()]
-    assert all(a > b for a, b in pairwise(costs))
-    assert all(a < b for a, b in pairwise(losses))
-    assert [p.lam for p in trade_off().found] == sorted(p.lam for p in trade_off().found)
-    for p in trade_off():
-        seen = evaluate(p.to_model(), X2[120:], Y2[120:], costs=COSTS)
-        assert seen.cost == pytest.approx(p.cost, rel=1e-12)
-        assert seen.loss == pytest.approx(p.loss, rel=1e-6)
-        assert seen.splits == p.n_splits
-        assert np.array_equal(p.predict(X2), p.to_model().predict(X2))
-    frame = trade_off().to_frame()
-    assert list(frame.columns) == ["lam", "cost", "loss", "splits", "stationary"]
-    assert frame["cost"].tolist() == costs
-    assert trade_off().unpruned.n_splits == read_model(MODEL).ensemble.n_splits
-    assert trade_off()[0].loss <= trade_off().unpruned.loss
-
-
-def test_each_lambda_has_the_best_that_was_visited() -> None:
-    """No pruning that the search went through is better for any lambda of the path than the one it answers with."""
-    cost, loss = np.array(trade_off().visited).T
-    for p in trade_off().found:
-        assert p.loss + p.lam * p.cost <= (loss + p.lam * cost).min() + 1e-15
-    assert all(p.stationary for p in trade_off().found)
-
-
 def test_a_budget_is_kept_and_used() -> None:
     """A budget's answer costs no more, loses no more than the path's at that cost, and 0 leaves the bare roots."""
     for budget in (0.0, 6.5, 1000.0):
@@ -136,17 +108,6 @@ def test_a_budget_is_kept_and_used() -> None:
     assert trade_off().at_cost(0).n_splits == 0
     with pytest.raises(InvalidInputError, match="budget is -1"):
         trade_off().at_cost(-1)
-
-
-def test_one_lambda() -> None:
-    """At a lambda beyond every gain nothing is kept; at 0 the loss is at most the model's; in between it is stationary."""
-    assert prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, lam=1e6).n_splits == 0
-    free = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, lam=0)
-    assert free.loss <= trade_off().unpruned.loss
-    p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, lam=0.01)
-    start = trade_off().unpruned
-    assert p.loss + 0.01 * p.cost < start.loss + 0.01 * start.cost
-    assert p.stationary
 
 
 def test_splits_come_back() -> None:
@@ -181,23 +142,6 @@ def test_a_time_limit_leaves_the_best_so_far() -> None:
     )
     assert late.solved == 0
     assert not late.stationary
-
-
-def test_rounds_limit_the_steps() -> None:
-    """With one round a descent takes one step and claims nothing."""
-    t = tiny("binary")
-    found = descend(t.forest, t.usage, t.loss, 0.003, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=1)
-    assert len(found.points) == 2
-    assert not found.stationary
-
-
-def test_evaluation_costs_and_shared_items_are_priced() -> None:
-    """The price of splits counts in the cost that is reported and limited."""
-    p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=1, budget=4.0, evaluation_cost=0.05)
-    seen = evaluate(p.to_model(), X2[120:], Y2[120:], costs=1, evaluation_cost=0.05)
-    assert seen.cost == pytest.approx(p.cost, rel=1e-12)
-    assert seen.cost > seen.features
-    assert p.cost <= 4.0
 
 
 def test_the_loss_of_the_whole_model_is_that_of_its_margins() -> None:

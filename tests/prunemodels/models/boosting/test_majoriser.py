@@ -90,18 +90,6 @@ def test_the_majoriser_is_above_the_loss_and_touches_it(name: str, seed: int | N
     assert max(above) > 0.01
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_share_scales_the_quadratic_part(name: str) -> None:
-    """Bound minus linear part is proportional to the share: with shares 1, 1/2 and 1/4 the differences halve."""
-    t = tiny(name)
-    e = t.forest.ensemble
-    now = state_of(t.forest, t.usage, t.loss, some_pruning(e, 0))
-    bounds = [majorise(t.forest, t.usage, t.loss, now, share) for share in (1.0, 0.5, 0.25)]
-    for kept in (np.zeros_like(e.is_split), e.is_split, some_pruning(e, 4)):
-        one, half, quarter = (b.constant + Pruning(b.problem, kept).error for b in bounds)
-        assert one - half == pytest.approx(2 * (half - quarter), abs=1e-9)
-
-
 def test_by_hand_squares_of_one_stump() -> None:
     """One tree with one split: the sum over trees is one term, so for squares the majoriser is the loss itself."""
     model = xgboost.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(XR, YR)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import lightgbm
@@ -92,13 +91,6 @@ QUICK = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore:the budget:RuntimeWarning")
-@pytest.mark.parametrize(("library", "kind", "seed", "priced_by"), QUICK)
-def test_never_worse_than_prefixes_and_eliminations(library: str, kind: str, seed: int, priced_by: str) -> None:
-    """At every budget and lambda no prefix, and no removal of items one after the other from one, has a lower loss."""
-    check(library, kind, seed, priced_by)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the budget:RuntimeWarning")
 @pytest.mark.parametrize("seed", range(6))
@@ -171,13 +163,3 @@ def test_dropped_rounds_are_exported(library: str) -> None:
     for p in dropped[::3]:
         seen = evaluate(p.to_model(), X[FITTED:], y[FITTED:], costs=1)
         assert (seen.loss, seen.cost) == (pytest.approx(p.loss, rel=1e-6), pytest.approx(p.cost, rel=1e-12))
-
-
-def test_the_front_is_what_no_other_pruning_beats() -> None:
-    """Along the front cost rises and loss falls, and nothing visited lies below it."""
-    X, y = data("three", 2)
-    forest = model_of("xgboost", "three", X[:FITTED], y[:FITTED])
-    path = boosted_path(forest, X[FITTED:], y[FITTED:], costs=1, lams=4)
-    assert all(a.cost < b.cost and a.loss > b.loss for a, b in pairwise(path.front))
-    for cost, loss in path.visited:
-        assert path.at_cost(cost + 1e-9).loss <= loss + 1e-12 if cost > 0 else path.front[0].loss <= loss

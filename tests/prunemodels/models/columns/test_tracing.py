@@ -155,32 +155,6 @@ def test_a_target_of_three_classes_makes_three_columns_of_each_category() -> Non
     assert traced.sources == ((1,), (1,), (1,), (3,), (3,), (3,))
 
 
-def test_an_empty_column_is_dropped_by_the_imputer() -> None:
-    """What is left of the columns leads to its own column, not to its place."""
-    table = X.assign(age=np.nan)
-    with pytest.warns(UserWarning, match="Skipping features without any observed values"):
-        pipeline = fitted(columns((SimpleImputer(), ["age", "score", "debt"])), table)
-    traced = trace_pipeline(pipeline)
-    assert traced is not None
-    assert traced.sources == ((4,), (5,))
-
-
-def test_rows_without_names() -> None:
-    """A pipeline that was fitted on an array has the raw columns x0, x1, ..."""
-    traced = trace_pipeline(fitted(columns((StandardScaler(), [2, 0])), X[NUMBERS].to_numpy()))
-    assert traced is not None
-    assert traced.names == ("x0", "x1", "x2", "x3")
-    assert traced.sources == ((2,), (0,))
-    assert not traced.named
-
-
-def test_models_that_read_their_columns_themselves() -> None:
-    """A forest, and a pipeline whose steps change nothing, are not traced."""
-    forest = RandomForestClassifier(2, max_depth=2).fit(X[["age"]], y)
-    assert trace_pipeline(forest) is None
-    assert trace_pipeline(make_pipeline("passthrough", forest)) is None
-
-
 RATIO = FunctionTransformer(lambda t: t[["debt"]].to_numpy() / t[["score"]].to_numpy())
 
 
@@ -248,21 +222,6 @@ def test_a_foreign_transformer_is_believed_and_checked() -> None:
     honest.check(X)
     with pytest.raises(InvalidInputError, match="'half__debt' changes with the raw column 'age'"):
         mixing.check(X)
-
-
-class Mixed(StandardScaler):  # type: ignore[misc]
-    """A subclass that computes something else than the class whose name scikit-learn knows."""
-
-    def transform(self, X: Any, copy: Any = None) -> Any:
-        return np.asarray(X)[:, ::-1] - self.mean_
-
-
-def test_a_subclass_that_transforms_otherwise_is_not_taken_for_its_base() -> None:
-    """Its mark of one-to-one columns is then a statement, which rows contradict."""
-    traced = trace_pipeline(fitted(columns((Mixed(), ["age", "debt"]))))
-    assert traced is not None
-    with pytest.raises(InvalidInputError, match="changes with the raw column"):
-        traced.check(X)
 
 
 def test_a_pipeline_that_is_not_fitted() -> None:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics import mean_absolute_error, mean_poisson_deviance, mean_squared_error
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -15,7 +15,7 @@ from formulations.instance.routing import as_rows
 from prunemodels.models.forests import error_samples
 from prunemodels.models.forests.sklearn_versions import MEDIANS_MEASURED_EXACTLY, VERSION
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, random_pruning, rows, targets, weights
+from tests.prunemodels.forest_kinds import KINDS, Fitted, fitted, labels, random_pruning, rows, targets, weights
 
 
 def paths(ensemble, X):
@@ -192,16 +192,6 @@ def test_error_of_a_pruning_is_the_mean_over_trees(kind):
     assert pruning.error == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("kind", list(CLASSIFIERS)[:4])
-def test_unpruned_single_trees_make_the_error(kind):
-    """The unpruned forest's error on given rows is the mean of its trees' own error rates."""
-    case = fitted(kind)
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.samples.Given(case.X, case.y))
-    codes = np.searchsorted(case.forest.classes_, case.y)
-    rates = [np.mean(tree.predict(np.asarray(case.X)) != codes) for tree in case.forest.estimators_]
-    assert pm.Pruning.unpruned(problem).error == pytest.approx(np.mean(rates))
-
-
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson", "friedman_mse"])
 @pytest.mark.filterwarnings("ignore:.*friedman_mse:FutureWarning")
 def test_regression_forests_are_judged_by_their_criterion(criterion):
@@ -243,14 +233,6 @@ def test_before_1_8_errors_of_medians_are_read_only_where_no_row_is_weighted(mon
     assert component(pm.samples.InBag(), grow(X, y)).e.tolist() == [13, 8, 0]
     with pytest.raises(pm.errors.UnsupportedModelError, match="weighted rows"):
         component(pm.samples.InBag(), grow(X, y, sample_weight=[1, 1, 1, 2]))
-
-
-def test_a_negative_target_has_no_poisson_deviance():
-    """The row is named, and why."""
-    X = rows()
-    forest = RandomForestRegressor(3, criterion="poisson", max_depth=4, random_state=0).fit(X, np.abs(targets(X)))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"y\[0\] is -1; a forest with criterion='poisson'"):
-        pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[:1], [-1.0]))
 
 
 @pytest.mark.parametrize("regression", [True, False])
@@ -342,142 +324,109 @@ class TestMisclassificationCosts:
                 e[h] += C[code[i], ensemble.value[h].argmax()]
         np.testing.assert_allclose(problem.errors.components[0].e, e, atol=1e-9)
 
-    @pytest.mark.parametrize(
-        ("costs", "message"),
-        [
+    def test_refusals(self):
+        """A matrix of another shape, costs below 0 or that are no numbers, and a model without classes."""
+        for costs, message in (
             ([[0, 1]], r"misclassification_costs has shape \(1, 2\); give .* of \['a', 'b'\], shape \(2, 2\)"),
             ([[0, -1], [1, 0]], r"misclassification_costs\[0\]\[1\] is -1"),
             ([[0, np.nan], [1, 0]], r"misclassification_costs\[0\]\[1\] is nan"),
             ([[0, 0], [0, 0]], "misclassification_costs are all 0"),
             (5, "misclassification_costs is 5; give an array"),
-        ],
-    )
-    def test_refusals(self, costs, message):
-        """A matrix of another shape, and costs below 0 or that are no numbers."""
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            self.problem(costs)
-
-    def test_regression_has_no_classes(self):
-        """A regressor has no misclassifications."""
-        forest = fitted("regression forest").forest
+        ):
+            with pytest.raises(pm.errors.InvalidInputError, match=message):
+                self.problem(costs)
         with pytest.raises(pm.errors.InvalidInputError, match="for classifiers, this model predicts numbers"):
-            pm.read_forest(forest).under_costs([[0, 1], [1, 0]])
+            pm.read_forest(fitted("regression forest").forest).under_costs([[0, 1], [1, 0]])
 
 
-class TestRefusals:
-    """Labelled data that cannot be what it is said to be."""
+InBag, OutOfBag, Given, Blend = pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given, pm.samples.Blend
+ALL = (InBag, OutOfBag, Given)
+WORDS, NUMBERS, PLAIN = "random forest, 3 string labels", "regression forest", "random forest"
 
-    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given])
-    def test_unknown_label(self, sample):
-        """A label that the forest does not know is named, with its place."""
-        case = fitted("random forest, 3 string labels")
-        y = case.y.astype(object)
-        y[7] = "purple"
-        with pytest.raises(pm.errors.InvalidInputError, match=r"y\[7\] is the label 'purple', the model was trained on \['high'"):
-            component(sample(case.X, y), case.forest)
 
-    @pytest.mark.parametrize("label", [None, np.nan, 1])
-    def test_labels_of_mixed_types(self, label):
-        """Missing labels and numbers among strings are named too."""
-        case = fitted("random forest, 3 string labels")
-        y = case.y.astype(object)
-        y[3] = label
-        with pytest.raises(pm.errors.InvalidInputError, match=rf"y\[3\] is the label {label}, the model"):
-            component(pm.samples.Given(case.X, y), case.forest)
+def shuffled(values):
+    return values[np.random.default_rng(0).permutation(len(values))]
 
-    @pytest.mark.parametrize(
-        ("target", "message"), [(np.nan, r"y\[2\] is nan; targets must be finite"), ("far", "y is not numeric .*'far'")]
-    )
-    def test_targets(self, target, message):
-        """Targets that are not finite numbers."""
-        case = fitted("regression forest")
-        y = case.y.astype(object)
-        y[2] = target
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            component(pm.samples.Given(case.X, y), case.forest)
 
-    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag, pm.samples.Given])
-    def test_lengths(self, sample):
-        """Y or weights of another length than X."""
-        case = fitted("random forest")
-        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(89,\), X has 90 rows: give one label each"):
-            component(sample(case.X, case.y[1:]), case.forest)
-        with pytest.raises(pm.errors.InvalidInputError, match=r"y has shape \(90, 1\)"):
-            component(sample(case.X, case.y[:, None]), case.forest)
-        with pytest.raises(pm.errors.InvalidInputError, match=r"sample_weight has shape \(2,\), there are 90 examples"):
-            component(sample(case.X, case.y, [1, 2]), case.forest)
+def at(values, place, value):
+    changed = values.astype(object)
+    changed[place] = value
+    return changed
 
-    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag])
-    def test_other_rows_than_the_training_data(self, sample):
-        """Another number of rows than the forest was trained on."""
-        case = fitted("random forest")
-        with pytest.raises(
-            pm.errors.InvalidInputError, match="X has 80 rows, the forest was trained on 90; give the training data"
-        ):
-            component(sample(case.X[:80], case.y[:80]), case.forest)
 
-    @pytest.mark.parametrize("kind", ["random forest", "bag, some columns", "tree", "regression forest", "extra trees"])
-    def test_training_data_in_another_order(self, kind):
-        """As many rows, but not those that the trees were grown on."""
-        case = fitted(kind)
-        other = rows(len(case.y), seed=77)
-        with pytest.raises(
-            pm.errors.InvalidInputError, match=r"tree 0, which was grown with .* give the training data in its order"
-        ):
-            component(pm.samples.InBag(other, case.y), case.forest)
+REFUSED = [
+    # a label, or a target, that cannot be, by its place
+    *((WORDS, lambda c, S=S: S(c.X, at(c.y, 7, "purple")), r"y\[7\] is the label 'purple', .* trained on \['high'") for S in ALL),
+    *((WORDS, lambda c, b=b: Given(c.X, at(c.y, 3, b)), rf"y\[3\] is the label {b}, the model") for b in (None, np.nan, 1)),
+    (NUMBERS, lambda c: Given(c.X, at(c.y, 2, np.nan)), r"y\[2\] is nan; targets must be finite"),
+    (NUMBERS, lambda c: Given(c.X, at(c.y, 2, "far")), "y is not numeric .*'far'"),
+    ("poisson", lambda c: Given(c.X[:1], [-1.0]), r"y\[0\] is -1; a forest with criterion='poisson'"),
+    # a mask would be dropped, and an imaginary part; dates would be counted
+    (NUMBERS, lambda c: Given(c.X[:2], np.ma.masked_array([0, 1], [True, False])), "y is a masked array"),
+    (NUMBERS, lambda c: Given(c.X[:2], np.array([1j, 2])), "y holds complex numbers"),
+    (NUMBERS, lambda c: Given(c.X[:2], np.array(["2020"] * 2, "M8[D]")), "y holds dates"),
+    # lengths, and halves
+    *((PLAIN, lambda c, S=S: S(c.X, c.y[1:]), r"y has shape \(89,\), X has 90 rows: give one label each") for S in ALL),
+    *((PLAIN, lambda c, S=S: S(c.X, c.y[:, None]), r"y has shape \(90, 1\)") for S in ALL),
+    *((PLAIN, lambda c, S=S: S(c.X, c.y, [1, 2]), r"sample_weight has shape \(2,\), there are 90 examples") for S in ALL),
+    (PLAIN, lambda c: InBag(c.X), "give both X and y, or neither"),
+    (PLAIN, lambda c: InBag(y=c.y), "give both X and y"),
+    (PLAIN, lambda c: Given(c.X, c.y, at(np.ones(90), 4, -2).astype(float)), r"errors: sample_weight\[4\] is -2.0"),
+    # rows that are not those of training, in their order and with their weights
+    *(
+        (PLAIN, lambda c, S=S: S(c.X[:80], c.y[:80]), "X has 80 rows, .* trained on 90; give the training data")
+        for S in (InBag, OutOfBag)
+    ),
+    *(
+        (
+            kind,
+            lambda c: InBag(rows(len(c.y), seed=77), c.y),
+            "tree 0, which was grown with .* give the training data in its order",
+        )
+        for kind in (PLAIN, "bag, some columns", "tree", NUMBERS, "extra trees")
+    ),
+    *(
+        (kind, lambda c: InBag(shuffled(c.X), shuffled(c.y)), "the rows put a weight of .* order")
+        for kind in (PLAIN, NUMBERS, WORDS)
+    ),
+    *(
+        (kind, lambda c: InBag(c.X, shuffled(c.y)), "the labels at node 0 of tree .* give y in the order")
+        for kind in (PLAIN, WORDS)
+    ),
+    *(
+        (kind, lambda c: InBag(c.X, c.y), "with the sample_weight of fit")
+        for kind in ("tree, weighted", "extra trees, weighted", "random forest, weights without bootstrap")
+    ),
+    *(
+        (kind, lambda c: OutOfBag(c.X, c.y), r"grown on all rows, so none is out of bag; use Given\(X, y\)")
+        for kind in ("extra trees", "tree", "random forest, weights without bootstrap")
+    ),
+    (
+        "one that drew every row",
+        lambda c: OutOfBag(c.X, c.y),
+        r"out-of-bag\): tree \d has an error sample of weight 0.0; every tree",
+    ),
+    # blends of nothing
+    (PLAIN, lambda c: Blend([(0, InBag())]), r"the shares are \[0.0\]; at least one must be positive"),
+    (PLAIN, lambda c: Blend([]), r"the shares are \[\]"),
+    (PLAIN, lambda c: Blend([(1, InBag()), (-1, InBag())]), "share 1 is -1, negative"),
+    (PLAIN, lambda c: Blend([(np.nan, InBag())]), r"parts\[0\]\[0\] is nan; give a number"),
+]
 
-    @pytest.mark.parametrize("kind", ["tree, weighted", "extra trees, weighted", "random forest, weights without bootstrap"])
-    def test_forgotten_training_weights(self, kind):
-        """The weights of fit, where they weighed the rows, are missed."""
-        case = fitted(kind)
-        with pytest.raises(pm.errors.InvalidInputError, match=r"with the sample_weight of fit"):
-            component(pm.samples.InBag(case.X, case.y), case.forest)
 
-    def test_half_of_the_data(self):
-        """X without y."""
-        case = fitted("random forest")
-        with pytest.raises(pm.errors.InvalidInputError, match="give both X and y, or neither"):
-            component(pm.samples.InBag(case.X), case.forest)
-        with pytest.raises(pm.errors.InvalidInputError, match="give both X and y"):
-            component(pm.samples.InBag(y=case.y), case.forest)
-
-    @pytest.mark.parametrize("kind", ["extra trees", "tree", "random forest, weights without bootstrap"])
-    def test_nothing_is_out_of_bag(self, kind):
-        """Trees that were grown on all rows have no out-of-bag rows."""
-        case = fitted(kind)
-        with pytest.raises(pm.errors.InvalidInputError, match=r"grown on all rows, so none is out of bag; use Given\(X, y\)"):
-            component(pm.samples.OutOfBag(case.X, case.y), case.forest)
-
-    def test_a_tree_without_out_of_bag_rows(self):
-        """One tree that drew every row is named."""
+@looped(("kind", "make", "message"), REFUSED)
+def test_labelled_data_that_cannot_be_what_they_are_said_to_be(kind, make, message):
+    """Labels, targets, lengths, weights, rows of other data or in another order, and shares: each is named."""
+    if kind == "poisson":
+        X = rows()
+        case = Fitted(RandomForestRegressor(3, criterion=kind, max_depth=4, random_state=0).fit(X, np.abs(targets(X))), X, None)
+    elif kind == "one that drew every row":
         X, y = np.array([[0.0], [1.0]]), np.array([0, 1])
-        forest = RandomForestClassifier(8, random_state=0).fit(X, y)
-        with pytest.raises(
-            pm.errors.InvalidInputError, match=r"out-of-bag\): tree \d has an error sample of weight 0.0; every tree"
-        ):
-            component(pm.samples.OutOfBag(X, y), forest)
-
-    def test_weights_of_the_error_sample(self):
-        """Negative weights are named with their place."""
-        case = fitted("random forest")
-        w = np.ones(90)
-        w[4] = -2
-        with pytest.raises(pm.errors.InvalidInputError, match=r"errors: sample_weight\[4\] is -2.0"):
-            component(pm.samples.Given(case.X, case.y, w), case.forest)
-
-    @pytest.mark.parametrize(
-        ("parts", "message"),
-        [
-            ([(0, pm.samples.InBag())], r"the shares are \[0.0\]; at least one must be positive"),
-            ([], r"the shares are \[\]"),
-            ([(1, pm.samples.InBag()), (-1, pm.samples.InBag())], "share 1 is -1, negative"),
-            ([(np.nan, pm.samples.InBag())], r"parts\[0\]\[0\] is nan; give a number"),
-        ],
-    )
-    def test_shares(self, parts, message):
-        """A blend of nothing, and negative or undefined shares."""
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            pm.samples.Blend(parts).measure(fitted("random forest").forest, pm.read_forest(fitted("random forest").forest))
+        case = Fitted(RandomForestClassifier(8, random_state=0).fit(X, y), X, y)
+    else:
+        case = fitted(kind)
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        make(case).measure(case.forest, pm.read_forest(case.forest))
 
 
 def test_booleans_and_numbers_are_the_same_labels():
@@ -499,37 +448,3 @@ def test_pruned_forest_can_be_measured_again():
         pm.apply_pruning(pruning, case.forest), case.X, costs=1, errors=pm.samples.InBag(case.X, case.y, case.sample_weight)
     )
     assert pm.Pruning.unpruned(again).error == pytest.approx(pruning.error)
-
-
-def test_pasted_bags_have_rows_out_of_bag():
-    """A bag that draws half of the rows without replacement leaves the other half out."""
-    X = rows()
-    y = labels(X, [0, 1])
-    bag = BaggingClassifier(DecisionTreeClassifier(), 3, max_samples=0.5, bootstrap=False, random_state=0).fit(X, y)
-    assert component(pm.samples.OutOfBag(X, y), bag).weight.tolist() == [45, 45, 45]
-
-
-def test_all_rows_without_bootstrap():
-    """Without bootstrap every tree's error sample is the whole training data."""
-    X = rows()
-    y = labels(X, [0, 1])
-    forest = ExtraTreesClassifier(2, random_state=0).fit(X, y)
-    assert component(pm.samples.InBag(X, y), forest).weight.tolist() == [90, 90]
-
-    @pytest.mark.parametrize("sample", [pm.samples.InBag, pm.samples.OutOfBag])
-    @pytest.mark.parametrize("kind", ["random forest", "regression forest", "random forest, 3 string labels"])
-    def test_other_rows_than_those_of_training(self, kind, sample):
-        """Rows in another order, and labels in another order, would be taken for rows that the trees did not draw."""
-        case = fitted(kind)
-        shuffled = np.random.default_rng(0).permutation(len(case.y))
-        with pytest.raises(pm.errors.InvalidInputError, match=r"the rows put a weight of .* give the training data in its order"):
-            component(sample(case.X[shuffled], case.y[shuffled]), case.forest)
-        with pytest.raises(pm.errors.InvalidInputError, match=r"the labels at node 0 of tree .* give y in the order"):
-            component(sample(case.X, case.y[shuffled]), case.forest)
-
-    @pytest.mark.parametrize("y", [np.ma.masked_array([0, 1], [True, False]), np.array([1j, 2]), np.array(["2020"] * 2, "M8[D]")])
-    def test_labels_that_are_no_names_and_no_numbers(self, y):
-        """A mask would be dropped, and an imaginary part; dates would be counted."""
-        case = fitted("regression forest")
-        with pytest.raises(pm.errors.InvalidInputError, match=r"errors: y (is a masked array|holds complex numbers|holds dates)"):
-            component(pm.samples.Given(case.X[:2], y), case.forest)

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.models.forests import mixture
@@ -66,39 +66,6 @@ def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.Monkey
             undecided += 1
     assert undecided <= 1  # the one sequence that is the weight so far
     assert heads <= weight * 2**6 <= heads + undecided
-
-
-def test_a_denominator_may_be_larger_than_any_machine_word() -> None:
-    """Weights a hair apart from 1/2, of 200 bits, are told apart from it where the first digits are those of 1/2."""
-    hair = Fraction(1, 2**199)
-    script = (2**31, *[0] * 8)  # the uniform number 1/2, to 288 bits
-    assert not mixture._exact_draws(Fraction(1, 2), 1, cast("Any", Scripted(script)))[0]
-    assert not mixture._exact_draws(Fraction(1, 2) - hair, 1, cast("Any", Scripted(script)))[0]
-    assert mixture._exact_draws(Fraction(1, 2) + hair, 1, cast("Any", Scripted(script)))[0]
-
-
-@pytest.mark.parametrize("stratified", [False, True])
-def test_choices_have_the_stated_frequency(pair: tuple[Any, Any], stratified: bool) -> None:
-    """Over 4,000 batches of 7 every place of the batch is served by the dearer forest in 3 of 10 cases."""
-    predictor = MixturePredictor(*pair, Fraction(3, 10), 0, stratified=stratified)
-    drawn = np.array([predictor.choose(7) for _ in range(4000)])
-    assert drawn.dtype == np.bool_
-    assert abs(drawn.mean(axis=0) - 0.3).max() < 4 * np.sqrt(0.3 * 0.7 / 4000)
-    counts = drawn.sum(axis=1)
-    if stratified:  # 2.1 of 7: two, and three in a tenth of the batches
-        assert set(counts) == {2, 3}
-        assert abs((counts == 3).mean() - 0.1) < 4 * np.sqrt(0.09 / 4000)
-    else:
-        assert abs(counts.var() - 7 * 0.3 * 0.7) < 0.15
-        # rows are drawn apart from each other
-        assert abs(np.corrcoef(drawn[:, 0], drawn[:, 1])[0, 1]) < 4 / np.sqrt(4000)
-
-
-def test_rows_served_one_by_one_are_mixed_too(pair: tuple[Any, Any]) -> None:
-    """A fixed seed does not give every call the same forest: the draws go on."""
-    for stratified in (False, True):
-        predictor = MixturePredictor(*pair, Fraction(1, 2), 0, stratified=stratified)
-        assert 400 < sum(bool(predictor.choose(1)[0]) for _ in range(1000)) < 600
 
 
 def test_equal_seeds_give_equal_choices(pair: tuple[Any, Any]) -> None:
@@ -189,30 +156,6 @@ def test_it_is_a_classifier_to_scikit_learn(pair: tuple[Any, Any]) -> None:
     assert is_classifier(predictor)
     assert clone(predictor) is predictor
     assert "MixturePredictor" in repr(predictor)
-
-
-def test_classes_may_be_words() -> None:
-    """Labels keep their type and length, whichever forest comes first."""
-    words = np.where(Y == 1, "harmless", "bad")
-    forest = RandomForestClassifier(3, random_state=0).fit(X[TRAIN], words[TRAIN])
-    path = pm.pruning_path(pm.problem_from_forest(forest, X[COST], costs=1))
-    predictor = MixturePredictor(pm.apply_pruning(path[len(path) - 1], forest), forest, Fraction(1, 2), 0)
-    assert set(predictor.predict(X[COST])) == {"harmless", "bad"}
-
-
-def test_regressors_are_mixed() -> None:
-    """`predict` of a regressor gives floats; there is no predict_proba, and without names there are none."""
-    data, target = load_diabetes(return_X_y=True)
-    forest = RandomForestRegressor(4, max_depth=4, random_state=0).fit(data[:200], target[:200])
-    path = pm.pruning_path(pm.problem_from_forest(forest, data[200:], costs=1))
-    predictor = mixture_of(relaxed_optimum(path, (path.exact_cost[0] + path.exact_cost[-1]) / 2), forest, random_state=0)
-    assert is_regressor(predictor)
-    assert not hasattr(predictor, "predict_proba")
-    assert not hasattr(predictor, "classes_")
-    assert not hasattr(predictor, "feature_names_in_")
-    mask = predictor.choose(len(data))
-    expected = np.where(mask, predictor.dearer.predict(data), predictor.cheaper.predict(data))
-    np.testing.assert_array_equal(predictor.predict(data, dearer=mask), expected)
 
 
 def test_forests_of_several_outputs_are_mixed() -> None:

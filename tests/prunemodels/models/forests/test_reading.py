@@ -19,7 +19,7 @@ from sklearn.ensemble import (
     RandomTreesEmbedding,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
@@ -77,42 +77,6 @@ def test_mean_of_leaf_means_is_predict(kind):
     assert ensemble.classes is None
 
 
-def test_stump_by_hand():
-    """A stump on the second column is one split and two leaves, with the threshold half way."""
-    tree = DecisionTreeClassifier().fit([[5, 0.0], [5, 1.0], [5, 1.0]], ["no", "yes", "yes"])
-    ensemble = pm.read_forest(tree)
-    assert ensemble.left.tolist() == [1, -1, -1]
-    assert ensemble.right.tolist() == [2, -1, -1]
-    assert ensemble.feature.tolist() == [1, -1, -1]
-    assert ensemble.threshold[0] == 0.5
-    np.testing.assert_allclose(ensemble.value, [[1 / 3, 2 / 3], [1, 0], [0, 1]])
-    assert ensemble.classes.tolist() == ["no", "yes"]
-
-
-def test_bag_columns_are_the_forests():
-    """A bag's tree numbers its columns anew; the ensemble has the forest's numbers."""
-    bag = fitted("bag, some columns").forest
-    ensemble = pm.read_forest(bag)
-    for t, columns in enumerate(bag.estimators_features_):
-        nodes = slice(ensemble.tree_start[t], ensemble.tree_start[t + 1])
-        used = ensemble.feature[nodes]
-        own = bag.estimators_[t].tree_.feature
-        np.testing.assert_array_equal(used[own >= 0], columns[own[own >= 0]])
-
-
-def test_feature_names_are_kept():
-    """Names of a table's columns arrive in the ensemble; an array has none."""
-    assert pm.read_forest(fitted("random forest, named features").forest).feature_names == tuple("abcde")
-    assert pm.read_forest(fitted("random forest").forest).feature_names is None
-
-
-def test_single_leaf_trees():
-    """Trees without any split are read as one leaf each."""
-    forest = RandomForestClassifier(3, random_state=0).fit(np.ones((6, 2)), [0, 0, 0, 1, 1, 1])
-    ensemble = pm.read_forest(forest)
-    assert (ensemble.n_trees, ensemble.n_nodes, ensemble.n_splits) == (3, 3, 0)
-
-
 def test_subclass_that_predicts_alike_is_read():
     """A subclass is accepted while it inherits ``predict``, and refused once it has its own."""
 
@@ -153,12 +117,6 @@ def test_models_that_average_no_trees_are_refused(model):
         pm.read_forest(model)
 
 
-def test_boosting_is_told_why():
-    """Boosted trees are refused with the reason."""
-    with pytest.raises(pm.errors.UnsupportedModelError, match="boosted trees add up"):
-        pm.read_forest(GradientBoostingClassifier())
-
-
 @pytest.mark.parametrize("kind", ["XGBRFClassifier", "XGBClassifier"])
 def test_other_libraries_have_a_way_of_their_own(kind):
     """XGBoost's and LightGBM's models are refused with the name of what takes them."""
@@ -169,26 +127,14 @@ def test_other_libraries_have_a_way_of_their_own(kind):
         pm.read_forest(getattr(xgboost, kind)())
 
 
-@pytest.mark.parametrize("thing", [None, 3, "forest.joblib", RandomForestClassifier])
-def test_what_is_no_model_is_refused(thing):
-    """Anything else gets the package's own error, never an AttributeError."""
-    with pytest.raises(pm.errors.UnsupportedModelError, match="cannot be pruned"):
-        pm.read_forest(thing)
-
-
-def test_bags_of_other_models_are_refused():
-    """A bag is read only if it is a bag of trees."""
-    X = rows()
-    bag = BaggingClassifier(DummyClassifier(), 2).fit(X, labels(X, [0, 1]))
+def test_unfitted_forests_and_bags_of_other_models_are_refused():
+    """An unfitted forest is refused with the remedy; a bag is read only if it is a bag of trees."""
+    for kind in ("random forest", "bag", "tree", "extra regression trees"):
+        with pytest.raises(pm.errors.NotFittedForestError, match="is not fitted: call fit"):
+            pm.read_forest(clone(fitted(kind).forest))
+    bag = BaggingClassifier(DummyClassifier(), 2).fit(rows(), labels(rows(), [0, 1]))
     with pytest.raises(pm.errors.UnsupportedModelError, match="averages DummyClassifier models, not decision trees"):
         pm.read_forest(bag)
-
-
-@pytest.mark.parametrize("kind", ["random forest", "bag", "tree", "extra regression trees"])
-def test_unfitted_forests_are_refused(kind):
-    """An unfitted forest is refused with the remedy."""
-    with pytest.raises(pm.errors.NotFittedForestError, match="is not fitted: call fit"):
-        pm.read_forest(clone(fitted(kind).forest))
 
 
 @pytest.mark.parametrize(
@@ -209,91 +155,52 @@ def problem(kind="random forest", X=None, **options):
     return pm.problem_from_forest(case.forest, case.X if X is None else X, **{"costs": 1, **options})
 
 
-class TestBadInput:
+NAMED = "random forest, named features"
+
+
+def swapped():
+    return fitted(NAMED).X[list("bacde")]
+
+
+def weighing(w):
+    return {"sample_weight": np.array([w.get(i, w.get("else", 1.0)) for i in range(90)])}
+
+
+@looped(
+    ("kind", "given", "message"),
+    [
+        ("random forest", {"X": rows()[:, :4]}, "X has 4 columns, the forest was trained on 5 features"),
+        (NAMED, lambda: {"X": swapped()}, r"X has the column 'b' in place 0, .* trained with 'a' there; select"),
+        (NAMED, lambda: {"errors": pm.samples.Given(swapped(), fitted(NAMED).y)}, "errors: X has the column 'b' in place 0"),
+        ("tree", {"X": np.empty((0, 5))}, "X is empty: at least one example"),
+        ("tree", {"X": np.ones(5)}, r"X has shape \(5,\); give a table with one row an example"),
+        ("tree", {"X": [[1, 2, 3, 4, "red"]]}, r"X has a column that is not numeric .*'red'"),
+        ("tree", {"X": pd.DataFrame({c: ["x", "y"] for c in "abcde"})}, "X has a column that is not numeric"),
+        ("tree", {"X": [[0, 0, 0, 0, 0], [0, 0, np.inf, 0, 0]]}, r"X\[1, 2\] is infinite"),
+        ("tree", {"X": [[0, 1e39, 0, 0, 0]]}, r"X\[0, 1\] is infinite as a float32"),
+        ("tree", weighing({3: -1.0}), r"sample_weight\[3\] is -1.0; weights must be finite and >= 0"),
+        ("tree", weighing({4: np.nan}), r"sample_weight\[4\] is nan"),
+        ("tree", weighing({5: np.inf}), r"sample_weight\[5\] is inf"),
+        ("tree", weighing({"else": 0.0}), "sample_weight is 0 everywhere"),
+        ("tree", {"sample_weight": [1, 2, 3]}, r"sample_weight has shape \(3,\), there are 90 examples"),
+        ("tree", {"sample_weight": ["heavy"] * 90}, "sample_weight is not numeric"),
+        ("tree", {"evaluation_cost": -1}, "evaluation_cost is -1, negative"),
+        ("tree", {"evaluation_cost": np.nan}, "evaluation_cost is nan; give a number"),
+        ("tree", {"evaluation_cost": [1, 2]}, "evaluation_cost has 2 prices, the forest was trained on 5 features"),
+        ("tree", {"evaluation_cost": [0, 0, -3.5, 0, 0]}, r"evaluation_cost\[2\] is -3.5, negative"),
+        ("tree", {"errors": "out-of-bag"}, r"errors is 'out-of-bag'; give an error sample \(InBag, OutOfBag, Given"),
+    ],
+)
+def test_bad_input_is_refused(kind, given, message):
     """`problem_from_forest` refuses at the door, naming the argument, the value and the remedy."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        problem(kind, **(given() if callable(given) else given))
 
-    def test_number_of_columns(self):
-        """A cost sample with another number of columns."""
-        with pytest.raises(pm.errors.InvalidInputError, match="X has 4 columns, the forest was trained on 5 features"):
-            problem(X=rows()[:, :4])
 
-    def test_column_order(self):
-        """A table whose columns stand in another order."""
-        X = fitted("random forest, named features").X
-        with pytest.raises(
-            pm.errors.InvalidInputError, match=r"X has the column 'b' in place 0, .* trained with 'a' there; select"
-        ):
-            problem("random forest, named features", X=X[list("bacde")])
-
-    def test_column_order_of_labelled_data(self):
-        """The same for labelled data and for evaluation: there a wrong order would go unnoticed."""
-        case = fitted("random forest, named features")
-        swapped = case.X[list("bacde")]
-        with pytest.raises(pm.errors.InvalidInputError, match="errors: X has the column 'b' in place 0"):
-            problem("random forest, named features", errors=pm.samples.Given(swapped, case.y))
-        with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'b' in place 0"):
-            pm.evaluate(case.forest, swapped, case.y, costs=1)
-
-    @pytest.mark.parametrize(
-        ("X", "message"),
-        [
-            (np.empty((0, 5)), "X is empty: at least one example"),
-            (np.ones(5), r"X has shape \(5,\); give a table with one row an example"),
-            ([[1, 2, 3, 4, "red"]], r"X has a column that is not numeric .*'red'"),
-            ([[0, 0, 0, 0, 0], [0, 0, np.inf, 0, 0]], r"X\[1, 2\] is infinite"),
-            ([[0, 1e39, 0, 0, 0]], r"X\[0, 1\] is infinite as a float32"),
-            (pd.DataFrame({c: ["x", "y"] for c in "abcde"}), "X has a column that is not numeric"),
-        ],
-    )
-    def test_cells(self, X, message):
-        """An empty or flat sample, words, infinities, and numbers beyond float32."""
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            problem(X=X)
-
-    @pytest.mark.parametrize(
-        ("weight", "message"),
-        [
-            ({3: -1.0}, r"sample_weight\[3\] is -1.0; weights must be finite and >= 0"),
-            ({4: np.nan}, r"sample_weight\[4\] is nan"),
-            ({5: np.inf}, r"sample_weight\[5\] is inf"),
-            (dict.fromkeys(range(90), 0.0), "sample_weight is 0 everywhere"),
-        ],
-    )
-    def test_weights(self, weight, message):
-        """Weights of the cost sample that are negative, not finite, or all zero."""
-        w = np.ones(90)
-        w[list(weight)] = list(weight.values())
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            problem(sample_weight=w)
-
-    def test_weights_of_another_length(self):
-        """Weights of another length, and weights that are words."""
-        with pytest.raises(pm.errors.InvalidInputError, match=r"sample_weight has shape \(3,\), there are 90 examples"):
-            problem(sample_weight=[1, 2, 3])
-        with pytest.raises(pm.errors.InvalidInputError, match="sample_weight is not numeric"):
-            problem(sample_weight=["heavy"] * 90)
-
-    @pytest.mark.parametrize(
-        ("price", "message"),
-        [
-            (-1, "evaluation_cost is -1, negative"),
-            (np.nan, "evaluation_cost is nan; give a number"),
-            ([1, 2], "evaluation_cost has 2 prices, the forest was trained on 5 features"),
-            ([0, 0, -3.5, 0, 0], r"evaluation_cost\[2\] is -3.5, negative"),
-        ],
-    )
-    def test_evaluation_prices(self, price, message):
-        """Prices of evaluation that are negative, not finite, or not one a feature."""
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            problem(evaluation_cost=price)
-
-    def test_errors_argument(self):
-        """A misspelt error sample."""
-        with pytest.raises(
-            pm.errors.InvalidInputError,
-            match=r"errors is 'out-of-bag'; give an error sample \(InBag, OutOfBag, Given",
-        ):
-            problem(errors="out-of-bag")
+def test_columns_in_another_order_are_not_evaluated():
+    """There a wrong order would go unnoticed."""
+    with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'b' in place 0"):
+        pm.evaluate(fitted(NAMED).forest, swapped(), fitted(NAMED).y, costs=1)
 
 
 def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
@@ -307,15 +214,3 @@ def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
     assert table.astype("Float64").isna().to_numpy().any()
     for same in (table, table.astype("Float64"), csr_matrix(X), X.tolist(), X.astype(np.float32)):
         np.testing.assert_array_equal(problem("random forest, missing values", X=same).routing.order, expected)
-
-
-@pytest.mark.parametrize(
-    ("model", "reason"),
-    [
-        (IsolationForest(n_estimators=2), "a score is the depth at which a row is alone, pruning changes that depth"),
-    ],
-)
-def test_the_refusal_says_why(model, reason):
-    """Forests without an error that is a mean over trees are refused with the reason."""
-    with pytest.raises(pm.errors.UnsupportedModelError, match=reason):
-        pm.read_forest(model)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -110,21 +109,6 @@ def test_costs_are_those_of_evaluate(kind: str) -> None:
     staged = staged_costs(ensemble, f.X, prices, evaluation_cost=0.1)
     assert staged[-1] == pytest.approx(paid.mean())
     assert (np.diff(staged) >= 0).all()
-
-
-def test_trees_that_add_up_pay_alike() -> None:
-    """What the nodes predict, and how many values each has, plays no part: boosted trees pay in the same way."""
-    ensemble = three_trees()
-    boosted = replace(ensemble, value=np.linspace(-5, 5, ensemble.n_nodes)[:, None], task="regression", classes=None)
-    assert staged_costs(boosted, ROWS, ITEMS).tolist() == staged_costs(ensemble, ROWS, ITEMS).tolist()
-
-
-def test_prices_may_be_written_as_everywhere() -> None:
-    """One number, a list, a mapping by name."""
-    ensemble = replace(three_trees(), feature_names=("a", "b", "c"))
-    assert example_costs(ensemble, ROWS, 2).tolist() == [6, 4]
-    assert example_costs(ensemble, ROWS, [1, 10, 100]).tolist() == [111, 11]
-    assert example_costs(ensemble, ROWS, {"c": 100, "b": 10, "a": 1}).tolist() == [111, 11]
 
 
 def test_blocks_of_rows_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import skops.io
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.tree import DecisionTreeClassifier, export_text, plot_tree
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, export_text
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
 from prunemodels.models.forests.sklearn_versions import VERSION
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import KINDS, fitted, labels, random_pruning, rows, targets, trees_of
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets, trees_of
 
 
 def pruned_case(kind, keep="some", seed=0):
@@ -138,19 +138,6 @@ def test_scikit_learns_tools_take_it(kind):
     assert not hasattr(clone(pruned), "tree_")
 
 
-def test_plot_tree_draws_one_box_a_node():
-    """``plot_tree`` draws the nodes that are left."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    _, _, pruned = pruned_case("tree")
-    figure, axes = plt.subplots()
-    assert len(plot_tree(pruned, ax=axes)) >= pruned.tree_.node_count
-    plt.close(figure)
-
-
 @looped("kind", KINDS)
 def test_round_trips(kind, tmp_path):
     """Joblib and skops write and read the pruned forest without changing a prediction."""
@@ -178,24 +165,6 @@ def test_stump_by_hand():
     assert pm.apply_pruning(pm.Pruning.all_roots(problem), tree).predict(X).tolist() == ["c"] * 4
 
 
-def test_out_of_bag_score_stays():
-    """A forest with an out-of-bag score keeps it: it describes the forest that was grown."""
-    X = rows(200)
-    forest = RandomForestClassifier(60, oob_score=True, random_state=0).fit(X, labels(X, [0, 1]))
-    problem = pm.problem_from_forest(forest, X, costs=1)
-    pruned = pm.apply_pruning(pm.Pruning.all_roots(problem), forest)
-    assert pruned.oob_score_ == forest.oob_score_
-
-
-def test_pruning_twice():
-    """A pruned forest can be read and pruned again, down to its roots."""
-    case, _, pruned = pruned_case("random forest")
-    problem = pm.problem_from_forest(pruned, case.X, costs=1)
-    twice = pm.apply_pruning(random_pruning(problem, 5), pruned)
-    assert pm.read_forest(twice).n_splits == random_pruning(problem, 5).n_splits
-    assert pm.read_forest(pm.apply_pruning(pm.Pruning.all_roots(problem), pruned)).n_splits == 0
-
-
 @pytest.mark.parametrize(
     "change", [{"n_estimators": 5}, {"max_depth": 2}, {"random_state": 1}], ids=["more trees", "smaller trees", "other trees"]
 )
@@ -216,17 +185,3 @@ def test_other_leaf_values_are_refused():
     pruning = pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1))
     with pytest.raises(pm.errors.InvalidInputError, match="the forest has other trees"):
         pm.apply_pruning(pruning, other)
-
-
-def test_equal_forest_is_accepted():
-    """A forest that was loaded from a file is as good as the original."""
-    case, pruning, pruned = pruned_case("random forest, 3 string labels")
-    copy = pickle.loads(pickle.dumps(case.forest))
-    np.testing.assert_array_equal(answer(pm.apply_pruning(pruning, copy), case.X), answer(pruned, case.X))
-
-
-def test_all_roots_predict():
-    """A forest of single leaves predicts one class for all, and takes rows with missing values."""
-    case, _, pruned = pruned_case("random forest, missing values", "none")
-    assert pm.read_forest(pruned).n_nodes == 5
-    assert len(np.unique(pruned.predict(case.X))) == 1

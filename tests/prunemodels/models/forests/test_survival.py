@@ -150,18 +150,6 @@ def test_in_bag_errors_weigh_rows_as_each_tree_drew_them(kind: str) -> None:
     assert unpruned_error(problem) == pytest.approx(np.mean(each), rel=1e-10)
 
 
-def test_out_of_bag_errors_are_those_of_the_rows_left_out() -> None:
-    """The mean over the rows that a tree did not draw."""
-    forest, _ = fitted("random survival forest")
-    X, y = rows(TRAIN)
-    problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.OutOfBag(X, y))
-    each = []
-    for tree, drawn in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-        curves = tree.tree_.predict(X.to_numpy(np.float32))[:, forest.is_event_time_, 1]
-        each.append(np.delete(row_scores(forest, curves, y), drawn).mean())
-    assert unpruned_error(problem) == pytest.approx(np.mean(each), rel=1e-10)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_training_data_are_refused(kind: str) -> None:
     """The rows of `InBag` must be those of `fit`, in their order, and so must events and times: the nodes' hazards tell."""
@@ -261,23 +249,6 @@ def score_of_copy(model: Any, forest: Any, X: Any, y: NDArray[Any]) -> float:
     times = times[(times >= y["lenfol"].min()) & (times < y["lenfol"].max())]
     curves = np.stack([curve(times) for curve in model.predict_survival_function(X)])
     return integrated(y, curves, times)
-
-
-def test_weights_reach_the_estimate_of_censoring() -> None:
-    """A row of weight 2 in the path's evaluation is a row that stands there twice."""
-    forest, _ = fitted("random survival forest")
-    X, y = rows(VALID)
-    path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, y)))
-    weights = np.random.default_rng(0).integers(0, 3, len(y))
-    twice = np.repeat(np.arange(len(y)), weights)
-    weighted = pm.evaluate_path(path, X, y, sample_weight=weights)
-    repeated = pm.evaluate_path(path, X.iloc[twice], y[twice])
-    np.testing.assert_allclose(weighted.error, repeated.error, rtol=1e-9)
-    on_rows, on_copies = (
-        pm.problem_from_forest(forest, X, costs=1, errors=sample)
-        for sample in (pm.samples.Given(X, y, weights), pm.samples.Given(X.iloc[twice], y[twice]))
-    )
-    np.testing.assert_allclose(on_rows.node_error, on_copies.node_error, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -107,17 +107,6 @@ def test_a_category_costs_what_its_column_costs(name: str) -> None:
     assert by_split.cost == pytest.approx(pm.evaluate(model, table, LABEL, costs=0, evaluation_cost=1).cost)
 
 
-@pytest.mark.parametrize("name", ["xgboost, sets", "lightgbm", "histograms"])
-def test_models_with_categories_are_pruned(name: str) -> None:
-    """Prices go by the columns' names; the exported model's loss and cost are those promised."""
-    model, table, _ = trained()[name]
-    found = pm.prune_boosted(model, table, LABEL, costs=COSTS, budget=6, rounds=4)
-    seen = pm.evaluate(found.to_model(), table, LABEL, costs=COSTS)
-    assert 0 < found.cost <= 6
-    assert seen.cost == pytest.approx(found.cost, rel=1e-12)
-    assert seen.loss == pytest.approx(found.loss, rel=1e-5)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_categories_on_demand(name: str) -> None:
     """Asked for by the column's name, answered by codes: the library's classes, and the cost that evaluate reports."""

@@ -167,23 +167,6 @@ def test_lightgbm_doubles_that_float32_cannot_tell_apart() -> None:
     assert np.array_equal(forest.predictions(forest.margins(forest.rows(x[:, None]))), model.predict(x[:, None]))
 
 
-def test_treelite_alone_misreads_zeros_that_are_missing() -> None:
-    """Why the missing values are read from LightGBM's text: treelite's one bit sends some of these rows elsewhere."""
-    model, X, _ = lightgbm_models()["zeros are missing"]
-    alone = treelite.frontend.from_lightgbm(model.booster_)
-    forest, through_treelite = read_model(model), read_model(alone)
-    theirs = library_margins(model, X, 1)
-    assert np.abs(forest.margins(forest.rows(X)) - theirs).max() < 1e-12
-    assert np.abs(through_treelite.margins(through_treelite.rows(X)) - theirs).max() > 0.1
-
-
-def test_early_stopping_leaves_the_trees_that_predict() -> None:
-    """The trees after the best round are not read, as the estimator does not use them; a bare booster uses all it has."""
-    model, _, _ = xgboost_models()["stopped early"]
-    assert read_model(model).ensemble.n_trees == model.best_iteration + 1
-    assert read_model(model.get_booster()).ensemble.n_trees == model.get_booster().num_boosted_rounds()
-
-
 def test_names_and_labels_are_kept() -> None:
     """Column names come from the model, LightGBM's invented ones count as none, labels stand in the order of the outputs."""
     table = pd.DataFrame(X2, columns=list("abcdef"))
@@ -195,14 +178,6 @@ def test_names_and_labels_are_kept() -> None:
             forest.rows(table[list("bacdef")])
     assert read_model(lightgbm_models()["two classes"][0]).ensemble.feature_names is None
     assert read_model(lightgbm_models()["two classes"][0]).classes.tolist() == ["no", "yes"]
-
-
-def test_averages_and_sums_are_told_apart() -> None:
-    """One round of parallel trees and LightGBM's rf are means, everything else is a sum."""
-    for library, name in ALL:
-        model = library()[name][0]
-        mean = name.startswith("forest") or name in ("class fractions", "mean of numbers")
-        assert read_model(model).averaged == mean, name
 
 
 def test_inner_nodes_weigh_leaves_by_their_hessians() -> None:

@@ -35,24 +35,12 @@ def train_xgboost(objective: str) -> Any:
     return xgboost.train({"objective": objective, "max_depth": 2}, data, 2)
 
 
-def train_lightgbm(objective: str) -> Any:
-    group = [240] if objective == "lambdarank" else None
-    return lightgbm.train({"objective": objective, "verbose": -1}, lightgbm.Dataset(X2, Y2, group=group), 2)
-
-
 @pytest.mark.parametrize("objective", ["count:poisson", "binary:hinge", "rank:pairwise", "reg:gamma"])
 def test_xgboost_objectives_without_bounded_curvature(objective: str) -> None:
     """Counts, hinge and ranking have no such loss: the link is named."""
     booster = train_xgboost(objective)
     with pytest.raises(UnsupportedModelError, match=r"model with the postprocessor .* cannot be pruned; what can be"):
         read_model(booster)
-
-
-@pytest.mark.parametrize("objective", ["poisson", "lambdarank"])
-def test_lightgbm_objectives_without_bounded_curvature(objective: str) -> None:
-    """The same for LightGBM."""
-    with pytest.raises(UnsupportedModelError, match=r"postprocessor .* cannot be pruned"):
-        read_model(train_lightgbm(objective))
 
 
 def test_linear_models() -> None:
@@ -134,7 +122,6 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     assert done.stdout.strip() == "set()"
 
 
-FIRST = "import xgboost, lightgbm, treelite"
 ENGINES = "import ortools.graph.python.max_flow, highspy"
 USE = """
 import numpy as np
@@ -149,12 +136,6 @@ x = solver.addVariable(lb=2.0)
 solver.minimize(x)
 assert solver.getSolution().col_value[0] == 2.0
 """
-
-
-@pytest.mark.parametrize("code", [f"{FIRST}\n{ENGINES}", pytest.param(f"{ENGINES}\n{FIRST}", marks=pytest.mark.slow)])
-def test_boosters_and_engines_share_a_process(code: str) -> None:
-    """XGBoost, LightGBM and treelite work beside OR-Tools and HiGHS, whichever is imported first."""
-    subprocess.run([sys.executable, "-c", code + USE], check=True, timeout=120)
 
 
 @pytest.mark.parametrize(

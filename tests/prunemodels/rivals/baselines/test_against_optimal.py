@@ -13,7 +13,6 @@ import prunemodels as pm
 from formulations import PruningProblem
 from formulations.answers.nested_prunings import PruningSequence
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.rivals import baselines
 from prunemodels.rivals.baselines import (
     cost_complexity_path,
     early_stopping_path,
@@ -80,9 +79,3 @@ def test_evaluation_takes_every_baseline(name: str) -> None:
         one = pm.evaluate(pm.apply_pruning(path[k], f.forest), f.X, f.y, costs=[1, 2, 3, 4, 5])
         assert seen.cost[k] == pytest.approx(one.cost)
         assert seen.error[k] == one.error or not path.single_leaves_vote
-
-
-def test_all_are_exported() -> None:
-    """Each can be imported from the package of baselines."""
-    assert all(callable(getattr(baselines, name)) for name in baselines.__all__)
-    assert len(baselines.__all__) == 5

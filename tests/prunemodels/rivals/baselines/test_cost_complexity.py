@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations import PruningProblem
@@ -20,7 +19,7 @@ from prunemodels.models.forests.surgery import pruning_from_forest
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, less, ranks, weakest_links
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
+from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
 
 INTEGERS, POSITIVE = st.integers(-(2**52), 2**52), st.integers(1, 2**52)
@@ -177,51 +176,6 @@ def test_impurity_gives_the_forest_that_scikit_learn_grows_with_ccp_alpha(kind: 
         grown = clone(f.forest).set_params(ccp_alpha=alpha).fit(f.X, f.y, sample_weight=f.sample_weight)
         assert np.array_equal(pruning_from_forest(problem, grown).kept, path[k].kept), f"row {k}, alpha {alpha}"
         np.testing.assert_array_equal(pm.apply_pruning(path[k], f.forest).apply(f.X), grown.apply(f.X))
-
-
-@pytest.mark.parametrize("criterion", ["gini", "entropy"])
-def test_alphas_are_those_of_scikit_learn(criterion: str) -> None:
-    """The alphas of a single tree are ``cost_complexity_pruning_path``'s."""
-    X = rows(300, seed=3)
-    y = labels(X, ["a", "b", "c"])
-    tree = DecisionTreeClassifier(criterion=criterion, random_state=0).fit(X, y)
-    theirs = tree.cost_complexity_pruning_path(X, y)
-    ours = cost_complexity_path(pm.problem_from_forest(tree, X, costs=1), measure="impurity", forest=tree)
-    np.testing.assert_allclose(np.unique(ours.parameter.round(12)), np.unique(theirs.ccp_alphas.round(12)), atol=1e-12)
-    assert ours.method == "cost-complexity pruning (impurity)"
-
-
-def test_squared_error_is_the_impurity_of_regression_trees() -> None:
-    """Where both measures are the same, so are the prunings: a regression tree's impurity is its squared error."""
-    X = rows(200, seed=5)
-    tree = DecisionTreeRegressor(max_depth=7, random_state=0).fit(X, targets(X))
-    problem = pm.problem_from_forest(tree, X, costs=1)
-    impurity = cost_complexity_path(problem, measure="impurity", forest=tree)
-    error = cost_complexity_path(problem)
-    for k, alpha in between(impurity.parameter):
-        row = int(np.searchsorted(error.parameter, alpha)) - 1
-        assert np.array_equal(error[row].kept, impurity[k].kept)
-        assert error.parameter[row] == pytest.approx(impurity.parameter[k], abs=1e-9)
-
-
-def test_one_alpha_is_for_each_tree_whatever_their_number() -> None:
-    """Two copies of a tree are pruned at the alphas of one."""
-    tree = Node(6, 0, 0.5, Node(1), Node(2, 0, 0.5, Node(0), Node(1)))
-    paths = []
-    for trees in ([tree], [tree, tree]):
-        ensemble, error = ensemble_of(trees, 1)
-        problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 1)), pm.CostItems.plain([1]))
-        paths.append(cost_complexity_path(problem))
-    assert paths[0].parameter.tolist() == paths[1].parameter.tolist() == [0, 0.1, 0.3]
-    np.testing.assert_allclose(paths[0].error, paths[1].error)
-
-
-def test_a_forest_without_splits_has_one_row() -> None:
-    """Single leaves are one pruning."""
-    ensemble, error = ensemble_of([Node(1), Node(2)], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 1)), pm.CostItems.plain([1]))
-    path = cost_complexity_path(problem)
-    assert (path.parameter.tolist(), path.cost.tolist()) == ([0], [0])
 
 
 @pytest.mark.parametrize(

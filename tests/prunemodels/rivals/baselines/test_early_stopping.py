@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from prunemodels.rivals.baselines.early_stopping import early_stopping_path, node_impurities
-from tests.instances import random_problem, with_usage
+from tests.instances import random_problem
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
 
@@ -71,16 +70,6 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
     assert impurity[2] == pytest.approx({0.0: 2, 0.5: 0.5, 1.0: 0}[alpha])
 
 
-def test_pairs_count_pairs_of_examples() -> None:
-    """With alpha 0 it is the number of pairs of training examples of different classes, in every node."""
-    f = fitted("tree")
-    impurity = node_impurities(pm.read_forest(f.forest), "pairs", f.forest)
-    reached = f.forest.decision_path(f.X).toarray().astype(bool)
-    for h in range(reached.shape[1]):
-        y = f.y[reached[:, h]]
-        assert impurity[h] == pytest.approx((y[:, None] != y).sum() / 2)
-
-
 @pytest.mark.parametrize("criterion", ["entropy", "pairs", "stored"])
 def test_stopping_goes_from_the_whole_forest_to_its_roots(criterion: Any) -> None:
     """Row 0 is the unpruned forest, for a split of fully grown trees is never pure; the last row has no split."""
@@ -133,14 +122,3 @@ def test_what_does_not_fit_is_refused(kind: str, options: dict[str, Any], messag
         options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         early_stopping_path(problem, **options)
-
-
-@pytest.mark.parametrize("node", [[1.2, -0.2], [0.5, 0.6]])
-def test_values_that_are_no_class_fractions_are_refused(node: list[float]) -> None:
-    """Entropies of something else would be numbers, too."""
-    problem = hand_forest()
-    value = np.full((8, 2), 0.5)
-    value[3] = node
-    problem = with_usage(problem, ensemble=replace(problem.ensemble, value=value, classes=np.array([0, 1])))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"node 3 predicts .*, no class fractions"):
-        early_stopping_path(problem)

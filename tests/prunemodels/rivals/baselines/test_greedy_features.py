@@ -109,15 +109,6 @@ def test_every_step_is_the_best_of_all(seed: int, rounded: bool) -> None:
         assert same_rows(greedy_feature_path(problem, by="item"), slowly(problem, "item"))
 
 
-def test_features_that_need_nothing_are_units_of_their_own() -> None:
-    """By item, too, the path ends in single leaves."""
-    ensemble, error = ensemble_of([Node(5, 0, 0.5, Node(2), Node(0)), Node(6, 1, 0.5, Node(2), Node(0))], 2)
-    costs = CostItems(("a",), (Fraction(1),), ((), (0,)))
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 2)), costs)
-    path = greedy_feature_path(problem, by="item")
-    assert [ensemble.feature[p.kept].tolist() for p in path] == [[0, 1], [0], []]
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_effects_of_more_units_than_a_word_has_bits(seed: int) -> None:
     """Of 150 features each has the effect that removing it has, on the whole forest and on what other removals left."""
@@ -137,15 +128,6 @@ def test_effects_of_more_units_than_a_word_has_bits(seed: int) -> None:
         ensemble, plain_errors(ensemble, error, 10), X, CostItems.plain(prices), sample_weight=rng.integers(1, 4, 20)
     )
     check_effects(problem, "feature", (64, 127))
-
-
-@pytest.mark.parametrize("by", ["feature", "item"])
-def test_effects_are_what_removing_would_do(by: Any) -> None:
-    """Rise of the error and fall of the cost are those of `Pruning`, with items and weights of all kinds, paid once or not."""
-    for seed in range(60):
-        problem = random_problem(seed)
-        if all(problem.costs.needs):
-            check_effects(problem, by, (0,))
 
 
 def check_effects(problem: PruningProblem, by: Any, going: tuple[int, ...]) -> None:

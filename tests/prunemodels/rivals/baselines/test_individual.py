@@ -14,7 +14,6 @@ import prunemodels as pm
 from prunemodels.rivals.baselines.individual import individual_path
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
-from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
 
 
@@ -58,12 +57,3 @@ def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None
             worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator
             smallest = every.kept[worth == max(worth)].all(axis=0)
             assert np.array_equal(path[k].kept[problem.ensemble.nodes_of(t)], smallest)
-
-
-def test_one_tree_alone_is_the_optimal_path() -> None:
-    """Where there is one tree there is nothing to share: the same prunings at the same lambda."""
-    f = fitted("tree")
-    problem = pm.problem_from_forest(f.forest, f.X, costs=[1, 2, 3, 4, 5])
-    path, optimal = individual_path(problem), pm.pruning_path(problem)
-    assert path.parameter.tolist() == optimal.lam.tolist()
-    assert np.array_equal(path.rows_kept, optimal.rows_kept)

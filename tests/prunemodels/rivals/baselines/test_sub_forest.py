@@ -108,19 +108,6 @@ def test_single_leaves_are_no_trees_to_drop() -> None:
     assert path.error.tolist() == pytest.approx([0.3, 14 / 30])
 
 
-def test_random_orders_are_repeated_by_their_seed() -> None:
-    """The same random_state, the same trees; over many seeds every tree stays last."""
-    f = fitted("random forest")
-    problem = pm.problem_from_forest(f.forest, f.X, costs=1)
-    last = []
-    for seed in range(30):
-        first, again = (sub_forest_path(problem, random_state=seed) for _ in range(2))
-        assert np.array_equal(first.rows_kept, again.rows_kept)
-        last.append(int(first.rows_kept[problem.ensemble.roots].argmax()))
-    assert set(last) == {0, 1, 2, 3}
-    assert first.method == "random trees"
-
-
 @pytest.mark.parametrize(
     ("order", "message"),
     [

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.curve import tradeoff_curve
@@ -134,14 +129,6 @@ def test_random_splits_are_splits_of_the_data() -> None:
     assert best.forest_.estimators_[0].tree_.node_count < tree.node_count
 
 
-def test_alpha_makes_trees_smaller_and_forests_of_a_budget_larger() -> None:
-    """Section 2.4, choice of alpha."""
-    sizes = [sum(t.tree_.node_count for t in learner(alpha=a).fit(X, Y).forest_.estimators_) for a in (0, 4, 16)]
-    assert sizes[0] > sizes[1] > sizes[2]
-    trees = [learner(alpha=a, budget=6, n_estimators=40).fit(X, Y).n_estimators_ for a in (0, 8)]
-    assert trees[0] < trees[1]
-
-
 def test_votes() -> None:
     """Majority, mean and counts, each from its definition, after every tree; `predict` takes the first of the largest."""
     data = load_iris()
@@ -182,72 +169,10 @@ def test_costs_are_told_by_row_and_by_stage() -> None:
     assert curve.error[-1] == np.mean(model.predict(rows) != Y[400:])
 
 
-def test_dear_features_are_asked_for_less() -> None:
-    """The same forest's features, at 20 times the price, serve fewer rows."""
-    dear = np.arange(30) >= 20
-    costs = [learner(costs=np.where(dear, p, 1.0)).fit(X, Y) for p in (1.0, 20.0)]
-    usage = [by_hand(model, X, dear.astype(float), 6).mean() for model in costs]
-    assert usage[1] < usage[0] / 2
-
-
-def test_the_forest_depends_on_the_seed_alone() -> None:
-    """Not on threads, and not on what was fitted before; another seed, another forest."""
-
-    def trees(**parameters: Any) -> list[Any]:
-        model = learner(budget=15, n_estimators=30, max_features="sqrt", **parameters).fit(X, Y)
-        return [t.tree_.threshold.tolist() for t in model.forest_.estimators_]
-
-    assert trees() == trees(n_jobs=2) == trees(verbose=0)
-    assert trees() != trees(random_state=1)
-
-
-def test_names_of_columns_and_prices() -> None:
-    """Prices by name find their columns in any order; the forest keeps the names."""
-    table = pd.DataFrame(X, columns=CANCER.feature_names)
-    by_name = dict(zip(table.columns[::-1], PRICES[::-1], strict=True))
-    named, plain = learner(costs=by_name).fit(table, Y), learner(costs=PRICES).fit(X, Y)
-    assert (named.forest_.feature_names_in_ == table.columns).all()
-    assert (named.predict_proba(table) == plain.predict_proba(X)).all()
-    assert (named.prediction_cost(table) == plain.prediction_cost(X)).all()
-    assert (named.forest_.predict(table) == plain.forest_.predict(X)).all()
-
-
-def test_in_a_pipeline_and_a_search() -> None:
-    """As any estimator; clone keeps the parameters."""
-    search = GridSearchCV(make_pipeline(StandardScaler(), learner(n_estimators=3)), {"budgetrfclassifier__alpha": [0, 4]}, cv=2)
-    assert search.fit(X, Y).score(X, Y) > 0.9
-    model = learner(costs={"a": 1}, budget=3, vote="counts")
-    assert clone(model).get_params() == model.get_params()
-
-
-def test_a_bar_is_shown_on_wish(capsys: pytest.CaptureFixture[str]) -> None:
-    """verbose=1 counts trees on stderr; nothing is printed else."""
-    learner(n_estimators=2).fit(X, Y)
-    assert capsys.readouterr() == ("", "")
-    learner(n_estimators=2, verbose=1).fit(X, Y)
-    assert "growing trees" in capsys.readouterr().err
-
-
 def test_weights_of_zero_are_refused() -> None:
     """At least one row must count, as scikit-learn has it."""
     with pytest.raises(ValueError, match="at least one non-zero number"):
         learner().fit(X, Y, np.zeros(len(X)))
-
-
-@pytest.mark.parametrize(("given", "number"), [(None, 30), ("sqrt", 5), ("log2", 4), (0.5, 15), (7, 7), (1e-9, 1)])
-def test_max_features(given: Any, number: int) -> None:
-    """As in scikit-learn's forests; the trees know the number."""
-    model = learner(n_estimators=1, max_features=given).fit(X, Y)
-    assert model.forest_.estimators_[0].max_features_ == number
-    assert model.forest_.max_features == given
-
-
-def test_fewer_features_to_choose_from_make_other_trees() -> None:
-    """One random feature a split uses more features than the best of all; a split is found though most features are constant."""
-    few, all_ = (learner(n_estimators=3, max_features=m).fit(X, Y) for m in (1, None))
-    assert few.cost_ > all_.cost_
-    constant = np.column_stack([np.zeros((len(X), 9)), X[:, :1]])
-    assert learner(n_estimators=1, max_features=1).fit(constant, Y).forest_.estimators_[0].tree_.node_count > 1
 
 
 def test_depth_and_leaves_have_limits() -> None:

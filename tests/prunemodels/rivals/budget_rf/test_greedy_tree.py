@@ -68,13 +68,6 @@ def test_the_papers_example(alpha: float, cost: int, errors: int) -> None:
         assert wrong(tree) / 1024 == pytest.approx(0.0039, abs=1e-5)
 
 
-def test_the_papers_curve() -> None:
-    """Figure 2: the error falls to 0.39 % at cost 2, stays there, and is 0 at cost 10."""
-    X, y = synthetic()
-    errors = [wrong(one_tree(X, y, max_depth=depth)) for depth in range(1, 11)]
-    assert errors == [512, 4, 4, 4, 4, 4, 4, 4, 4, 0]
-
-
 def test_min_impurity_stops_early() -> None:
     """With alpha = 0, nodes of 255 + 1 examples have F = 255: stopping there gives the tree of depth 2."""
     X, y = synthetic()

@@ -92,12 +92,6 @@ def test_values_by_hand() -> None:
     assert impurity([5, 0], "entropy") == 0
 
 
-def test_powers_of_two_are_twice_the_pairs() -> None:
-    """(n_1 + ... + n_C)^2 - sum of n_k^2 counts each pair of examples of different classes twice."""
-    for counts in SMALL:
-        assert impurity(counts, "powers", power=2) == 2 * impurity(counts, "pairs")
-
-
 def test_a_rounding_below_zero_counts_as_none() -> None:
     """Class weights that are differences of floats may be -1e-17; no measure becomes NaN."""
     counts = np.array([3.0, 0.3 - (0.1 + 0.2)])

@@ -138,35 +138,6 @@ def test_split_prices_by_feature_choose_the_cheaper_of_two_equals() -> None:
         assert set(model.forest_.ensemble.feature.tolist()) == {-1, cheap}
 
 
-@pytest.mark.parametrize("engine", ["lightgbm", "own"])
-def test_growing_stops_when_no_split_is_worth_its_price(engine: Any) -> None:
-    """With prices beyond all gains one leaf is left, which costs nothing and predicts the mean; with few gains, few rounds."""
-    model = CEGBRegressor(lam=1e6, engine=engine, **QUICK).fit(X, Y)
-    assert (model.n_iter_, model.forest_.ensemble.n_splits) == (1, 0)
-    np.testing.assert_allclose(model.predict(X), Y.mean())
-    assert model.prediction_cost(X).max() == 0
-    some = CEGBRegressor(0, evaluation_cost=1, lam=0.02, engine=engine, n_estimators=200, learning_rate=0.5).fit(X, Y)
-    assert 1 < some.n_iter_ < 200
-
-
-@pytest.mark.parametrize("engine", ["lightgbm", "own"])
-def test_dearer_is_cheaper(engine: Any) -> None:
-    """With growing lam the cost of a prediction falls, and at last accuracy with it, for each kind of price."""
-    for settings in ({"costs": [5, 1, 1, 3, 1]}, {"costs": 0, "evaluation_cost": 1}):
-        models = [CEGBRegressor(lam=lam, engine=engine, **settings, **QUICK).fit(X, Y) for lam in (0, 0.01, 0.03, 0.1)]
-        costs = [m.prediction_cost(X).mean() for m in models]
-        errors = [((m.predict(X) - Y) ** 2).mean() for m in models]
-        assert (np.diff(costs) <= 1e-9).all()
-        assert errors[-1] > errors[0]
-        assert costs[-1] < costs[0]
-
-
-def test_lightgbm_does_not_depend_on_threads() -> None:
-    """Two threads and one: the same margins, bit by bit."""
-    one, two = (CEGBClassifier(n_jobs=n, **QUICK).fit(XC, YC) for n in (1, 2))
-    np.testing.assert_array_equal(one.decision_function(XC), two.decision_function(XC))
-
-
 def test_missing_values_go_to_the_better_side() -> None:
     """The own engine parts the missing from all others, and joins them to either side, as the targets say."""
     column = np.array([0.0] * 10 + [1.0] * 10 + [np.nan] * 10)[:, None]

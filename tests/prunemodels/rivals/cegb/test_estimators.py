@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,6 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from formulations import CostItems
@@ -93,16 +89,6 @@ def test_probabilities_fit_the_labels(kind: str) -> None:
     assert model.decision_function(X).shape == ((len(X),) if kind == "two" else (len(X), 3))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "two", "three"])
-def test_the_booster_is_lightgbms(kind: str) -> None:
-    """`booster_` predicts the same; fitting with the other engine leaves none behind."""
-    model, X, y = fitted(kind, "lightgbm")
-    theirs = model.booster_.predict(X.astype(np.float32))
-    ours = model.predict(X) if kind == "numbers" else model.predict_proba(X)
-    np.testing.assert_allclose(ours[:, 1] if kind == "two" else ours, theirs, rtol=1e-9)
-    assert not hasattr(model.set_params(engine="own").fit(X, y), "booster_")
-
-
 @pytest.mark.parametrize(("kind", "engine"), [("numbers", "own"), ("two", "lightgbm"), ("three", "lightgbm")])
 def test_it_can_be_pruned_afterwards(kind: str, engine: Any) -> None:
     """`prune_boosted` takes `forest_`, with the labels as they are: a budget is kept to; LightGBM gets a booster back."""
@@ -173,16 +159,6 @@ def test_weights_are_rows_that_stand_more_often() -> None:
     np.testing.assert_allclose(weighed.predict(XR), repeated.predict(XR))
 
 
-def test_searches_and_pipelines() -> None:
-    """The search for lam works within a pipeline; a fitted model survives pickling and cloning."""
-    pipeline = make_pipeline(StandardScaler(), CEGBClassifier(n_estimators=3, num_leaves=4))
-    search = GridSearchCV(pipeline, {"cegbclassifier__lam": [0.001, 10.0]}, cv=2).fit(XC, YC)
-    assert search.best_params_ == {"cegbclassifier__lam": 0.001}
-    model, X, _ = fitted("two", "lightgbm")
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
-    assert not hasattr(clone(model), "forest_")
-
-
 @pytest.mark.parametrize(
     ("settings", "culprit"),
     [
@@ -216,14 +192,3 @@ def test_labels_and_weights_that_leave_nothing_to_learn() -> None:
     assert model.classes_.tolist() == [1, 2]
     with pytest.raises(ValueError, match="weight"):
         CEGBClassifier().fit(XC, YC, np.zeros(len(YC)))
-
-
-def test_a_bar_is_drawn_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """verbose=1 shows rounds on stderr; without it nothing is printed at all, also by LightGBM."""
-    for engine in ("lightgbm", "own"):
-        fitted("numbers", engine)
-        assert capsys.readouterr() == ("", "")
-        fitted("numbers", engine, verbose=1)
-        shown = capsys.readouterr()
-        assert "CEGB" in shown.err
-        assert not shown.out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import lightgbm
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -109,8 +108,3 @@ def test_both_engines_grow_the_same_trees(kind: str, bundled: bool) -> None:
     assert theirs.forest_.ensemble.n_splits == own.forest_.ensemble.n_splits > 10
     np.testing.assert_allclose(theirs._margins(X), own._margins(X), atol=1e-5)
     np.testing.assert_allclose(theirs.prediction_cost(X), own.prediction_cost(X))
-
-
-def test_lightgbm_is_the_version_that_was_looked_at() -> None:
-    """The faults below were seen in 4.7; another major version would be another program."""
-    assert lightgbm.__version__.split(".")[0] == "4"

@@ -12,7 +12,6 @@ from scipy.optimize import approx_fprime
 
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
 from prunemodels.rivals.cstc.global_loss import (
-    EPS,
     GlobalLoss,
     Weights,
     path_to,
@@ -162,10 +161,3 @@ def test_what_is_below_a_node() -> None:
     leaves, chance = terminals_below(2, up)
     assert leaves == [5, 6]
     np.testing.assert_allclose(chance * p[:, [2]], p[:, 5:])
-
-
-def test_vanished_weights_cost_next_to_nothing() -> None:
-    """With all weights 0, what the smoothing leaves of the cost is EPS a root."""
-    loss = random_loss(11)
-    zero = loss.path_cost(np.zeros((3, 5, 1)))
-    assert zero == pytest.approx(EPS * (loss.purchases.evaluation.sum() + loss.purchases.price.sum()))

@@ -93,15 +93,6 @@ def test_the_l1_term_shrinks_one_weight_by_soft_thresholding() -> None:
         assert abs(weights.beta[0, 0, 0]) == pytest.approx(expected, abs=1e-4)
 
 
-def test_prices_drive_weights_out() -> None:
-    """The dearer a purchase, the less is bought; at a great lambda nothing is, and the loss is the mean's at every level."""
-    sizes = [np.abs(initial(random_loss(10, lam=lam), halves(7)).beta).sum() for lam in (0.0, 0.1, 1.0, 10.0)]
-    assert sizes[0] > sizes[1] > sizes[2] > sizes[3]
-    loss = random_loss(10, lam=10.0)
-    mean = loss.share @ loss.y
-    assert loss.value(initial(loss, halves(7))) == pytest.approx(3 * (loss.share @ (loss.y - mean) ** 2), rel=1e-3)
-
-
 def test_thresholds_halve_the_weight_between_two_scores() -> None:
     """By hand: 2 of 4 equal weights are below 2.5, 1 of 4 below 1.5; one heavy example outweighs the rest; one score is it."""
     assert dividing_threshold(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), 0.3) == 1.5

@@ -32,14 +32,6 @@ def test_without_prices_it_is_gradient_boosting(weight: Any) -> None:
     np.testing.assert_allclose(small().fit(X, Y, sample_weight=weight).predict(X), theirs.predict(X), atol=1e-9)
 
 
-def test_without_prices_it_is_histogram_boosting_of_new_rows_too() -> None:
-    """Where each value has its bin thresholds are scikit-learn's too; it sums float32 gradients, hence the tolerance."""
-    theirs = HistGradientBoostingRegressor(
-        max_iter=12, max_depth=3, learning_rate=0.3, min_samples_leaf=1, max_leaf_nodes=None, early_stopping=False
-    )
-    np.testing.assert_allclose(small().fit(X, Y).predict(NEW), theirs.fit(X, Y).predict(NEW), atol=1e-5)
-
-
 def test_missing_values_go_where_scikit_learn_sends_them() -> None:
     """With holes in half the columns, at lambda 0, the training rows are predicted as by histogram boosting."""
     holes = X.copy()
@@ -64,24 +56,6 @@ def test_three_classes_are_boosted_by_the_softmax() -> None:
     np.testing.assert_allclose(model.predict_proba(X), softmax(F, axis=1), atol=1e-9)
     assert model.output_of_tree_.tolist() == [0, 1, 2] * 4
     assert model.stage_of_tree_.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-
-
-def test_squares_of_two_classes_are_a_regression_on_0_and_1() -> None:
-    """The margins less a half, and the probability of the second class, are the regressor's."""
-    two = LABELS > 0
-    model = GreedyMiserClassifier(loss="squared_error", lam=0.01, n_estimators=8).fit(X, two)
-    numbers = GreedyMiserRegressor(lam=0.01, n_estimators=8).fit(X, two.astype(float))
-    np.testing.assert_allclose(model.decision_function(NEW), numbers.predict(NEW) - 0.5)
-    np.testing.assert_allclose(model.predict_proba(NEW)[:, 1], np.clip(numbers.predict(NEW), 0, 1))
-    np.testing.assert_array_equal(model.predict(NEW), numbers.predict(NEW) > 0.5)
-
-
-def test_squares_of_three_classes_are_each_against_the_rest() -> None:
-    """Without prices the margin of a class is that of a regression on being of it."""
-    model = GreedyMiserClassifier(loss="squared_error", lam=0, n_estimators=8).fit(X, LABELS)
-    for k in range(3):
-        numbers = GreedyMiserRegressor(n_estimators=8).fit(X, np.eye(3)[LABELS][:, k])
-        np.testing.assert_allclose(model.decision_function(NEW)[:, k], numbers.predict(NEW), atol=1e-9)
 
 
 def test_what_an_earlier_tree_needs_is_free() -> None:
@@ -116,24 +90,6 @@ def test_a_huge_lambda_buys_nothing() -> None:
     assert model.model_cost_.max() == model.staged_cost(NEW).max() == 0
     shares = GreedyMiserClassifier(lam=1e6, n_estimators=3).fit(X, LABELS).predict_proba(NEW)
     np.testing.assert_allclose(shares, np.tile(np.bincount(LABELS) / 90, (40, 1)))
-
-
-def test_more_lambda_means_a_cheaper_first_tree() -> None:
-    """The first tree's purchases never grow with lambda, and the whole range from all features to none is passed."""
-    costs = [small(lam=lam, n_estimators=1).fit(X, Y).model_cost_[0] for lam in (0, 0.01, 0.03, 0.1, 0.3, 1, 3)]
-    assert costs == sorted(costs, reverse=True)
-    assert (costs[0], costs[-1]) == (3, 0)  # at depth 3 the fourth feature, which is noise, is not needed
-
-
-def test_prices_and_lambda_scale_against_each_other() -> None:
-    """Prices times 8 at lambda / 8: the same trees, at 8 times the cost; with prices of splits too."""
-    one = small(costs=[1, 2, 3, 4], lam=0.04, evaluation_cost=[0.5, 0, 0, 1]).fit(X, Y)
-    two = small(costs=[8, 16, 24, 32], lam=0.005, evaluation_cost=[4, 0, 0, 8]).fit(X, Y)
-    np.testing.assert_array_equal(one.ensemble_.feature, two.ensemble_.feature)
-    np.testing.assert_array_equal(one.predict(NEW), two.predict(NEW))
-    np.testing.assert_allclose(8 * one.staged_cost(NEW), two.staged_cost(NEW))
-    np.testing.assert_allclose(8 * one.model_cost_, two.model_cost_)
-    assert 0 < one.model_cost_[-1] < 10  # prices counted
 
 
 @pytest.mark.parametrize("settings", [{}, {"subsample": 0.5, "random_state": 3}])
@@ -200,18 +156,6 @@ def test_costs_of_examples_stay_below_those_of_the_model() -> None:
     assert model.prediction_cost(NEW).mean() == pytest.approx(model.staged_cost(NEW)[-1])
     used = np.unique(model.ensemble_.feature[model.ensemble_.is_split])
     assert model.model_cost_[-1] == sum(items.price[sorted({m for f in used for m in items.needs[f]})])
-
-
-def test_stopping_early() -> None:
-    """On noise the validation loss soon rises: it stops after as many stages without a fall as asked, and tells the losses."""
-    noise = np.random.default_rng(5).normal(size=90)
-    model = small(n_estimators=200, n_iter_no_change=4, validation_fraction=0.3, random_state=0).fit(X, noise)
-    losses = model.validation_loss_
-    assert 4 <= len(losses) == model.n_estimators_ < 200
-    assert losses[:-4].min(initial=np.inf) <= losses[-4:].min() or len(losses) == 4
-    again = small(n_estimators=200, n_iter_no_change=4, validation_fraction=0.3, random_state=0).fit(X, noise)
-    np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
-    assert small().fit(X, noise).validation_loss_.size == 0
 
 
 def test_it_stops_after_just_so_many_stages_without_a_fall() -> None:

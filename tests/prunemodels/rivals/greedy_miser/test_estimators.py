@@ -8,11 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from formulations.errors import InvalidInputError
@@ -55,17 +51,6 @@ def test_named_columns_prices_and_labels() -> None:
     assert curve.method == "GreedyMiserClassifier"
 
 
-def test_in_a_search_over_lambda_behind_a_scaler() -> None:
-    """Pipelines and searches take it, clones keep its prices."""
-    model = GreedyMiserClassifier(n_estimators=5, learning_rate=0.5)
-    search = GridSearchCV(make_pipeline(StandardScaler(), model), {"greedymiserclassifier__lam": [0.001, 1e3]}, cv=2)
-    search.fit(X, LABELS)
-    assert search.best_params_ == {"greedymiserclassifier__lam": 0.001}
-    priced = GreedyMiserRegressor(CostItems.plain([1.0] * 30), lam=0.5)
-    assert clone(priced).get_params()["lam"] == 0.5
-    assert clone(priced).costs.prices == priced.costs.prices
-
-
 def test_sparse_rows_are_read_as_dense_ones() -> None:
     """Zeros are values."""
     rows = np.where(np.abs(X.to_numpy()) < 0.1, 0, X.to_numpy())
@@ -81,25 +66,6 @@ def test_rows_of_weight_0_take_no_part() -> None:
     one = GreedyMiserClassifier(n_estimators=4, max_bins=20).fit(X, LABELS, sample_weight=weight * 2.0)
     two = GreedyMiserClassifier(n_estimators=4, max_bins=20).fit(X[weight], LABELS[weight])
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-12)
-
-
-def test_random_rows_follow_the_seed() -> None:
-    """The same seed, the same model; another seed, other rows."""
-
-    def proba(seed: int) -> np.ndarray:
-        model = GreedyMiserClassifier(n_estimators=3, subsample=0.3, random_state=seed).fit(X, LABELS)
-        return np.asarray(model.predict_proba(X))
-
-    np.testing.assert_array_equal(proba(1), proba(1))
-    assert (proba(1) != proba(2)).any()
-
-
-def test_a_bar_shows_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    """On the standard error stream, where it is asked for; else there is nothing to see."""
-    GreedyMiserRegressor(n_estimators=3, verbose=1).fit(X, Y)
-    assert "3/3" in capsys.readouterr().err
-    GreedyMiserRegressor(n_estimators=3).fit(X, Y)
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

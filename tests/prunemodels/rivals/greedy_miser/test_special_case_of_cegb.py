@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.routing import leaves_of
 from prunemodels.rivals.cegb import CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserRegressor, growth
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits, Purchases
@@ -97,28 +96,3 @@ def test_without_prices_the_order_does_not_matter(seed: int) -> None:
     for lam in (0.0, 0.3):
         miser, boosted = both(X, y, lam, 5)
         np.testing.assert_allclose(miser.predict(X), boosted.predict(X), atol=1e-9)
-
-
-def test_each_limit_is_needed() -> None:
-    """Paid by each example, or without the limit of depth, CEGB grows other trees."""
-    X, y = noisy(0)
-    miser, same = both(X, y, 0.02, 5)
-    deeper = both(X, y, 0.02, 5, max_depth=None, num_leaves=80)[1]
-    per_example = CEGBRegressor(PRICES, engine="own", lam=0.01, n_estimators=5, learning_rate=0.3, min_child_samples=1)
-    per_example.set_params(growth="breadth", max_depth=4, num_leaves=16).fit(X, y)
-    np.testing.assert_allclose(miser.predict(X), same.predict(X), atol=1e-9)
-    for other in (deeper, per_example):
-        assert np.abs(miser.predict(X) - other.predict(X)).max() > 0.01
-
-
-def test_a_thousand_trees() -> None:
-    """The default, as in BP16: costs never fall, errors on training rows do, and prediction adds up all thousand."""
-    X, y = noisy(0)
-    miser = GreedyMiserRegressor(PRICES, lam=0.001, learning_rate=0.05).fit(X, y)
-    assert miser.n_estimators_ == miser.ensemble_.n_trees == 1000
-    assert (np.diff(miser.staged_cost(X)) >= -1e-12).all()
-    staged = list(miser.staged_predict(X))
-    errors = [float(np.mean((y - predicted) ** 2)) for predicted in staged]
-    assert errors[999] < errors[99] < errors[9]
-    total = miser.baseline_[0] + miser.ensemble_.value[leaves_of(miser.ensemble_, X.astype(np.float32)), 0].sum(axis=0)
-    np.testing.assert_allclose(miser.predict(X), total)

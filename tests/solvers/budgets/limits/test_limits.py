@@ -23,7 +23,7 @@ from solvers.budgets.limits.relaxation import relax
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.limits.cases import chain, drawn, two_wards
-from tests.solvers.cases import instance, twin_stumps
+from tests.solvers.cases import instance
 
 
 def wards(left: Any, right: Any) -> list[Limit]:
@@ -97,20 +97,6 @@ def test_a_chain_by_hand(most: float, splits: int) -> None:
     assert found.pruning.n_splits == splits
     assert found.uses == (splits,)
     assert found.status is Status.OPTIMAL
-
-
-def test_evaluation_is_used_by_the_dearest() -> None:
-    """A price of 1/4 for each split: three splits take 3.75 of the dearest, two 2.5."""
-    assert solve_limits(chain(0.25), [Limit(3.75, each=True)]).pruning.n_splits == 3
-    found = solve_limits(chain(0.25), [Limit(3.74, each=True)])
-    assert found.pruning.n_splits == 2
-    assert found.uses == (Fraction(5, 2),)
-
-
-def test_a_shared_item_is_paid_once_by_an_example() -> None:
-    """Two stumps on one feature cost one example 1 together."""
-    assert solve_limits(twin_stumps(), [Limit(1, each=True)]).pruning.n_splits == 2
-    assert solve_limits(twin_stumps(), [Limit(0.99, each=True)]).pruning.n_splits == 0
 
 
 def test_a_licence_counts_in_full_in_every_group() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import cluster
-from benchmarks.cluster_estimate import HEPMASS, Constants, Shape, cluster_estimate, scaling_table
+from benchmarks.cluster_estimate import HEPMASS, Constants, Shape, cluster_estimate
 from benchmarks.cluster_rounds import Canned, Events, Exchange, Timed
 from solvers.price_sharing.cluster import shard_recipes
 from tests.solvers.cases import instance
@@ -52,15 +52,6 @@ def test_an_estimate_without_workers_is_refused() -> None:
     for workers in (0, 11):
         with pytest.raises(ValueError, match=f"workers is {workers}; 10 rows"):
             cluster_estimate(10, workers, ROUND)
-
-
-def test_the_table_has_a_line_for_each_case() -> None:
-    """Powers of ten, units, and shares are written out."""
-    told = scaling_table([(1e9, 100), (2e6, 20)], ROUND, 20, 2, SMALL).splitlines()
-    assert len(told) == 4
-    assert {line.count("|") for line in told} == {10}
-    assert told[2].startswith("| 10^9 | 100 | 1 | 1 | 2.01 | 50 % | 1.2 MB | 1.41 GB |")
-    assert told[3].startswith("| 2 10^6 | 20 | 0.01 | 0.2 | 0.212 | 5 % | 240 KB | 509 MB |")
 
 
 def test_constants_come_from_their_measurements() -> None:

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, Pruning, PruningProblem, Status, StopReason
+from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, Pruning, PruningProblem, Status
 from proofs_checks import check_solution
-from solvers import price_sharing, pruning_path
+from solvers import price_sharing
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import Scores, final_scores
 from solvers.price_sharing.cluster import (
@@ -69,22 +69,6 @@ def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
         for ties in ("smallest", "largest"):
             found = sharded_price_sharing(sharded, lam, ties=ties, small_core=0)  # type: ignore[arg-type]
             assert_as_whole(problem, found, lam, ties=ties, small_core=0)
-
-
-@pytest.mark.parametrize("name", [*REAL, "diabetes"])
-def test_real_forests_in_four_parts(name: str) -> None:
-    """On real forests splits are fixed in stages, cores are gathered and cut, and all is as of the whole."""
-    problem = instance(name)
-    sharded = parted(problem, 4)
-    stages, cores = 0, 0.0
-    for lam in lambdas(name)[1:]:
-        for small_core in (0, 50_000):
-            found = sharded_price_sharing(sharded, lam, small_core=small_core)
-            assert_as_whole(problem, found, lam, small_core=small_core)
-            stages += len(found.certificate.stages)
-            cores += found.stats["arcs"]
-    assert stages
-    assert cores
 
 
 @looped("seed", range(16))
@@ -224,47 +208,6 @@ def test_an_interrupted_run_leaves_the_workers_usable(tmp_path: Path) -> None:
     assert sharded.workers.objects == [None] * 3  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("gap", [1e-1, 1e-3])
-def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
-    """With a gap the run stops at it, and the scores alone prove the bound."""
-    problem, lam = instance("digits"), lambdas("digits")[2]
-    found = sharded_price_sharing(parted(problem, 3), lam, gap=gap)
-    assert found.relative_gap <= gap
-    assert found.status is Status.OPTIMAL
-    assert found.certificate.dual is None
-    answer = found.on(problem)
-    assert check_solution(problem, answer).holds
-    assert answer.bound <= price_sharing(problem, lam).value + 1e-12 <= answer.value + 2e-12
-
-
-@pytest.mark.parametrize("gap", [1e-3, 0.1])
-def test_both_engines_stop_after_the_same_rounds(gap: float) -> None:
-    """At the last breakpoint the bound on the gain falls to 0 and never reaches it; both engines end all the same, together."""
-    problem = instance("digits")
-    last = pruning_path(problem).breakpoints[-1]
-    alone = price_sharing(problem, last, gap=gap, rounds=300)  # type: ignore[arg-type]
-    found = sharded_price_sharing(parted(problem, 2), last, gap=gap, rounds=300)  # type: ignore[arg-type]
-    assert alone.stopped is found.stopped is StopReason.CONVERGED
-    assert found.stats["iterations"] == alone.stats["iterations"] < 300
-    assert found.certificate.dual is None  # by the gap, not by a cut
-    elsewhere = {"seconds", "usage_arcs", "core_cut_bytes", "core_splits"}  # one process counts groups of splits
-    assert {name: found.stats[name] for name in alone.stats if name not in elsewhere} == {
-        name: alone.stats[name] for name in alone.stats if name not in elsewhere
-    }
-    assert found.stats["core_splits"] >= alone.stats["core_splits"]
-
-
-def test_both_engines_cut_a_core_after_the_same_rounds() -> None:
-    """A core that rounds do not make smaller is cut after as many rounds by both."""
-    problem = instance("digits")
-    lam = pruning_path(problem).breakpoints[-2]  # a tie: what goes there is never fixed
-    alone = price_sharing(problem, lam, small_core=0, rounds=600)  # type: ignore[arg-type]
-    found = sharded_price_sharing(parted(problem, 3), lam, small_core=0, rounds=600)  # type: ignore[arg-type]
-    assert found.stats["core_usage_arcs"] == alone.stats["core_usage_arcs"] > 0
-    assert found.stopped is alone.stopped is StopReason.CONVERGED
-    assert found.stats["iterations"] == alone.stats["iterations"]
-
-
 @pytest.mark.parametrize("name", ["digits", "breast cancer, licence", "breast cancer, discounts", "iris, weights"])
 def test_a_run_begins_with_what_is_known(name: str) -> None:
     """With splits known and prunings to try, a run over parted rows begins as the one over all rows, and both go on alike."""
@@ -313,24 +256,6 @@ def test_rounded_errors_leave_a_margin() -> None:
             run.check()
             fixed.append(len(run.stages))
     assert fixed == [1, 0]
-
-
-def test_a_run_cut_short_gives_a_true_bound() -> None:
-    """After few rounds, or none, value and bound are true, and it says why it stopped."""
-    problem, lam = instance("digits"), lambdas("digits")[2]
-    sharded, best = parted(problem, 3), price_sharing(problem, lam).value
-    for options, stopped in (
-        ({"rounds": 0}, StopReason.ITERATION_LIMIT),
-        ({"rounds": 9}, StopReason.ITERATION_LIMIT),
-        ({"time_limit": 0.0}, StopReason.TIME_LIMIT),
-    ):
-        found = sharded_price_sharing(sharded, lam, small_core=0, **options)  # type: ignore[arg-type]
-        assert found.stopped is stopped
-        assert found.bound <= Fraction(best) + Fraction(1, 10**12)
-        assert found.value >= Fraction(best) - Fraction(1, 10**12)
-        assert check_solution(problem, found.on(problem)).holds
-    assert found.status is Status.FEASIBLE
-    assert "feasible" in repr(found)
 
 
 def test_a_checkpoint_is_of_all_rows(tmp_path: Path) -> None:
