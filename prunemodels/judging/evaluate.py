@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from formulations.arguments import checked
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.limit import Limit
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
 from formulations.shown import Card, Shown, error_name, rate
+from prunemodels.evaluation.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -44,6 +48,8 @@ class Evaluation(Shown):
         ``"integrated Brier score"``.
     loss
         of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
+    uses
+        what predictions use of each limit that was asked about, with intervals.
 
     Examples
     --------
@@ -62,6 +68,7 @@ class Evaluation(Shown):
     task: str = field(default="classification", repr=False)
     measure: str = field(default=ERROR_RATE, repr=False)
     loss: float = field(default=np.nan, repr=False)
+    uses: tuple[LimitUse, ...] = field(default=(), repr=False)
 
     def _card(self) -> Card:
         rows = (
@@ -71,7 +78,7 @@ class Evaluation(Shown):
             *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
             ("splits", f"{self.splits:,}"),
         )
-        return Card(f"Evaluation on {self.n:,} examples", rows)
+        return Card(f"Evaluation on {self.n:,} examples", rows, notes=tuple(use_in_words(use) for use in self.uses))
 
 
 @checked
@@ -82,6 +89,7 @@ def evaluate(
     *,
     costs: Costs | None = None,
     evaluation_cost: EvaluationCost = 0,
+    limits: Sequence[Limit] = (),
 ) -> Evaluation:
     """Predict X with a model of trees or a cascade, and count the cost of the predictions.
 
@@ -96,6 +104,8 @@ def evaluate(
         and censoring is estimated from these examples.
     costs, evaluation_cost
         as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
+    limits
+        `Limit` objects: the answer says what predictions use of each, with a 95 % interval. A limit's rows are rows of X.
 
     Raises
     ------
@@ -111,13 +121,19 @@ def evaluate(
     cost 16.45, 8.4 features, error 0.053
     """
     if isinstance(model, Cascade):
+        if limits:
+            raise InvalidInputError(
+                "limits are about items that splits ask for; a cascade's stages may be any models: take its exits' figures, or "
+                "evaluate the models of its stages one by one"
+            )
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
     trees = tree_model_of(model, several_outputs=True)
     usage = trees.usage(X, costs, evaluation_cost=evaluation_cost)
     cost, features = (u.cost(trees.ensemble.is_split) for u in (usage, trees.counting_features(usage)))
     losses = trees.losses(X, y)
     error, loss = float(np.mean(losses)), trees.loss(X, y)
-    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(losses), trees.task, trees.measure, loss)
+    uses = limit_uses(usage, trees.ensemble.is_split, limits)
+    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(losses), trees.task, trees.measure, loss, uses)
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

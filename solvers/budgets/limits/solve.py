@@ -13,14 +13,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitProof, LimitsSolution
 from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import SolverFailedError
@@ -89,6 +92,28 @@ def solve_limits(
         if len(limits) == 1 and limits[0].is_plain:
             return _budget(rows, method, time_limit, work)
         return _Search(rows, math.inf if time_limit is None else time_limit, WORK if work is None else work).solve(method)
+
+
+def solve_within(
+    problem: PruningProblem,
+    limits: Sequence[Limit],
+    *,
+    method: LimitMethod,
+    time_limit: float | None,
+    path: PruningPath | None,
+    progress: bool = False,
+) -> BudgetSolution | LimitsSolution:
+    """`solve_limits`, and `solve_budget` where there is one limit and that a budget: with what only a budget has.
+
+    Parameters
+    ----------
+    path, progress
+        of `solve_budget`.
+    """
+    if len(limits) == 1 and limits[0].is_plain:
+        options: dict[str, Any] = {"time_limit": time_limit, "path": path, "progress": progress}
+        return solve_budget(problem, limits[0].at_most, method=method, **options)
+    return replace(solve_limits(problem, limits, method=method, time_limit=time_limit), method=method)
 
 
 def _budget(rows: LimitRows, method: LimitMethod, time_limit: float | None, work: float | None) -> LimitsSolution:
