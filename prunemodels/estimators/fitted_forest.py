@@ -13,7 +13,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
-from formulations.instance.limit import Limit
+from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.ensemble_goal import prune_for_loss
 from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.pruned_forest import PrunedForest
@@ -34,7 +34,7 @@ def prune_forest(
     y_valid: Any = None,
     *,
     costs: Costs = 1,
-    budget: Price | None = None,
+    budget: Budget | None = None,
     limits: Sequence[Limit] | None = None,
     lam: float | Fraction | None = None,
     max_error_increase: float | None = None,

@@ -13,8 +13,8 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
-from formulations.instance.limit import Limit
+from formulations.instance.cost_items import exact
+from formulations.instance.limit import Budget, Limit
 from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.choosing import Rule, at_most, choose_row
 from prunemodels.evaluation.path import PathEvaluation
@@ -58,7 +58,7 @@ class Goal:
     @checked
     def of(
         cls,
-        budget: Price | None,
+        budget: Budget | None,
         limits: Sequence[Limit] | None,
         lam: float | Fraction | None,
         max_error_increase: float | None,

@@ -9,8 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from formulations.arguments import checked
 from formulations.errors import UnsupportedModelError
-from formulations.instance.cost_items import Price
-from formulations.instance.limit import Limit
+from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.fitted_forest import prune_forest
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.forests.costs import Costs
@@ -23,7 +22,7 @@ def prune_pipeline(
     y_valid: Any = None,
     *,
     costs: Costs = 1,
-    budget: Price | None = None,
+    budget: Budget | None = None,
     limits: Sequence[Limit] | None = None,
     **options: Any,
 ) -> PrunedForest:
