@@ -27,7 +27,7 @@ from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
-from formulations.instance.limit import Limit
+from formulations.instance.limit import Budget, Limit
 from formulations.instance.problem import PruningProblem
 from formulations.timed_steps import timed_step
 from solvers import SOLVERS, optimal_pruning
@@ -67,7 +67,7 @@ def solve(
     problem: PruningProblem,
     *,
     lam: float | Fraction | None = None,
-    budget: Price | Sequence[Price] | None = None,
+    budget: Budget | Sequence[Price] | None = None,
     limits: Sequence[Limit] | None = None,
     method: str = AUTO,
     time_limit: Seconds | None = None,
@@ -154,9 +154,6 @@ def solve(
             "neither lam, budget nor limits is given; give lam, error per unit of cost, budget, the largest mean cost of an "
             "example, or limits, a list of pm.Limit"
         )
-    what: object = budget
-    if isinstance(what, Mapping):
-        raise InvalidInputError("budget is a mapping; give limits=[pm.Limit(B, rows=rows), ...] for groups of examples")
     if isinstance(budget, Sequence):
         return _for_budgets(problem, budget, method, time_limit, options)
     return _for_budget(problem, budget, method, time_limit, options)

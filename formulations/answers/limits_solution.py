@@ -115,8 +115,21 @@ class LimitsSolution(Bounded, Shown):
         """Cost of `pruning`."""
         return self.pruning.cost
 
+    @property
+    def budget(self) -> Fraction | None:
+        """B of the limit of the mean cost; None where there is none."""
+        return next((most for limit, most in zip(self.limits, self.at_most, strict=True) if limit.is_plain), None)
+
+    def kept_to(self) -> list[tuple[str, Fraction, Fraction]]:
+        """By limit its title, what `pruning` uses, and B."""
+        return [(limit.title, use, b) for limit, use, b in zip(self.limits, self.uses, self.at_most, strict=True)]
+
     def in_words(self) -> str:
-        """What is proven of the error."""
+        """What is used of each limit, and what is proven of the error."""
+        uses = ", ".join(f"{title} {float(use):.4g} of {float(most):.6g}" for title, use, most in self.kept_to())
+        return f"Limits met: {uses}. {self._proven()}"
+
+    def _proven(self) -> str:
         if self.status is Status.OPTIMAL:
             return "Proven: no pruning within the limits has less error of single trees."
         measure = self.problem.ensemble.measure
@@ -127,15 +140,9 @@ class LimitsSolution(Bounded, Shown):
 
     def _card(self) -> Card:
         title = f"LimitsSolution: {self.status}" + (f" by {self.method}" if self.method else "")
-        rows = tuple(
-            (limit.title, f"at most {float(most):.4g}", f"{float(use):.4g}")
-            for limit, most, use in zip(self.limits, self.at_most, self.uses, strict=True)
-        )
-        return Card(title, (*before_and_after(self.pruning), *rows), ("", "unpruned", "pruned"), (self.in_words(),))
+        rows = tuple((title, f"at most {float(most):.4g}", f"{float(use):.4g}") for title, use, most in self.kept_to())
+        return Card(title, (*before_and_after(self.pruning), *rows), ("", "unpruned", "pruned"), (self._proven(),))
 
     def __repr__(self) -> str:
-        uses = ", ".join(
-            f"{limit.title} {float(use):.6g} of {float(most):.6g}"
-            for limit, use, most in zip(self.limits, self.uses, self.at_most, strict=True)
-        )
+        uses = ", ".join(f"{title} {float(use):.6g} of {float(most):.6g}" for title, use, most in self.kept_to())
         return f"LimitsSolution({self.status}, {uses}, error {self.error:.9g}, bound {self.bound:.9g})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from formulations.arguments import checked, shown
 from formulations.errors import InvalidInputError
@@ -18,6 +18,10 @@ from formulations.instance.cost_items import CostItems, Price, exact
 
 SIZES = ("splits", "leaves", "items")
 """What (3) counts."""
+
+
+Budget = Annotated[Price, "a number (for groups and other currencies limits=[pm.Limit(B, rows=rows), ...])"]
+"""The largest mean cost: the short form of one limit."""
 
 
 @checked

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
+from formulations.instance.usage import Usage
 
 
 def first_alike(problem: PruningProblem, members: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -21,7 +24,7 @@ def first_alike(problem: PruningProblem, members: NDArray[np.int64]) -> NDArray[
     return np.sort(first)
 
 
-def members_of(problem: PruningProblem, limit: Limit, name: str) -> NDArray[np.int64]:
+def members_of(usage: Usage, limit: Limit, name: str) -> NDArray[np.int64]:
     """Places of a limit's examples among those of positive weight.
 
     Raises
@@ -30,23 +33,25 @@ def members_of(problem: PruningProblem, limit: Limit, name: str) -> NDArray[np.i
         for rows that are not there, occur twice, or have no weight.
     """
     if limit.rows is None:
-        return np.arange(problem.n_rows)
-    n = n_examples(problem.X)
+        return np.arange(usage.n_rows)
+    n = n_examples(usage.X)
     place = np.full(n, -1, dtype=np.int64)
-    place[problem.rows] = np.arange(problem.n_rows)
-    mine = place[_row_numbers(_column(problem, limit.rows, name) if isinstance(limit.rows, str) else limit.rows, n, name)]
+    place[usage.rows] = np.arange(usage.n_rows)
+    mine = place[_row_numbers(_column(usage, limit.rows, name) if isinstance(limit.rows, str) else limit.rows, n, name)]
     mine = mine[mine >= 0]
     if mine.size == 0:
         raise InvalidInputError(f"{name} has no row of positive weight: it has no mean; leave it out")
     return mine
 
 
-def _column(problem: PruningProblem, name: str, limit: str) -> NDArray[np.bool_]:
+def _column(usage: Usage, name: str, limit: str) -> NDArray[np.bool_]:
     """A column of the cost sample as a mask."""
-    columns = list(getattr(problem.X, "columns", ()))
+    X: Any = usage.X
+    columns = list(X.columns) if hasattr(X, "columns") else list(usage.ensemble.column_names)
     if name not in columns:
         raise InvalidInputError(f"{limit}: the cost sample has no column {name!r}; give a bool mask, or numbers of rows")
-    values = np.asarray(problem.X[name])  # type: ignore[index]
+    column = X[name] if hasattr(X, "columns") else X[:, [columns.index(name)]]
+    values = np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
     if not np.isin(values, (0, 1)).all():
         raise InvalidInputError(f"{limit}: the column {name!r} is no mask, it holds more than 0 and 1; give a bool mask")
     return values.astype(bool)

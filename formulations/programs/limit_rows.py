@@ -282,7 +282,7 @@ def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
             )
         titles.setdefault(limit.title, k)
         meter = meter_of(limit, problem.costs, problem.evaluation, problem.ensemble.n_trees, name)
-        members = members_of(problem, limit, name)
+        members = members_of(problem.usage, limit, name)
         if budget_limit(limit.at_most, name) < meter.constant:
             raise InvalidInputError(f"{name}: no pruning has less than {meter.constant} of it; give at least that")
         meters.append(meter)

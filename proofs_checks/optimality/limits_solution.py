@@ -136,7 +136,7 @@ class _Meters:
         self.meters = [
             meter_of(limit, problem.costs, problem.evaluation, trees, name) for limit, name in zip(limits, names, strict=True)
         ]
-        self.members = [members_of(problem, limit, name) for limit, name in zip(limits, names, strict=True)]
+        self.members = [members_of(problem.usage, limit, name) for limit, name in zip(limits, names, strict=True)]
         # by example first, then once, as certificates number their arcs
         self.counted = [
             (m, once)

@@ -36,6 +36,7 @@ FOREST_OPTIONS = {
     "error_data": (None, OWN_LOSS),
     "given_share": (0.5, OWN_LOSS),
     "method": (None, "boosted models have one search"),
+    "limit": (None, "its search knows a budget only"),
 }
 """Options that are for forests, with their defaults, and why."""
 

@@ -103,12 +103,15 @@ def inputs(model: str = f"forest FOREST  {MODEL}", *, need: str = "!", boosted: 
 
 
 METHODS = """
---method path|best|exact:choice  search within the budget: path (the best breakpoint, at once), best (default; improves it, in
-    seconds), exact (until proven)
---time-limit S:seconds    seconds for the search within the budget (default: 10 for best, 300 for exact)
+--method path|best|exact:choice  search within the budget or limits: path (the best breakpoint, at once), best (default;
+    improves it, in seconds), exact (until proven)
+--time-limit S:seconds    seconds for the search within the budget or limits (default: 10 for best, 300 for exact)
 """
 LAM = "--lam L:amount  how much error one unit of cost is worth"
 BUDGET = "--budget B:amount  largest mean cost of a prediction, in the unit of the prices"
+LIMIT = """--limit L+:limit  at most so much: minutes=30 (a column cost_minutes of the prices), 'mri<=0.3' (the share
+    of examples that ask for an item), splits=200; once for each limit
+""".strip()
 PICTURE = "--picture STEM  draw the trade-off as STEM.png and STEM.svg, or the one whose ending is given"
 EXIT_OUTPUTS = """
 --budget B:amount  largest mean cost of a prediction (default: the cheapest policy that held-out rows cannot tell from the best)
@@ -231,6 +234,7 @@ forest FOREST    {MODEL}{BOOSTED}
 --data FILE!     labelled examples, preferably kept apart {TABLE}
 --label COLUMN!  the label column of --data
 {PRICES.strip().replace("?", "!")}
+{LIMIT}
 """,
             "evaluate model.json --data test.csv --label y --costs prices.csv",
         ),
@@ -238,8 +242,9 @@ forest FOREST    {MODEL}{BOOSTED}
             "prune a forest or boosted model to a budget or for a price of cost, and save it",
             "prune:prune_command",
             f"""{inputs(boosted=True)}
-# goal: one of --budget and --lam
+# goal: --budget, --limit or --lam
 |! {BUDGET}
+|! {LIMIT}
 |! {LAM}
 {METHODS.strip()}
 --confidence C:confidence  meet the budget in the population with this confidence, e.g. 0.95: one half of --data chooses the
@@ -271,6 +276,7 @@ forest FOREST    {MODEL}{BOOSTED}
             f"""{inputs(f"forest FOREST|CASCADE  what exits or cascade wrote, or {MODEL}", need="", boosted=True)}
 # the page
 | --budget B:amount    prune to this mean cost of a prediction; for a cascade: choose the policy within it
+| {LIMIT}
 | --lam L:amount       prune where one unit of cost is worth this error; for a cascade: choose the policy
 | --pruned FILE        a forest that was pruned from FOREST, whoever pruned it
 {METHODS.strip()}

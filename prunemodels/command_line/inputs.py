@@ -22,6 +22,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from prunemodels.command_line.options import NOT_WITH_UNDERSCORES
@@ -46,6 +47,17 @@ MOSTLY = 0.9
 def option_of(name: str) -> str:
     """``--held-out`` of ``held_out``."""
     return f"--{name.replace('_', '-')}"
+
+
+def limit_as_budget(args: argparse.Namespace) -> None:
+    """Turn one ``--limit`` of the mean cost into ``--budget``, its short form."""
+    if args.limit is not None and len(args.limit) == 1 and args.limit[0].is_plain:
+        args.budget, args.limit = float(args.limit[0].at_most), None
+
+
+def limits_of(args: argparse.Namespace) -> list[Limit] | None:
+    """The limits of ``--limit``, or the one of ``--budget``; None without any."""
+    return args.limit if args.budget is None else [Limit(args.budget)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,9 +34,10 @@ from prunemodels.command_line.inputs import (
     read_model_file,
 )
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import Line, Summary, measure_name, model_name, shown_error
+from prunemodels.command_line.summary import Line, Summary, limit_figures, limit_lines, measure_name, model_name, shown_error
 from prunemodels.command_line.terminal import styled
 from prunemodels.data_files import shown, take_any_features
+from prunemodels.evaluation.limit_uses import limit_uses
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.exits.table_preparation import is_numeric, prepared
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
@@ -55,7 +56,9 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         model = tree_model_of(read_model_file(args), several_outputs=True)
     data = read_examples(args, "--data", model, weighted=True)
     costs = read_costs(args.costs, data.names, data.X)
-    usage = model.usage(data.X, costs, data.weights)
+    usage = model.usage(data.X, costs, data.weights, args.evaluation_cost)
+    with errors_naming("--limit"):
+        uses = limit_figures(limit_uses(usage, model.ensemble.is_split, args.limit or ()))
     found = model_figures(model, data, costs, args.evaluation_cost)
     record = {
         "forest": args.forest,
@@ -68,6 +71,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         "examples": len(data.X),
         "figures": found,
         "features": model.counting_features(usage).cost(model.ensemble.is_split),
+        "limits": uses,
         "ignored": list(data.ignored),
         "seconds": time.perf_counter() - start,
     }
@@ -77,6 +81,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         model_table([("", found)], model.measure, loss_name(model)),
         "",
         Line("columns", f"{record['features']:.3g} for a prediction"),
+        *limit_lines(uses),
         Line("measured on", f"{len(data.X):,} examples of {args.data}"),
         Line("time", f"{record['seconds']:.1f} s"),
     ]

@@ -4,6 +4,7 @@
     --name                  an option without a value
     --name WORD:TYPE=VALUE  one with a value: what help calls it, its type (default: text), and its default
     --name a|b:choice=a     one with a choice of values
+    --name WORD+:TYPE       one that may be given several times: the value is a list
     | --name ...            one of several that exclude each other; with |! one of them is required
     name WORD               an argument by its place
 
@@ -19,10 +20,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from formulations.errors import InvalidInputError
+from formulations.instance.limit import Limit
+
 NOT_WITH_UNDERSCORES = "a number is written without underscores"
 
 LINE = re.compile(
-    r"(?P<one>\|!? )?(?P<name>[\w-]+)(?: (?P<value>[^ :!=]+)(?P<need>!)?(?::(?P<type>\w+))?(?:=(?P<default>\S+))?)?"
+    r"(?P<one>\|!? )?(?P<name>[\w-]+)(?: (?P<value>[^ :!=+]+)(?P<many>\+)?(?P<need>!)?(?::(?P<type>\w+))?(?:=(?P<default>\S+))?)?"
 )
 """An option without its help."""
 
@@ -59,6 +63,7 @@ def _settings(found: re.Match[str]) -> dict[str, Any]:
     read = TYPES[found["type"]] if found["type"] and not choice else str
     default = None if found["default"] is None else read(found["default"])
     given = {"type": read, "default": default} | ({"required": True} if found["need"] else {})
+    given |= {"action": "append"} if found["many"] else {}
     return given | ({"choices": tuple(found["value"].split("|"))} if choice else {"metavar": found["value"]})
 
 
@@ -89,6 +94,14 @@ def _number(text: str) -> float:
 
 
 nonnegative = number("price or budget", "a finite number >= 0", lambda x: 0 <= x < math.inf)
+
+
+def limit(text: str) -> Limit:
+    """``minutes=30`` or ``mri<=0.3``."""
+    try:
+        return Limit.parse(text)
+    except InvalidInputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def names(text: str) -> list[str]:
@@ -124,6 +137,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "amounts": amounts,
     "confidence": number("confidence level", "a number between 0 and 1, such as 0.95", lambda x: 0 < x < 1),
     "count": count,
+    "limit": limit,
     "names": names,
     "pairs": pairs,
     "part": number("share", "a number between 0 and 1, such as 0.25", lambda x: 0 < x < 1),

@@ -7,6 +7,7 @@ text, such as ``"37/8"``.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -28,6 +30,8 @@ from prunemodels.command_line.inputs import (
     draw_pictures,
     figures_of,
     hints_on_rows,
+    limit_as_budget,
+    limits_of,
     option_of,
     path_of,
     read_examples,
@@ -37,18 +41,28 @@ from prunemodels.command_line.inputs import (
     same_file,
 )
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, row, shown_error
+from prunemodels.command_line.summary import (
+    Line,
+    Summary,
+    budget_table,
+    limit_figures,
+    limit_lines,
+    measure_name,
+    row,
+    shown_error,
+)
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
-from prunemodels.evaluation.held_out import HeldOut, hold_out
+from prunemodels.evaluation.held_out import HeldOut, hold_out, on_other_rows
 from prunemodels.evaluation.held_out_tradeoff import SHARES
+from prunemodels.evaluation.limit_uses import LimitUse, limit_uses
 from prunemodels.evaluation.wording import budget_verdict, is_overrun
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.models.tree_model import adds_up
 from prunemodels.models.unused_columns import drop_unused
-from solvers.budgets import solve_budget
+from solvers.budgets import solve_budget, solve_within
 from solvers.budgets.exact.cost import exact_cost
 
 SEED = 0
@@ -68,14 +82,14 @@ class ChosenPruning:
     next_dearer
         the next breakpoint that costs more; None where there is none, and with ``--confidence``.
     solution
-        the answer to the budget; None with ``--lam``.
+        the answer to the budget or the limits; None with ``--lam``.
     """
 
     pruning: Pruning
     row: int | None
     next_dearer: Pruning | None
     method: str = "path"
-    solution: BudgetSolution | None = None
+    solution: BudgetSolution | LimitsSolution | None = None
     certified: CertifiedBudget | None = None
 
 
@@ -127,12 +141,12 @@ def prune_command(args: argparse.Namespace) -> Summary:
     def figure() -> Any:
         from prunemodels.plots import plot_budget, plot_tradeoff
 
-        if choice.solution is None:
+        if not isinstance(choice.solution, BudgetSolution):
             return plot_tradeoff(path, chosen=choice.pruning)
         return plot_budget(choice.solution, path, held_out=None if held_out is None else [held_out], chosen=choice.pruning)
 
     draw_pictures(args, pictures, figure)
-    if mixture is not None and choice.solution is not None:
+    if mixture is not None and isinstance(choice.solution, BudgetSolution):
         mixture.write(outputs, choice.solution, forest)
     files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
     return _summary(args, instance, path, start, files, choice, rows, held_out)
@@ -140,9 +154,14 @@ def prune_command(args: argparse.Namespace) -> Summary:
 
 def check_budget_options(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
+    limit_as_budget(args)
     given = [o for o in ("method", "time_limit", "confidence", "mixture") if getattr(args, o) not in (None, False)]
-    if args.budget is None and given:
-        raise InvalidInputError(f"{option_of(given[0])} goes with --budget, not with --lam: drop it, or give a budget")
+    if args.budget is None:
+        for name in given:
+            if args.limit is None:
+                raise InvalidInputError(f"{option_of(name)} goes with --budget, not with --lam: drop it, or give a budget")
+            if name in ("confidence", "mixture"):
+                raise InvalidInputError(f"{option_of(name)} goes with --budget, not with --limit: drop it, or give a budget")
     check_held_out_file(args, CHOOSES)
     if args.confidence is None:
         return
@@ -166,7 +185,8 @@ def check_budget_options(args: argparse.Namespace) -> None:
 
 def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning:
     """The pruning that the arguments ask for."""
-    if args.budget is None:
+    limits = limits_of(args)
+    if limits is None:
         chosen = path.row_at_lam(args.lam)
         return ChosenPruning(path[chosen], chosen, path[chosen - 1] if chosen else None)
     if args.confidence is not None:
@@ -176,12 +196,12 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning
         pruning = Pruning(path.problem, certified.pruning.kept)
         return ChosenPruning(pruning, _row_of(pruning, path), None, "path", solution, certified)
     method: Any = args.method or "best"
-    solution = solve_budget(
-        path.problem, args.budget, method=method, time_limit=args.time_limit, path=path, progress=shows_progress(args)
-    )
-    within = path.row_at_cost(args.budget)
+    options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
+    with errors_naming("--budget" if args.limit is None else "--limit"):
+        found = solve_within(path.problem, limits, method=method, **options)
+    within = 0 if args.budget is None else path.row_at_cost(args.budget)
     dearer = path[within - 1] if within else None
-    return ChosenPruning(solution.pruning, _row_of(solution.pruning, path), dearer, method, solution)
+    return ChosenPruning(found.pruning, _row_of(found.pruning, path), dearer, method, found)
 
 
 def _row_of(pruning: Pruning, path: PruningPath) -> int | None:
@@ -228,7 +248,7 @@ def _budget_rows(
     ]
     if choice is not None:
         limit = choice.pruning.cost if args.budget is None else args.budget
-        name = f"lambda {args.lam:g}" if args.budget is None else label(limit)
+        name = label(limit) if args.budget is not None else "limits" if args.limit else f"lambda {args.lam:g}"
         rows.append((limit, row(name, measured(choice.pruning), chosen=True)))
     rows.sort(key=lambda pair: -pair[0])
     return [row("unpruned", measured(unpruned)), *(shown for _, shown in rows)]
@@ -248,7 +268,10 @@ def _summary(
     measure = instance.problem.ensemble.measure
     budget, lam = getattr(args, "budget", None), getattr(args, "lam", None)
     dearer = None if choice is None else choice.next_dearer
-    answer = None if choice is None or choice.solution is None else budget_answer(choice.solution, choice)
+    solution = None if choice is None else choice.solution
+    answer = None if choice is None or not isinstance(solution, BudgetSolution) else budget_answer(solution, choice)
+    within = limits_answer(solution) if isinstance(solution, LimitsSolution) else None
+    told = () if choice is None or rows is None or not isinstance(solution, LimitsSolution) else _uses(instance, choice, rows)
     apart = None if held_out is None else held_out_figures(held_out, args.held_out, budget)
     record = instance.record(args) | {
         "data_labelled": None if args.label is None else args.data,
@@ -260,6 +283,8 @@ def _summary(
         "chosen_lam": None if choice is None or choice.row is None else float(path.lam[choice.row]),
         "next_dearer": None if dearer is None else figures_of(dearer),
         "budget_answer": answer,
+        "limits_answer": within,
+        "held_out_limits": limit_figures(told),
         "held_out": apart,
         "table": _budget_rows(args, instance, path, choice, rows),
         "measured_on": args.data if rows is None else "held out",
@@ -276,11 +301,13 @@ def _summary(
     if answer is not None and budget is not None:
         lines += answer_lines(answer, budget, shown)
         lines += mixture_lines(answer["relaxation"], shown) if args.mixture else []
+    lines += [] if within is None else within_lines(within, shown)
     if dearer is not None:
         lines.append(
             Line("next dearer", f"the path's next pruning costs {dearer.cost:.4g}, single trees' error {shown(dearer.error)}")
         )
     lines += [] if apart is None else held_out_lines(apart, shown)
+    lines += limit_lines(record["held_out_limits"])
     prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
     lines += [Line("cost sample", instance.sample), Line("path", f"{prunings}, {record['seconds']:.1f} s in all")]
     hints = hints_on_rows(rows, *instance.seen)
@@ -292,14 +319,10 @@ def _summary(
 
 def _head(record: dict[str, Any]) -> list[str | Line]:
     """The title and the table."""
-    budget, lam, measure = record["budget"], record["lam"], record["measure"]
-    goal = (
-        f", pruned to cost at most {budget:g}"
-        if budget is not None
-        else f", pruned to lambda = {lam:g}"
-        if lam is not None
-        else ""
-    )
+    budget, lam, measure, within = record["budget"], record["lam"], record["measure"], record["limits_answer"]
+    wanted = [f"lambda = {lam:g}"] if lam is not None else [] if budget is None else [f"cost at most {budget:g}"]
+    wanted += [] if within is None else [f"{w['limit']} at most {w['at_most']:g}" for w in within["limits"]]
+    goal = f", pruned to {', '.join(wanted)}" if wanted else ""
     apart = record["measured_on"] == "held out"
     error = f"held-out {measure_name(measure)}" if apart else f"{measure_name(measure)} on {record['measured_on']}"
     source, cost = record["error_source"], "held-out cost" if apart else "cost"
@@ -315,7 +338,9 @@ def _head(record: dict[str, Any]) -> list[str | Line]:
 
 def _rule(record: dict[str, Any]) -> str:
     """The rule by which the pruning was chosen, and its place on the path."""
-    if record["budget"] is None:
+    if record["limits_answer"] is not None:
+        rule = "the least error found within the limits"
+    elif record["budget"] is None:
         rule = f"the optimum for lambda = {record['lam']:g}"
     elif record["budget_answer"]["confidence"] is not None:
         return "the dearest optimal pruning of one half of the rows that the other half certifies"
@@ -368,6 +393,44 @@ def budget_answer(solution: BudgetSolution, choice: ChosenPruning) -> dict[str, 
             "upper_bound": certified.upper_bound,
         },
     }
+
+
+def limits_answer(solution: LimitsSolution) -> dict[str, Any]:
+    """The answer to limits: what the pruning uses of each on the cost sample, exactly, and what is proven."""
+    rows = zip(solution.kept_to(), solution.multipliers, strict=True)
+    limits = [
+        {"limit": title, "at_most": float(most), "use": float(use), "exact_use": str(use), "multiplier": mu}
+        for (title, use, most), mu in rows
+    ]
+    return {
+        "limits": limits,
+        "method": solution.method,
+        "status": str(solution.status),
+        "stopped": str(solution.stopped),
+        "seconds": float(solution.stats.get("seconds", 0.0)),
+        "error": solution.error,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "relaxation": None if math.isinf(solution.relaxation) else solution.relaxation,
+    }
+
+
+def within_lines(answer: dict[str, Any], shown: Callable[[float], str]) -> list[str | Line]:
+    """The lines on the answer to limits; `shown` formats an error."""
+    used = ", ".join(f"{w['limit']} {w['use']:.4g} of {w['at_most']:g}" for w in answer["limits"])
+    search = f"{answer['method']}: {answer['status']}, {answer['seconds']:.1f} s"
+    proven = f"no pruning within the limits has trees that err less than {shown(answer['bound'])}"
+    reached = answer["gap"] == 0
+    proven += "; this one reaches it" if reached else f"; this one {shown(answer['error'])}, gap {shown(answer['gap'])}"
+    return [Line("limits", f"{used} on the cost sample; {search}"), Line("proven", proven)]
+
+
+def _uses(instance: Instance, choice: ChosenPruning, rows: Examples) -> tuple[LimitUse, ...]:
+    """What the pruning uses of its limits on the examples of ``--held-out``."""
+    assert isinstance(choice.solution, LimitsSolution)
+    with errors_naming(f"--held-out {rows.file}"):
+        usage = on_other_rows(instance.problem, rows.X, rows.weights).usage
+        return limit_uses(usage, choice.pruning.kept, choice.solution.limits)
 
 
 def answer_lines(answer: dict[str, Any], budget: float, shown: Callable[[float], str]) -> list[str | Line]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -21,6 +22,8 @@ from prunemodels.command_line.inputs import (
     check_held_out_file,
     columns_in_order,
     hints_on_rows,
+    limit_as_budget,
+    limits_of,
     option_of,
     path_of,
     read_examples,
@@ -30,7 +33,7 @@ from prunemodels.command_line.inputs import (
 )
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import Line, Summary
+from prunemodels.command_line.summary import Line, Summary, limit_figures, limit_lines
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
 from prunemodels.evaluation.held_out_change import HeldOutChange
@@ -46,7 +49,7 @@ from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
-from solvers.budgets import solve_budget
+from solvers.budgets import solve_within
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
 """Arguments that name input files."""
@@ -60,6 +63,7 @@ FOREST_OPTIONS = {
     "error_data": None,
     "given_share": 0.5,
     "pruned": None,
+    "limit": None,
     "method": None,
     "time_limit": None,
 }
@@ -95,8 +99,7 @@ def report_command(args: argparse.Namespace) -> Summary:
     with errors_naming(f"--held-out {args.held_out}"):
         facts = gather(path, forest, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    budget = None if facts.solution is None else facts.solution.budget
-    record = on_change(facts.held_out, budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.task}
+    record = on_change(facts.held_out, facts.budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.task}
     return report_summary(record, place, start, hints=hints_on_rows(held_out, *instance.seen))
 
 
@@ -148,6 +151,7 @@ def on_change(seen: HeldOutChange, budget: Fraction | None, unit: str | None) ->
         "measured": "held out",
         "overrun": None if budget is None else is_overrun(budget, seen.cost_after),
         "budget_verdict": told,
+        "limits": limit_figures(seen.uses),
     }
 
 
@@ -160,6 +164,7 @@ def report_summary(record: dict[str, Any], place: Path, start: float, *, hints: 
     lines = [Line(r["measured"], f"{costs}; error {before} -> {after}; {r['examples']:,} examples")]
     if r["budget_verdict"]:
         lines.append(Line("budget", r["budget_verdict"], "warning" if r["overrun"] else ""))
+    lines += limit_lines(r.get("limits", ()))
     lines.append(Line("proof", *(PROOFS[r["verified"]] if r["checked"] else NO_PROOF)))
     lines.append(Line("time", f"{r['seconds']:.1f} s"))
     status = DONE if r["verified"] or not r["checked"] else UNDECIDED if r["verified"] is None else REFUTED
@@ -200,31 +205,35 @@ def _check_cascade_options(args: argparse.Namespace) -> None:
 
 def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
+    limit_as_budget(args)
     for name in ("data", "costs", "held_out"):
         if getattr(args, name) is None:
             raise InvalidInputError(
                 f"{option_of(name)} is missing: a page on a pruned forest needs it, only one on a cascade does not"
             )
-    if args.budget is None and args.lam is None and args.pruned is None:
-        raise InvalidInputError("one of --budget, --lam and --pruned is required, to say which pruning the page is about")
+    if limits_of(args) is None and args.lam is None and args.pruned is None:
+        raise InvalidInputError(
+            "one of --budget, --limit, --lam and --pruned is required, to say which pruning the page is about"
+        )
     if args.label is None:
         raise InvalidInputError("--label is missing: the page shows the error on --held-out; name the label column")
     for name in ("method", "time_limit"):
-        if args.budget is None and getattr(args, name) is not None:
-            raise InvalidInputError(f"{option_of(name)} goes with --budget: drop it, or give a budget")
+        if limits_of(args) is None and getattr(args, name) is not None:
+            raise InvalidInputError(f"{option_of(name)} goes with --budget or --limit: drop it, or give one of these")
     check_held_out_file(args, "on which the pruning is chosen")
 
 
-def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolution:
+def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolution | LimitsSolution:
     """The pruning that the arguments ask for."""
     if args.pruned is not None:
         with errors_naming("--pruned"):
             return pruning_from_forest(path.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
-    if args.budget is None:
+    limits = limits_of(args)
+    if limits is None:
         return path.at_lam(args.lam)
-    with errors_naming(f"--budget {args.budget:g}"):
+    with errors_naming("--limit" if args.budget is None else f"--budget {args.budget:g}"):
         options = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
-        return solve_budget(path.problem, args.budget, method=args.method or "best", **options)
+        return solve_within(path.problem, limits, method=args.method or "best", **options)
 
 
 def _page_options(args: argparse.Namespace, title: str, model: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.process import DONE
 from prunemodels.command_line.terminal import styled
+from prunemodels.evaluation.limit_uses import LimitUse, use_in_words
 
 WIDTH = 118
 """Characters of a line."""
@@ -28,6 +29,21 @@ MOST_COLUMNS = 6
 
 Figures = Mapping[str, Any]
 """Cost, errors and splits of a forest: ``cost``, ``sample_error``, ``data_error`` (None without labels), ``splits``."""
+
+
+def limit_figures(uses: Sequence[LimitUse]) -> list[dict[str, Any]]:
+    """What held-out examples use of limits, for ``--json``; an interval's ends are None where it has none."""
+    figures = []
+    for seen in uses:
+        low, high = (None if math.isnan(end) else end for end in (seen.low, seen.high))
+        figures.append({"limit": seen.limit.title, "at_most": seen.at_most, "use": seen.use, "low": low, "high": high})
+        figures[-1] |= {"over": seen.is_over, "told": use_in_words(seen)}
+    return figures
+
+
+def limit_lines(figures: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """A line a limit, as a warning where it is exceeded."""
+    return [Line("" if k else "limits", f["told"], "warning" if f["over"] else "") for k, f in enumerate(figures)]
 
 
 class Line(NamedTuple):

@@ -116,7 +116,8 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         value = candidates.values[chosen]
         between = candidates.kind == "budget" and path.spends_little(path.row_at_cost(value), value)
         how: dict[str, Any] = {"method": "best" if between else "path", "time_limit": None}
-        goal = Goal.of(**{"budget": None, "lam": None, candidates.kind: value}, max_error_increase=None, choose="one_se", **how)
+        goals: dict[str, Any] = {"budget": None, "limits": None, "lam": None, candidates.kind: value}
+        goal = Goal.of(**goals, max_error_increase=None, choose="one_se", **how)
         self._keep(prune_by(goal, grown.forest, path, None, None, None, held_out=True))
         return self
 

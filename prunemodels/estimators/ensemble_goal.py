@@ -48,6 +48,7 @@ def prune_for_loss(
     """
     if not isinstance(errors, Given | OutOfBag):
         raise in_bag_refusal(errors)
+    budgets = [limit.at_most for limit in goal.limits]
     path = ensemble_path(
         forest,
         X,
@@ -55,13 +56,13 @@ def prune_for_loss(
         costs=costs,
         errors=errors,
         lams=10 if goal.lam is None else [float(goal.lam)],
-        budgets=[] if goal.budget is None else [goal.budget],
+        budgets=budgets,
         sample_weight=sample_weight,
         evaluation_cost=evaluation_cost,
         time_limit=math.inf if goal.time_limit is None else goal.time_limit,
     )
-    if goal.budget is not None:
-        pruning = path.at_cost(goal.budget)
+    if budgets:
+        pruning = path.at_cost(budgets[0])
     else:
         assert goal.lam is not None  # `Goal.of` has checked it
         pruning = path.at_lam(goal.lam)

@@ -13,6 +13,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.ensemble_goal import prune_for_loss
 from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.pruned_forest import PrunedForest
@@ -33,7 +34,8 @@ def prune_forest(
     y_valid: Any = None,
     *,
     costs: Costs = 1,
-    budget: Price | None = None,
+    budget: Budget | None = None,
+    limits: Sequence[Limit] | None = None,
     lam: float | Fraction | None = None,
     max_error_increase: float | None = None,
     choose: Rule = "one_se",
@@ -45,7 +47,7 @@ def prune_forest(
     objective: Objective = "trees",
     misclassification_costs: ArrayLike | None = None,
 ) -> PrunedForest:
-    """Prune a fitted forest: within a budget, at a lambda, up to an increase of the error, or by a rule.
+    """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
     Parameters
     ----------
@@ -54,18 +56,20 @@ def prune_forest(
     X_valid
         the cost sample: examples like those to be predicted, preferably ones that the forest was not trained on.
     y_valid
-        their labels; needed if neither `budget` nor `lam` is given, and for ``errors="validation"``.
+        their labels; needed if no `budget`, `limits` or `lam` is given, and for ``errors="validation"``.
     costs, evaluation_cost
         prices, see `problem_from_forest`; default: 1 for each feature.
     budget
         the largest mean cost of the examples of `X_valid`; the pruning's exact cost never exceeds it.
+    limits
+        any number of `Limit`: other currencies, shares of examples, groups, every example, the size; then no budget.
     lam
         error per unit of cost.
     max_error_increase
         >= 0: take the cheapest pruning of the path whose forest's error on the validation data is at most the unpruned forest's
         plus this, in units of the error (0.01: one percentage point of the error rate).
     choose
-        the rule if none of the three is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
+        the rule if none of the four is given: ``"one_se"`` or ``"knee"``, see `prunemodels.evaluation.choosing`.
     errors
         where errors are measured: ``"in-bag"``, ``"validation"`` (on `X_valid` and `y_valid`), or an error sample. Default:
         in-bag for the trees' errors, validation for the forest's loss. A rule is too optimistic if it chooses on the same data
@@ -73,7 +77,7 @@ def prune_forest(
     sample_weight
         weights of the validation examples, in cost and error.
     method, time_limit
-        as in `prunemodels.solve`; for budgets only.
+        as in `prunemodels.solve`; for a budget and limits only.
     objective
         ``"trees"``: the mean error of the trees, exact. ``"ensemble"``: the Brier score (regression: squared error) of what the
         forest predicts, see `ensemble_path`; lambdas are then in its units. It needs a budget or a lambda.
@@ -98,7 +102,7 @@ def prune_forest(
     cost 16.45, error 0.053
     cost 10.00, error 0.077
     """
-    goal = Goal.of(budget, lam, max_error_increase, choose, method, time_limit, objective)
+    goal = Goal.of(budget, limits, lam, max_error_increase, choose, method, time_limit, objective)
     if errors is None:
         errors = "in-bag" if objective == "trees" else "validation"
     on_validation = isinstance(errors, str) and errors == "validation"
@@ -114,8 +118,8 @@ def prune_forest(
             raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
         return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
-    if goal.budget is not None:
-        solution = goal.within_budget(problem)
+    if goal.limits:
+        solution = goal.within(problem)
         pruned = apply_pruning(solution.pruning, forest)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight

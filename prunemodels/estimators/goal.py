@@ -1,49 +1,53 @@
-"""How a pruning is chosen: by a budget, a lambda, an increase of the error, or a rule."""
+"""How a pruning is chosen: by limits, a lambda, an increase of the error, or a rule. A budget is one limit, of the mean cost."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Self
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.cost_items import exact
+from formulations.instance.limit import Budget, Limit
 from formulations.instance.problem import PruningProblem
 from prunemodels.evaluation.choosing import at_most, choose_row
 from prunemodels.evaluation.path import PathEvaluation
 from prunemodels.points import Rule
-from solvers.budgets.solve import Method, solve_budget
+from solvers.budgets import solve_within
+from solvers.budgets.solve import Method
 
 Objective = Literal["trees", "ensemble"]
 
 
 @dataclass(frozen=True)
 class Goal:
-    """At most one of `budget`, `lam` and `max_error_increase`; without one, the rule chooses.
+    """At most one of `limits`, `lam` and `max_error_increase`; without one, the rule chooses.
 
     Parameters
     ----------
-    budget
-        the largest cost on the cost sample.
+    limits
+        what the pruning keeps to on the cost sample; empty: none were given.
     lam
         error per unit of cost.
     max_error_increase
         how much larger than the unpruned forest's the held-out error may be.
     rule
-        the rule that chooses if none of the three numbers is given.
+        the rule that chooses if none of the three is given.
     method
-        of `prunemodels.solve` for a budget.
+        of `prunemodels.solve` for limits.
     time_limit
-        seconds: of the search for a budget, and of the search for the forest's loss.
+        seconds: of the search within limits, and of the search for the forest's loss.
     objective
         whose error is minimised: the mean of the trees' errors, or the forest's own loss.
     """
 
-    budget: Price | None
+    limits: tuple[Limit, ...]
     lam: float | Fraction | None
     max_error_increase: float | None
     rule: Rule
@@ -55,7 +59,8 @@ class Goal:
     @checked
     def of(
         cls,
-        budget: Price | None,
+        budget: Budget | None,
+        limits: Sequence[Limit] | None,
         lam: float | Fraction | None,
         max_error_increase: float | None,
         choose: Rule,
@@ -68,40 +73,49 @@ class Goal:
         Raises
         ------
         InvalidInputError
-            for more than one number, a negative number, an unknown rule, method or objective, and the forest's loss without a
-            budget or lambda.
+            for more than one goal, a negative number, an empty list of limits, an unknown rule, method or objective, and the
+            forest's loss without a budget or lambda.
         """
-        numbers = {"budget": budget, "lam": lam, "max_error_increase": max_error_increase}
-        given = [name for name, number in numbers.items() if number is not None]
+        goals = {"budget": budget, "limits": limits, "lam": lam, "max_error_increase": max_error_increase}
+        given = [name for name, goal in goals.items() if goal is not None]
         if len(given) > 1:
-            raise InvalidInputError(f"{' and '.join(given)} are both given; give one of {', '.join(numbers)}, or none")
+            raise InvalidInputError(f"{' and '.join(given)} are both given; give one of {', '.join(goals)}, or none")
         for name in given:
-            if not (name == "lam" and numbers[name] == float("inf")):
-                exact(numbers[name], name)
-        if objective == "ensemble" and budget is None and lam is None:
+            if name != "limits" and not (name == "lam" and goals[name] == float("inf")):
+                exact(goals[name], name)
+        if limits is not None and not limits:
+            raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10)]")
+        within = tuple(limits or ()) if budget is None else (Limit(budget),)
+        if objective == "ensemble" and lam is None and not within:
             raise InvalidInputError(
                 "objective is 'ensemble': give a budget or a lam; max_error_increase and choose look along the path of "
                 "objective='trees'"
             )
-        return cls(budget, lam, max_error_increase, choose, method, time_limit, objective)
+        if objective == "ensemble" and within and not (len(within) == 1 and within[0].is_plain):
+            raise InvalidInputError(
+                f"limits is {list(within)!r}, but the search for objective='ensemble' knows one limit of the mean cost; give a "
+                "budget, or take objective='trees'"
+            )
+        return cls(within, lam, max_error_increase, choose, method, time_limit, objective)
 
     @property
     def needs_labels(self) -> bool:
         """Whether the choice uses held-out errors."""
-        return self.budget is None and self.lam is None
+        return not self.limits and self.lam is None
 
-    def within_budget(self, problem: PruningProblem, path: PruningPath | None = None) -> BudgetSolution:
-        """The solution for the budget; without the path, only the part of it that is needed is computed."""
-        assert self.budget is not None
-        return solve_budget(problem, self.budget, method=self.method, time_limit=self.time_limit, path=path)
+    def within(self, problem: PruningProblem, path: PruningPath | None = None) -> BudgetSolution | LimitsSolution:
+        """The solution within the limits; without the path, only the part of it that is needed is computed."""
+        return solve_within(problem, self.limits, method=self.method, time_limit=self.time_limit, path=path)
 
-    def choose(self, path: PruningPath, evaluation: PathEvaluation | None) -> tuple[Pruning, int | None, BudgetSolution | None]:
-        """The pruning; its row if it is a row of the path; the solution if there is a budget.
+    def choose(
+        self, path: PruningPath, evaluation: PathEvaluation | None
+    ) -> tuple[Pruning, int | None, BudgetSolution | LimitsSolution | None]:
+        """The pruning; its row if it is a row of the path; the solution if there are limits.
 
         If no row of the path has an error within `max_error_increase`, the answer is the unpruned forest.
         """
-        if self.budget is not None:
-            solution = self.within_budget(path.problem, path)
+        if self.limits:
+            solution = self.within(path.problem, path)
             return solution.pruning, None, solution
         if self.lam is not None:
             row: int | None = path.row_at_lam(self.lam)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
 from formulations.arguments import checked
 from formulations.errors import UnsupportedModelError
-from formulations.instance.cost_items import Price
+from formulations.instance.limit import Budget, Limit
 from prunemodels.estimators.fitted_forest import prune_forest
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.models.costs import Costs
@@ -16,7 +17,14 @@ from prunemodels.models.costs import Costs
 
 @checked
 def prune_pipeline(
-    pipeline: Any, X_valid: Any, y_valid: Any = None, *, costs: Costs = 1, budget: Price | None = None, **options: Any
+    pipeline: Any,
+    X_valid: Any,
+    y_valid: Any = None,
+    *,
+    costs: Costs = 1,
+    budget: Budget | None = None,
+    limits: Sequence[Limit] | None = None,
+    **options: Any,
 ) -> PrunedForest:
     """Prune the forest at the end of a fitted pipeline; the result's ``estimator`` is a pipeline again.
 
@@ -34,6 +42,8 @@ def prune_pipeline(
         groups, discounts and what else `prunemodels.models.costs.cost_items` reads.
     budget
         the largest mean cost of the examples of `X_valid`.
+    limits
+        any number of `Limit` in its place.
     **options
         further arguments of `prune_forest`. An ``evaluation_cost`` for each feature is one for each column that the forest reads.
 
@@ -70,4 +80,4 @@ def prune_pipeline(
     """
     if not isinstance(pipeline, Pipeline):
         raise UnsupportedModelError(f"pipeline is a {type(pipeline).__name__}; give a fitted Pipeline, or take prune_forest")
-    return prune_forest(pipeline, X_valid, y_valid, costs=costs, budget=budget, **options)
+    return prune_forest(pipeline, X_valid, y_valid, costs=costs, budget=budget, limits=limits, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seconds, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, small_increase
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
+from prunemodels.evaluation.limit_uses import transferable
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.models.tree_model import HoldsModel, HowPruned
@@ -58,9 +62,9 @@ class PrunedForest(Shown, HoldsModel):
     known_path
         all optimal prunings, where the choice needed them; else None.
     row
-        the row of `path` that `pruning` is; None if there was a budget, and for the unpruned forest.
+        the row of `path` that `pruning` is; None if there were limits, and for the unpruned forest.
     solution
-        the solution for a budget, with bound, gap and relaxation; None without a budget.
+        the solution for a budget, or for limits, with bound, gap and relaxation; None without.
     evaluation
         the path on the validation examples, if the choice used their labels; else None.
     ensemble
@@ -89,7 +93,7 @@ class PrunedForest(Shown, HoldsModel):
     pruning: Pruning
     known_path: PruningPath | None
     row: int | None
-    solution: BudgetSolution | None
+    solution: BudgetSolution | LimitsSolution | None
     evaluation: PathEvaluation | None
     ensemble: EnsemblePath | None = None
     forest: Any = None
@@ -120,13 +124,13 @@ class PrunedForest(Shown, HoldsModel):
     def validation(self) -> HeldOutChange | None:
         """Cost and error on the validation examples, before and after; None without their labels.
 
-        The cost is the one that was limited. The errors are held-out errors unless the labels were used to choose or to prune.
+        Cost and uses are those that were limited. Errors are held-out errors unless the labels were used to choose or to prune.
         """
-        return None if self.labels is None else self._change(self.problem, self.labels, 0.95)
+        return None if self.labels is None else self._change(self.problem, self.labels, 0.95, self._limits)
 
     @checked
-    def evaluate(self, X: Any, y: Any, *, confidence: Share = 0.95) -> HeldOutChange:
-        """Cost and error on examples that played no part in training, pruning or choosing, before and after, with intervals.
+    def evaluate(self, X: Any, y: Any, *, confidence: Share = 0.95, limits: Sequence[Limit] | None = None) -> HeldOutChange:
+        """Cost, use of limits and error on examples that played no part in training, pruning or choosing, with intervals.
 
         Parameters
         ----------
@@ -134,6 +138,9 @@ class PrunedForest(Shown, HoldsModel):
             examples and their labels.
         confidence
             of the intervals.
+        limits
+            whose use is told. Default: those that the pruning keeps to, without those of a mask of the cost sample's rows, which
+            says nothing of others: give these with a mask of X.
 
         Returns
         -------
@@ -145,7 +152,8 @@ class PrunedForest(Shown, HoldsModel):
         InvalidInputError
             for examples or labels that do not fit the forest.
         """
-        return self._change(on_other_rows(self.problem, X), y, confidence)
+        told = transferable(self._limits) if limits is None else limits
+        return self._change(on_other_rows(self.problem, X), y, confidence, told)
 
     @checked
     def tradeoff(
@@ -177,7 +185,7 @@ class PrunedForest(Shown, HoldsModel):
             X, y = self.problem.X, self.labels
         elif y is None:
             raise InvalidInputError("X is given without y; give the labels of X too")
-        own = [(self.cost if self.solution is None else self.solution.budget, self.pruning)]
+        own = [(self.cost if self._budget is None else self._budget, self.pruning)]
         options: dict[str, Any] = {"budgets": budgets, "also": own, "time_limit": time_limit, "confidence": confidence}
         return budget_tradeoff(self.path, self._before(), X, y, **options)
 
@@ -206,7 +214,7 @@ class PrunedForest(Shown, HoldsModel):
         from prunemodels.plots import plot_held_out
 
         seen = self.tradeoff(X, y, budgets=budgets, time_limit=time_limit)
-        budget = None if self.solution is None else float(self.solution.budget)
+        budget = None if self._budget is None else float(self._budget)
         return plot_held_out(seen, path=self.path, chosen=self.pruning, budget=budget, unit=unit, ax=ax)
 
     def purchases(self) -> pd.DataFrame:
@@ -260,8 +268,18 @@ class PrunedForest(Shown, HoldsModel):
             raise InvalidInputError("the result holds no forest before pruning; make it with prune_forest")
         return self.forest
 
-    def _change(self, problem: PruningProblem, y: Any, confidence: float) -> HeldOutChange:
-        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence)
+    @property
+    def _budget(self) -> Fraction | None:
+        return None if self.solution is None else self.solution.budget
+
+    @property
+    def _limits(self) -> tuple[Limit, ...]:
+        """The limits besides a budget, whose use the cost is."""
+        given = self.solution.limits if isinstance(self.solution, LimitsSolution) else ()
+        return tuple(limit for limit in given if not limit.is_plain)
+
+    def _change(self, problem: PruningProblem, y: Any, confidence: float, limits: Sequence[Limit]) -> HeldOutChange:
+        return held_out_change(problem, self.pruning.kept, self._before(), y, confidence, limits)
 
     def _card(self) -> Card:
         before = Pruning.unpruned(self.problem)
@@ -274,8 +292,8 @@ class PrunedForest(Shown, HoldsModel):
         return Card(title, (*seen.rows(), (*size, "")), seen.header, self._notes(seen))
 
     def _notes(self, seen: HeldOutChange | None) -> tuple[str, ...]:
-        """Sentences on the examples, the budget, the error and what is bought."""
-        notes = []
+        """Sentences on the examples, the limits, the error and what is bought."""
+        notes: list[str] = []
         if seen is None:
             notes.append(f"Costs: mean of {count(self.problem.n_rows, 'example')}, without labels; evaluate(X, y) gives errors.")
         else:

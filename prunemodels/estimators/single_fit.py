@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import Limit
 from prunemodels.estimators.ensemble_goal import in_bag_refusal, prune_for_loss
 from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.goal import Goal, Objective
@@ -32,6 +33,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         costs: Costs | None = None,
         *,
         budget: Price | None = None,
+        limits: Sequence[Limit] | None = None,
         lam: float | Fraction | None = None,
         max_error_increase: float | None = None,
         choose: Rule = "one_se",
@@ -47,6 +49,7 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         self.estimator = estimator
         self.costs = costs
         self.budget = budget
+        self.limits = limits
         self.lam = lam
         self.max_error_increase = max_error_increase
         self.choose = choose
@@ -77,8 +80,8 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         sample_weight
             shape (N,), >= 0: weights in training; the weights of the part set aside are used in cost and error.
         X_valid, y_valid
-            validation examples, which are the cost sample; their labels are needed if neither `budget` nor `lam` is given, and
-            for ``errors="validation"``.
+            validation examples, which are the cost sample; their labels are needed if no `budget`, `limits` or `lam` is given,
+            and for ``errors="validation"``.
         sample_weight_valid
             weights of the validation examples.
 
@@ -109,7 +112,8 @@ class _BudgetPrunedForest(PrunedForestEstimator):
 
     def _goal(self, given: bool, labelled: bool) -> Goal:
         """The goal, checked before any work."""
-        goal = Goal.of(self.budget, self.lam, self.max_error_increase, self.choose, self.method, self.time_limit, self.objective)
+        goals = self.budget, self.limits, self.lam, self.max_error_increase, self.choose
+        goal = Goal.of(*goals, self.method, self.time_limit, self.objective)
         labelled = labelled if given else self.validation_fraction is not None
         self._check_settings(labelled)
         if goal.objective == "ensemble" and self.errors == "in-bag":
@@ -146,13 +150,15 @@ class BudgetPrunedForestClassifier(ClassProbabilities, ClassifierMixin, _BudgetP
         `prunemodels.models.costs.cost_items`. Default: 1 for each feature.
     budget
         the largest mean cost of the examples of the cost sample; the pruning's exact cost never exceeds it. Give at most one of
-        `budget`, `lam` and `max_error_increase`.
+        `budget`, `limits`, `lam` and `max_error_increase`.
+    limits
+        any number of `Limit`: other currencies, shares of examples, groups, every example, the size.
     lam
         error per unit of cost, in the units of (OBJ).
     max_error_increase
         >= 0: the cheapest pruning of the path whose forest's validation error is at most the unpruned forest's plus this.
     choose
-        the rule if none of the three is given: ``"one_se"``, the cheapest pruning whose validation error is within one standard
+        the rule if none of the four is given: ``"one_se"``, the cheapest pruning whose validation error is within one standard
         error of the best, or ``"knee"``, see `prunemodels.evaluation.choosing`.
     validation_fraction
         the share of the training examples, drawn at random within each class, that the forest is not trained on. They are the

@@ -11,4 +11,5 @@ from prunemodels.evaluation.held_out import (
     held_out_error as held_out_error,
 )
 from prunemodels.evaluation.held_out_change import HeldOutChange as HeldOutChange
+from prunemodels.evaluation.limit_uses import LimitUse as LimitUse
 from prunemodels.evaluation.path import PathEvaluation as PathEvaluation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from formulations.arguments import checked
-from formulations.errors import UnsupportedModelError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.bill import Bill
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.limit import Limit
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.blocks import Block, each_block, in_chunks
+from prunemodels.evaluation.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -48,6 +51,8 @@ class Evaluation(Shown):
         ``"integrated Brier score"``.
     loss
         of models whose trees add up: the mean loss of their margins, log loss or squared error; NaN for all others.
+    uses
+        what predictions use of each limit that was asked about, with intervals.
 
     Examples
     --------
@@ -66,6 +71,7 @@ class Evaluation(Shown):
     task: str = field(default="classification", repr=False)
     measure: str = field(default=ERROR_RATE, repr=False)
     loss: float = field(default=np.nan, repr=False)
+    uses: tuple[LimitUse, ...] = field(default=(), repr=False)
 
     def _card(self) -> Card:
         rows = (
@@ -75,7 +81,7 @@ class Evaluation(Shown):
             *(() if np.isnan(self.loss) or self.task == "regression" else (("log loss", f"{self.loss:.3g}"),)),
             ("splits", f"{self.splits:,}"),
         )
-        return Card(f"Evaluation on {self.n:,} examples", rows)
+        return Card(f"Evaluation on {self.n:,} examples", rows, notes=tuple(use_in_words(use) for use in self.uses))
 
 
 @checked
@@ -86,6 +92,7 @@ def evaluate(
     *,
     costs: Costs | None = None,
     evaluation_cost: EvaluationCost = 0,
+    limits: Sequence[Limit] = (),
 ) -> Evaluation:
     """Predict X with a model of trees or a cascade, and count the cost of the predictions.
 
@@ -101,6 +108,8 @@ def evaluate(
         a file or a `ChunkedTable`; then y is the name of a column, or an array with one label a row.
     costs, evaluation_cost
         as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
+    limits
+        `Limit` objects: the answer says what predictions use of each, with a 95 % interval. A limit's rows are rows of X.
 
     Raises
     ------
@@ -116,25 +125,34 @@ def evaluate(
     cost 16.45, 8.4 features, error 0.053
     """
     if isinstance(model, Cascade):
+        if limits:
+            raise InvalidInputError(
+                "limits are about items that splits ask for; a cascade's stages may be any models: take its exits' figures, or "
+                "evaluate the models of its stages one by one"
+            )
         return evaluate_cascade(model, X, y, costs, evaluation_cost)
     trees = tree_model_of(model, several_outputs=True)
     if trees.forest is not None and in_chunks(X):
         raise UnsupportedModelError(
             "tables in chunks are read for forests of scikit-learn; give other models their rows in memory"
         )
+    if limits and in_chunks(X):
+        raise UnsupportedModelError("what a table in chunks uses of limits is not counted; give rows in memory, or no limits")
+    uses: list[LimitUse] = []
     splits, bills, losses = trees.ensemble.is_split, list[Bill](), list[NDArray[np.float64]]()
 
     def add(block: Block) -> None:
         usage = trees.usage(block.X, costs, evaluation_cost=evaluation_cost)
         more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
         bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more
+        uses.extend(limit_uses(usage, splits, limits))
         losses.append(trees.losses(block.X, block.labels, block.entry))
 
     each_block(trees.ensemble, X, y, add, "evaluating")
     cost, features = (bill.cost for bill in bills)
     each = np.concatenate(losses)
     error, loss = float(np.mean(each)), trees.loss(X, y)
-    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(each), trees.task, trees.measure, loss)
+    return Evaluation(cost, features, error, trees.ensemble.n_splits, len(each), trees.task, trees.measure, loss, tuple(uses))
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from formulations.answers.pruning import Pruning
+from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import TreeLoss
 from formulations.shown import Card, Shown, error_name, is_rate
+from prunemodels.evaluation.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 from prunemodels.evaluation.wording import POINTS, amount, change, count, error, interval
 from prunemodels.models.forests.labels import forest_losses
@@ -58,6 +60,8 @@ class HeldOutChange(Shown):
         misclassification costs: that the second, and that the first predicts at a higher cost than the other.
     measure
         what the errors are, see `Ensemble.measure`.
+    uses
+        what the second model uses of each limit.
 
     Examples
     --------
@@ -79,6 +83,7 @@ class HeldOutChange(Shown):
     broken: int | None
     mended: int | None
     measure: str
+    uses: tuple[LimitUse, ...] = ()
 
     @property
     def task(self) -> str:
@@ -109,7 +114,8 @@ class HeldOutChange(Shown):
         return "", "before", "after", f"change ({100 * self.confidence:g} % interval)"
 
     def _card(self) -> Card:
-        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, (self.verdict,))
+        notes = (self.verdict, *(use_in_words(use) for use in self.uses))
+        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, notes)
 
     def __repr__(self) -> str:
         return self._card().text()
@@ -148,9 +154,12 @@ def _size(x: float, measure: str) -> str:
     return change(abs(x), measure).lstrip("+")
 
 
-def held_out_change(problem: PruningProblem, kept: NDArray[np.bool_], forest: Any, y: Any, confidence: float) -> HeldOutChange:
-    """`held_out_changes` of one pruning."""
-    return held_out_changes(problem, [kept], forest, y, confidence)[0]
+def held_out_change(
+    problem: PruningProblem, kept: NDArray[np.bool_], forest: Any, y: Any, confidence: float, limits: Sequence[Limit] = ()
+) -> HeldOutChange:
+    """`held_out_changes` of one pruning, and what it uses of limits."""
+    found = held_out_changes(problem, [kept], forest, y, confidence)[0]
+    return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))
 
 
 def held_out_changes(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
@@ -43,7 +44,7 @@ class HowPruned:
 
     path: PruningPath
     forest: Any
-    chosen: Pruning | BudgetSolution
+    chosen: Pruning | BudgetSolution | LimitsSolution
 
 
 class HoldsModel(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,7 +10,9 @@ from typing import Any
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import Limit
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import check_same_prices
 from prunemodels.models.costs import Costs
@@ -56,6 +58,34 @@ def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any, a
     plan = steps.plan if columns is None else columns.plan
     check_same_prices(cascade.stages_, plan.everything, costs, evaluation_cost)
     return Begin(plan, walk if columns is None else partial(PipelineWalk, columns, walk, asking, cap))
+
+
+def cap_of_limits(limits: Sequence[Limit], max_cost: Price | None) -> Price:
+    """`max_cost` from limits on what every row costs, the smallest one.
+
+    Raises
+    ------
+    InvalidInputError
+        if both are given, and for a limit that a walk cannot keep, with the way that can.
+    """
+    if max_cost is not None:
+        raise InvalidInputError(
+            "max_cost and limits are both given; max_cost=B is the short form of limits=[Limit(B, each=True)]"
+        )
+    if not limits:
+        raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10, each=True)]")
+    for k, limit in enumerate(limits):
+        if limit.of != "cost":
+            raise InvalidInputError(
+                f"limits[{k}] is {limit!r}, but a walk counts what a row costs, nothing else; prune the model within this limit, "
+                "then walk the pruned one"
+            )
+        if not limit.each or limit.rows is not None:
+            raise InvalidInputError(
+                f"limits[{k}] is {limit!r}, a mean over examples, which a walk of one row cannot keep; give each=True, prune the "
+                "model within this limit, or cap what all rows of a run pay: run(rows, max_total_cost=...)"
+            )
+    return min(exact(limit.at_most, "limits") for limit in limits)
 
 
 def cap_of(max_cost: Price | None, plan: Purchases) -> int | None:

@@ -16,12 +16,13 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.limit import Limit
 from prunemodels.exits.cascade import Cascade
 from prunemodels.models.costs import Costs, features_named_in
 from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
 from prunemodels.on_demand.answers import Cells, column
 from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.beginning import Begin, cap_of, cascade_walks
+from prunemodels.on_demand.beginning import Begin, cap_of, cap_of_limits, cascade_walks
 from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.options import Options
 from prunemodels.on_demand.partly_known import partly_known
@@ -77,6 +78,8 @@ class OnDemandPredictor:
         counts as one that cannot be had: its tree answers with the value of the node that the row has reached. A row that cannot
         pay for all that it waits for buys one feature at a time, in `order`. In a cascade, a row whose next purchase would exceed
         the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
+    limits
+        ``[Limit(B, each=True)]`` is ``max_cost=B``. No other limit can be kept by a walk, which sees one row at a time.
     ask_again
         how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
         records do not have), or that is no value of its column: a word among numbers, an infinite number. What is still none
@@ -124,10 +127,12 @@ class OnDemandPredictor:
         order: Literal["adaptive", "forest"] | Sequence[int] | NDArray[np.integer[Any]] = "adaptive",
         max_rows: Count | None = None,
         max_cost: Price | None = None,
+        limits: Sequence[Limit] | None = None,
         ask_again: Annotated[int, Range(0)] = 0,
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
         self.acquire: Acquire | None = acquire
+        max_cost = max_cost if limits is None else cap_of_limits(limits, max_cost)
         asking = Asking(max_rows, ask_again, absent)
         self._probabilities_open = False
         if isinstance(model, Cascade):

@@ -14,9 +14,11 @@ from fractions import Fraction
 import numpy as np
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from proofs_checks.optimality.budget_solution import check_budget_solution
+from proofs_checks.optimality.limits_solution import check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.verdict import Verdict
 from solvers.budgets import solve_budget
@@ -47,6 +49,8 @@ class Evidence:
     of_solution
         whether the solution is within the budget, and its error and bound (or the proven bound) are true; None where there is no
         solution.
+    of_limits
+        whether the pruning keeps to its limits, with the bound that multipliers prove; None without limits.
     cost, error
         exact cost and error of the pruning.
     rounded
@@ -60,19 +64,27 @@ class Evidence:
     solution: BudgetSolution | None
     proven_bound: float | None
     of_solution: Verdict | None
+    of_limits: Verdict | None
     cost: Fraction
     error: Fraction
     rounded: bool
 
     @property
+    def verdicts(self) -> list[Verdict]:
+        """All checks."""
+        return [v for v in (self.of_path, self.of_solution, self.of_limits) if v is not None]
+
+    @property
     def holds(self) -> bool | None:
         """True where all checks hold, False where one is refuted, else None."""
-        answers = [v.holds for v in (self.of_path, self.of_solution) if v is not None]
+        answers = [verdict.holds for verdict in self.verdicts]
         return False if False in answers else None if None in answers else True
 
 
-def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | None) -> Evidence:
-    """Check the path, and compare the pruning with it."""
+def evidence_of(
+    path: PruningPath, pruning: Pruning, solution: BudgetSolution | None, within: LimitsSolution | None = None
+) -> Evidence:
+    """Check the path, compare the pruning with it, and check the limits that it keeps to."""
     row = row_of(path, pruning)
     of_path = check_path(path)
     compared = solution
@@ -97,10 +109,17 @@ def evidence_of(path: PruningPath, pruning: Pruning, solution: BudgetSolution | 
         compared,
         proven_bound,
         of_solution,
+        None if within is None else _check_within(within),
         pruning.exact_cost,
         pruning.exact_error,
         not path.problem.integers.exact,
     )
+
+
+def _check_within(within: LimitsSolution) -> Verdict:
+    """The check of limits, at the bound that the multipliers prove where branch and bound has a higher one."""
+    proven = within.bound if within.proof is None else min(within.bound, within.proof.bound)
+    return check_limits_solution(within.problem, replace(within, bound=proven))
 
 
 def row_of(path: PruningPath, pruning: Pruning) -> int | None:

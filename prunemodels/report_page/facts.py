@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.metadata import version
 from typing import Any, TypedDict
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Share, checked
@@ -22,6 +24,7 @@ from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
+from prunemodels.evaluation.limit_uses import transferable
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import is_overrun
 from prunemodels.models.forests.surgery import apply_pruning
@@ -93,6 +96,7 @@ class Facts:
     pruning: Pruning
     unpruned: Pruning
     solution: BudgetSolution | None
+    within: LimitsSolution | None
     model: str
     held_out: HeldOutChange
     along_path: PathEvaluation
@@ -116,7 +120,13 @@ class Facts:
     @property
     def over_budget(self) -> bool:
         """Whether the held-out examples cost more than the budget; False without a budget."""
-        return self.solution is not None and is_overrun(self.solution.budget, self.held_out.cost_after)
+        return self.budget is not None and is_overrun(self.budget, self.held_out.cost_after)
+
+    @property
+    def budget(self) -> Fraction | None:
+        """The budget, or the limit of the mean cost; None without one."""
+        answer = self.solution or self.within
+        return None if answer is None else answer.budget
 
 
 def gather(
@@ -124,7 +134,7 @@ def gather(
     forest: Any,
     X: Any,
     y: Any,
-    chosen: Pruning | BudgetSolution,
+    chosen: Pruning | BudgetSolution | LimitsSolution,
     *,
     sample_weight: ArrayLike | None,
     confidence: float,
@@ -137,8 +147,9 @@ def gather(
             f"the source is a {type(path).__name__}; give a PruningPath with its forest, a fitted cascade, or an exit path"
         )
     solution = chosen if isinstance(chosen, BudgetSolution) else None
-    pruning = chosen.pruning if isinstance(chosen, BudgetSolution) else chosen
-    problem = path.problem
+    within = chosen if isinstance(chosen, LimitsSolution) else None
+    pruning = chosen if isinstance(chosen, Pruning) else chosen.pruning
+    problem, limits = path.problem, () if within is None else transferable(within.limits)
     if pruning.problem is not problem:
         raise InvalidInputError("chosen belongs to another problem than path; give a pruning of path.problem")
     pruned = apply_pruning(pruning, forest)
@@ -155,13 +166,14 @@ def gather(
         pruning=pruning,
         unpruned=unpruned,
         solution=solution,
+        within=within,
         model=type(forest).__name__,
-        held_out=held_out_change(on_held_out, pruning.kept, forest, y, confidence),
+        held_out=held_out_change(on_held_out, pruning.kept, forest, y, confidence, limits),
         along_path=along_path,
         items=tuple(item_costs(on_held_out, pruning.kept)),
         usage=(counts[0], counts[1]),
         shapes=(tree_shapes(unpruned), tree_shapes(pruning)),
-        evidence=evidence_of(path, pruning, solution),
+        evidence=evidence_of(path, pruning, solution, within),
         deployment=measure_deployment(forest, pruned, rows),
         versions=versions(),
     )

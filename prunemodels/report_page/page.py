@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Unpack, overload
 
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
@@ -37,13 +38,19 @@ Source = Annotated[
 
 @overload
 def report_page(
-    source: PruningPath, forest: Any, X: Any, y: Any, *, chosen: Pruning | BudgetSolution, **options: Unpack[PageOptions]
+    source: PruningPath,
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    chosen: Pruning | BudgetSolution | LimitsSolution,
+    **options: Unpack[PageOptions],
 ) -> str: ...
 
 
 @overload
 def report_page(
-    source: HoldsModel, X: Any, y: Any, *, chosen: Pruning | BudgetSolution = ..., **options: Unpack[PageOptions]
+    source: HoldsModel, X: Any, y: Any, *, chosen: Pruning | BudgetSolution | LimitsSolution = ..., **options: Unpack[PageOptions]
 ) -> str: ...
 
 
@@ -75,7 +82,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
         held-out examples and their labels, on which nothing was trained, pruned or chosen. They are optional for a cascade;
         without them the page shows the figures from fitting.
     chosen
-        a pruning of the path's problem, or the answer to a budget, whose bound is then shown; a pruning of the boosted model.
+        a pruning of the path's problem, or the answer to a budget or limits, whose bound is then shown; a pruning of the boosted
+        model.
     budget
         only for a cascade or an exit path: show the policy of least error within this mean cost.
     sample_weight
@@ -118,7 +126,13 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
 
 @checked
 def pruning_page(
-    path: PruningPath, forest: Any, X: Any, y: Any, *, chosen: Pruning | BudgetSolution, **options: Unpack[PageOptions]
+    path: PruningPath,
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    chosen: Pruning | BudgetSolution | LimitsSolution,
+    **options: Unpack[PageOptions],
 ) -> str:
     """`report_page` of a pruning."""
     return render(gather(path, forest, X, y, chosen, **shown_as("Pruned forest", **options)))

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from formulations.shown import error_name, is_rate
 from prunemodels.evaluation import wording
+from prunemodels.evaluation.limit_uses import use_in_words
 from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import asked_for
@@ -101,6 +102,7 @@ def _template() -> jinja2.Template:
     environment.globals |= {
         "asked_for": asked_for,
         "budget_verdict": budget_verdict,
+        "use_in_words": use_in_words,
         "error_name": error_name,
         "figures_of": figures_of,
         "first_names": first_names,

@@ -6,7 +6,7 @@ from solvers.budgets.by_path import best_breakpoint
 from solvers.budgets.by_programs import integer_program_within, linear_program_within, pyomo_within
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.hull import relaxed_optimum
-from solvers.budgets.limits.solve import solve_limits
+from solvers.budgets.limits.solve import solve_limits, solve_within
 from solvers.budgets.reference import brute_force_budget
 from solvers.budgets.rounding import round_relaxation
 from solvers.budgets.search import best_within
@@ -38,4 +38,5 @@ __all__ = [
     "round_relaxation",
     "solve_budget",
     "solve_limits",
+    "solve_within",
 ]

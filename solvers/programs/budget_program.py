@@ -24,7 +24,7 @@ from formulations.programs.limit_rows import LimitRows
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.closures.level_sets import lower_to_parents, splits_kept
 from solvers.programs.engines.answer import LinearAnswer
-from solvers.programs.engines.highs import highs
+from solvers.programs.engines.highs import MOST_NODES, highs
 
 MOST_SEARCHES = 50
 """After so many searches the last bound is returned as it is."""
@@ -40,15 +40,23 @@ class BranchAnswer:
         of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide.
     last
         HiGHS' last answer, and the program that it is about.
+    nodes
+        of all searches.
     """
 
     bound: float
     program: LinearProgram
     last: LinearAnswer
+    nodes: int
 
 
 def branch_within(
-    program: LinearProgram, rows: LimitRows, offer: Callable[[Pruning], object], *, time_limit: float
+    program: LinearProgram,
+    rows: LimitRows,
+    offer: Callable[[Pruning], object],
+    *,
+    time_limit: float,
+    most_nodes: int = MOST_NODES,
 ) -> BranchAnswer:
     """Search for the least error within limits.
 
@@ -60,6 +68,8 @@ def branch_within(
         is called with every optimum that HiGHS claims, within the limits or not.
     time_limit
         seconds.
+    most_nodes
+        of all searches together.
 
     Raises
     ------
@@ -68,19 +78,19 @@ def branch_within(
     InterruptedSolveError
         on Ctrl-C.
     """
-    deadline, bound = time.perf_counter() + time_limit, -math.inf
+    deadline, bound, nodes = time.perf_counter() + time_limit, -math.inf, 0
     for _ in range(MOST_SEARCHES):
-        answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()))
-        bound = max(bound, answer.bound)
+        answer = highs(program, time_limit=max(0.0, deadline - time.perf_counter()), most_nodes=most_nodes - nodes)
+        bound, nodes = max(bound, answer.bound), nodes + int(answer.nodes)
         if answer.x is None:
             break
         found = _pruning(rows, program, answer.x)
         offer(found)
         over = [r for r, (use, row) in enumerate(zip(rows.uses(found), rows.rows, strict=True)) if use > row.at_most]
-        if not over or time.perf_counter() >= deadline:
+        if not over or time.perf_counter() >= deadline or nodes >= most_nodes:
             break
         program = _without(program, over, answer.x)
-    return BranchAnswer(bound, program, answer)
+    return BranchAnswer(bound, program, answer, nodes)
 
 
 def _pruning(rows: LimitRows, program: LinearProgram, x: NDArray[np.float64]) -> Pruning:

@@ -13,14 +13,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitProof, LimitsSolution
 from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import SolverFailedError
@@ -36,6 +39,7 @@ from solvers.budgets.limits.rounding import Rounding
 from solvers.budgets.listing import best_allowed, is_tiny
 from solvers.budgets.solve import solve_budget
 from solvers.programs.budget_program import branch_within
+from solvers.programs.engines.highs import MOST_NODES
 
 LimitMethod = Literal["path", "best", "exact"]
 
@@ -45,8 +49,9 @@ DRAWS = 30
 WORK = 10.0
 """Seconds of closures by formula that the search for a pruning takes at most, see `solvers.budgets.effort`."""
 
-MOST_BRANCHED, BRANCHED_SECONDS = 10_000, 10.0
-"""Usage arcs up to which "best" branches, too, and for so many seconds at most; "exact" branches whatever the size."""
+MOST_BRANCHED, BRANCHED_ENTRIES = 10_000, 200_000
+"""Usage arcs up to which "best" branches, too; and the most nodes times entries of the matrix, some ten seconds. "exact"
+branches whatever the size."""
 
 MOST_NEW_ROWS = 50
 """Rows that enter branch and bound at a time where a limit is about every example."""
@@ -89,6 +94,28 @@ def solve_limits(
         if len(limits) == 1 and limits[0].is_plain:
             return _budget(rows, method, time_limit, work)
         return _Search(rows, math.inf if time_limit is None else time_limit, WORK if work is None else work).solve(method)
+
+
+def solve_within(
+    problem: PruningProblem,
+    limits: Sequence[Limit],
+    *,
+    method: LimitMethod,
+    time_limit: float | None,
+    path: PruningPath | None,
+    progress: bool = False,
+) -> BudgetSolution | LimitsSolution:
+    """`solve_limits`, and `solve_budget` where there is one limit and that a budget: with what only a budget has.
+
+    Parameters
+    ----------
+    path, progress
+        of `solve_budget`.
+    """
+    if len(limits) == 1 and limits[0].is_plain:
+        options: dict[str, Any] = {"time_limit": time_limit, "path": path, "progress": progress}
+        return solve_budget(problem, limits[0].at_most, method=method, **options)
+    return replace(solve_limits(problem, limits, method=method, time_limit=time_limit), method=method)
 
 
 def _budget(rows: LimitRows, method: LimitMethod, time_limit: float | None, work: float | None) -> LimitsSolution:
@@ -144,8 +171,7 @@ class _Search:
         bound = self.oracle.raised(rounding.proof.bound)
         small = self.rows.metered.n_usage_arcs <= MOST_BRANCHED
         if (method == "exact" or (method == "best" and small)) and not self._closed(rounding, bound) and not rounding.late:
-            deadline = self.deadline if method == "exact" else min(self.deadline, time.perf_counter() + BRANCHED_SECONDS)
-            bound = max(bound, self._branch(rounding, relaxed, deadline))
+            bound = max(bound, self._branch(rounding, relaxed, math.inf if method == "exact" else BRANCHED_ENTRIES))
         return self._answer(relaxed, rounding, bound, seconds)
 
     def _closed(self, rounding: Rounding, bound: float) -> bool:
@@ -153,10 +179,11 @@ class _Search:
         allowed = 1e-12 * float(self.oracle.roots) + 2 * self.rows.problem.integers.error_rounding
         return self.oracle.error(rounding.best) - bound <= allowed
 
-    def _branch(self, rounding: Rounding, relaxed: Relaxation, deadline: float) -> float:
+    def _branch(self, rounding: Rounding, relaxed: Relaxation, entries: float) -> float:
         """Branch and bound by HiGHS, on more and more rows: offers the prunings that it finds, and returns its bound.
 
-        Where HiGHS fails on a tiny forest, or its tolerances leave a gap, all prunings are listed.
+        `entries` is the most nodes times entries of the matrix. Where HiGHS fails on a tiny forest, or its tolerances leave a
+        gap, all prunings are listed.
         """
         rows, bound, tiny = self.rows, -math.inf, is_tiny(self.rows.problem)
         active = np.flatnonzero(~rows.made_when_broken | (relaxed.mu > 0))
@@ -169,8 +196,10 @@ class _Search:
                 rounding.offer(pruning.kept)
 
             try:
-                seconds = max(0.0, deadline - time.perf_counter())
-                found = branch_within(limit_matrix(some), some, offer, time_limit=seconds)
+                program, seconds = limit_matrix(some), max(0.0, self.deadline - time.perf_counter())
+                nodes = MOST_NODES if entries == math.inf else max(1, int(entries / max(1, program.matrix.nnz)))
+                found = branch_within(program, some, offer, time_limit=seconds, most_nodes=nodes)
+                entries -= max(1, found.nodes) * program.matrix.nnz
             except SolverFailedError:
                 if not tiny:
                     raise
@@ -180,7 +209,7 @@ class _Search:
             over[active] = 0.0
             new = np.argsort(-over, kind="stable")[:MOST_NEW_ROWS]
             new = new[over[new] > 0]
-            if new.size == 0 or time.perf_counter() >= deadline:
+            if new.size == 0 or entries <= 0 or time.perf_counter() >= self.deadline:
                 break
             active = np.union1d(active, new)
         if not tiny or time.perf_counter() >= self.deadline or self._closed(rounding, bound):

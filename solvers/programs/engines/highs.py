@@ -33,9 +33,14 @@ Method = Literal["simplex", "ipm", "pdlp"]
 TOLERANCE = 1e-9
 """Feasibility of rows, reduced costs and integers: as fast as HiGHS' own 1e-7 on our programs."""
 
+MOST_NODES = 2**31 - 1
+"""HiGHS' own limit of nodes."""
+
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
-def highs(lp: LinearProgram, *, time_limit: float = math.inf, method: Method = "simplex") -> LinearAnswer:
+def highs(
+    lp: LinearProgram, *, time_limit: float = math.inf, method: Method = "simplex", most_nodes: int = MOST_NODES
+) -> LinearAnswer:
     """Solve a linear or integer program with HiGHS.
 
     Parameters
@@ -47,6 +52,8 @@ def highs(lp: LinearProgram, *, time_limit: float = math.inf, method: Method = "
         for linear programs: the dual simplex; the interior point method without crossover to a vertex; or the first-order method
         PDLP. If the last two stop before a relative tolerance of 1e-8 is reached, the answer says ITERATION_LIMIT; so it does
         after 100,000 iterations of PDLP.
+    most_nodes
+        of the tree of branch and cut, after which the answer says ITERATION_LIMIT: a limit that does not depend on the clock.
 
     Raises
     ------
@@ -76,6 +83,7 @@ def highs(lp: LinearProgram, *, time_limit: float = math.inf, method: Method = "
         ipm_optimality_tolerance=OPTIMALITY,
         pdlp_optimality_tolerance=OPTIMALITY,
         pdlp_iteration_limit=ITERATION_LIMIT,
+        mip_max_nodes=most_nodes,
         mip_rel_gap=0.0,
         mip_abs_gap=0.0,
         mip_feasibility_tolerance=TOLERANCE,
@@ -158,6 +166,7 @@ def _stop_reason(solver: Any, *, vertex: bool) -> StopReason:
         states.kModelEmpty: StopReason.CONVERGED,
         states.kTimeLimit: StopReason.TIME_LIMIT,
         states.kIterationLimit: StopReason.ITERATION_LIMIT,
+        states.kSolutionLimit: StopReason.ITERATION_LIMIT,  # so HiGHS says after the most nodes
         states.kInterrupt: StopReason.INTERRUPTED,
     }
     if not vertex:

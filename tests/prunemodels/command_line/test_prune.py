@@ -24,6 +24,7 @@ from prunemodels.command_line import inputs, prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error
+from prunemodels.evaluation.limit_uses import limit_uses
 from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.files import mixtures
 from prunemodels.models.forests.mixture import MixturePredictor
@@ -101,6 +102,39 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     assert r["breakpoints"] == len(path)
     assert written() == [f"p.{ending}", "path.csv", "picture.png", "picture.svg"]
     pd.testing.assert_frame_equal(pd.read_csv("out/path.csv"), path.to_frame())
+
+
+def test_limits(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer is that of the Python call; the uses on the held-out file are those of `limit_uses` there."""
+    limits = [pm.Limit(3), pm.Limit(0.5, "mean_area"), pm.Limit(12, "splits")]
+    words = f"prune {IN} --limit 3 --limit 'mean_area<=0.5' --limit splits=12 --held-out test.csv --picture out/p.svg"
+    r = told(capsys, f"{words} --out out/p.skops")
+    expected = pm.solve(path.problem, limits=limits)
+    pruning = pruning_from_forest(path.problem, load("out/p.skops"))
+    assert np.array_equal(pruning.kept, expected.pruning.kept)
+    assert [w["use"] for w in r["limits_answer"]["limits"]] == [float(use) for use in expected.uses]
+    assert [r["limits_answer"][k] for k in ("error", "bound", "gap")] == [expected.error, expected.bound, expected.gap]
+    told_of = limit_uses(path.problem.usage.on(house.apart), pruning.kept, limits)
+    assert [w["use"] for w in r["held_out_limits"]] == [seen.use for seen in told_of]
+    assert r["held_out_limits"][0]["use"] == pytest.approx(r["held_out"]["cost"])
+    assert r["budget"] is None
+    assert "mean_area" in screen(capsys, f"{words} --out out/p.skops")
+    plain = told(capsys, f"prune {IN} --limit {BUDGET} --out out/p.skops")
+    assert (
+        plain["budget_answer"]["error"]
+        == told(capsys, f"prune {IN} --budget {BUDGET} --out out/p.skops")["pruned"]["sample_error"]
+    )
+
+
+def test_evaluate_tells_uses(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """The share of examples that ask for a feature, and the cost, which is the limit's that has no name."""
+    words = "evaluate forest.skops --data test.csv --label label --costs costs.csv --limit mean_area=0.9 --limit 3"
+    r = told(capsys, f"{words} --evaluation-cost 0.01")
+    seen = pm.evaluate(house.forest, house.apart, house.apart_y, costs=house.costs, limits=[pm.Limit(0.9, "mean_area")])
+    assert r["limits"][0]["use"] == seen.uses[0].use
+    assert r["limits"][1]["use"] == pytest.approx(r["figures"]["cost"])
+    assert r["limits"][1]["over"]
+    assert "Over the limit of cost at most 3" in screen(capsys, words)
 
 
 def test_a_lambda(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
@@ -237,14 +271,14 @@ def test_labels_of_another_name(house: House, capsys: pytest.CaptureFixture[str]
 
 
 def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """`solve_budget` gets method, time and progress, which is for terminals; without a method it is the best."""
+    """`solve_within` gets method, time and progress, which is for terminals; without a method it is the best."""
     calls = []
 
-    def recorded(problem: pm.PruningProblem, budget: float, **options: Any) -> Any:
-        calls.append([budget, *(options[k] for k in ("method", "time_limit", "progress"))])
-        return solve_budget(problem, budget, method="path", path=options["path"])
+    def recorded(problem: pm.PruningProblem, limits: list[pm.Limit], **options: Any) -> Any:
+        calls.append([limits[0].at_most, *(options[k] for k in ("method", "time_limit", "progress"))])
+        return solve_budget(problem, limits[0].at_most, method="path", path=options["path"])
 
-    monkeypatch.setattr(prune, "solve_budget", recorded)
+    monkeypatch.setattr(prune, "solve_within", recorded)
     words = shlex.split(f"prune {IN} --budget 5 --out out/p.skops --force")
     loud = [word for word in words if word != "--quiet"]
     for given, terminal in (
@@ -349,7 +383,7 @@ def test_another_scikit_learn_version(house: House, monkeypatch: pytest.MonkeyPa
 HOMES = {"pruning_path": inputs, "dump_forest": mixtures, "plot_budget": plots, "draw": tradeoff}
 
 
-@pytest.mark.parametrize("place", ["pruning_path", "solve_budget", "budget_for_confidence", "plot_budget", "draw", "dump_forest"])
+@pytest.mark.parametrize("place", ["pruning_path", "solve_within", "budget_for_confidence", "plot_budget", "draw", "dump_forest"])
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
 def test_ctrl_c(
     house: House, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

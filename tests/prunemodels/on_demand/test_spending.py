@@ -38,6 +38,25 @@ def test_a_row_that_cannot_pay_all_buys_what_fits():
     assert (free.exact_cost, free.capped.tolist(), free.requests) == ((12,), [False], 3)
 
 
+def test_a_limit_on_every_row_is_the_cap():
+    """The smallest of several; what a walk of one row cannot keep is refused with what can."""
+    limits = [pm.Limit(9, each=True), pm.Limit(8, each=True)]
+    results = [
+        OnDemandPredictor(THREE, [3, 4, 5], Spy(np.ones((1, 3))), **o).run(1) for o in ({"limits": limits}, {"max_cost": 8})
+    ]
+    assert results[0].exact_cost == results[1].exact_cost == (7,)
+    for limits, message in (
+        ([pm.Limit(8)], "a mean over examples, which a walk of one row cannot keep; .* max_total_cost"),
+        ([pm.Limit(8, rows=[0], each=True)], "a mean over examples"),
+        ([pm.Limit(0.5, "x0", each=True)], "a walk counts what a row costs, nothing else; prune the model within this limit"),
+        ([], "limits is empty"),
+    ):
+        with pytest.raises(pm.errors.InvalidInputError, match=message):
+            OnDemandPredictor(THREE, [3, 4, 5], limits=limits)
+    with pytest.raises(pm.errors.InvalidInputError, match="max_cost and limits are both given"):
+        OnDemandPredictor(THREE, [3, 4, 5], limits=[pm.Limit(8, each=True)], max_cost=8)
+
+
 def test_a_cap_of_nothing_buys_nothing():
     """The roots answer; free features are still had."""
     result = OnDemandPredictor(THREE, [3, 0, 5], Spy(np.ones((1, 3))), max_cost=0).run(1)

@@ -392,3 +392,15 @@ def test_first_order_methods_end(seed: int) -> None:
         found = linear_program(problem, 0.5, formulation="closure", engine=engine, merge=False)
         assert found.bound <= 0.5 == found.value  # the split gains 1/2 and costs 1/2
         assert found.stopped in (StopReason.CONVERGED, StopReason.ITERATION_LIMIT)
+
+
+def test_nodes_are_a_limit() -> None:
+    """Of a knapsack of 3 by 40, that takes 28 nodes, the bound after one is true, and twice the same."""
+    rng = np.random.default_rng(3)
+    weight, gain = rng.integers(20, 60, (3, 40)), rng.integers(20, 60, 40)
+    lp = program(-gain, weight, [-INF] * 3, weight.sum(axis=1) / 2, [0] * 40, [1] * 40, integer=True)
+    whole, first, again = highs(lp), highs(lp, most_nodes=1), highs(lp, most_nodes=1)
+    assert (whole.stopped, first.stopped) == (StopReason.CONVERGED, StopReason.ITERATION_LIMIT)
+    assert whole.nodes > first.nodes
+    assert first.bound < whole.objective - 0.5
+    assert first.bound == again.bound

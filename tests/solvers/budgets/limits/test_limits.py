@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -18,8 +19,11 @@ from proofs_checks import check_limits_solution
 from solvers.brute_force import all_prunings
 from solvers.budgets import relaxed_optimum, solve_limits
 from solvers.budgets.limits import oracle as oracle_module
+from solvers.budgets.limits import solve as solve_module
 from solvers.budgets.limits.oracle import Oracle
 from solvers.budgets.limits.relaxation import relax
+from solvers.programs.budget_program import branch_within
+from solvers.programs.engines.highs import MOST_NODES
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.limits.cases import chain, drawn, two_wards
@@ -225,6 +229,23 @@ def test_no_time_leaves_a_true_answer() -> None:
         assert found.stopped is StopReason.TIME_LIMIT
         assert limit_rows(problem, limits).within(found.pruning)
         assert found.status is Status.FEASIBLE
+
+
+def test_no_limit_of_best_is_the_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Branch and bound gets nodes by the size of the program, and no seconds, unless a time limit is given."""
+    problem, calls = instance("digits"), []
+
+    def recorded(program: Any, rows: Any, offer: Any, *, time_limit: float, most_nodes: int) -> Any:
+        calls.append((time_limit, most_nodes, program.matrix.nnz))
+        return branch_within(program, rows, offer, time_limit=time_limit, most_nodes=most_nodes)
+
+    monkeypatch.setattr(solve_module, "branch_within", recorded)
+    limits = halves(problem, (Fraction(1, 2), Fraction(1, 3)))
+    solve_limits(problem, limits, work=0)
+    solve_limits(problem, limits, work=0, method="exact")
+    (seconds, nodes, entries), (endless, all_nodes, _) = calls
+    assert (seconds, endless, all_nodes) == (math.inf, math.inf, MOST_NODES)
+    assert nodes == solve_module.BRANCHED_ENTRIES // entries
 
 
 def test_generous_limits_are_none() -> None:
