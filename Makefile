@@ -87,8 +87,8 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs . docs/_build/html -d docs/_build/doctrees
 
 fuzz: $(VENV)/.dev
-	status=0; for fuzzer in files answers cascades; do \
-	    $(BIN)/python -m benchmarks.fuzzing $$fuzzer --seconds $$(($(SECONDS) / 3)) --seed $(SEED) || status=$$?; \
+	status=0; for fuzzer in files answers limits cascades; do \
+	    $(BIN)/python -m benchmarks.fuzzing $$fuzzer --seconds $$(($(SECONDS) / 4)) --seed $(SEED) || status=$$?; \
 	done; exit $$status
 
 bench: $(VENV)/.dev

@@ -1,6 +1,6 @@
-"""``python -m benchmarks.fuzzing files|answers|cascades --seconds S --cases K --seed N``; ``make fuzz SECONDS=600`` runs all.
+"""``python -m benchmarks.fuzzing files|answers|limits|cascades --seconds S --cases K --seed N``.
 
-The status is 0 if nothing was found and 1 if something was.
+``make fuzz SECONDS=600`` runs all. The status is 0 if nothing was found and 1 if something was.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from benchmarks.fuzzing.seeds import try_seeds
 
 ABOUT = {
     "files": "damaged files against every reader, each in a child process with limits on memory and time",
     "answers": "random instances: every solver against enumeration in fractions",
+    "limits": "random instances with one to four limits of all kinds, against enumeration in fractions",
     "cascades": "random tables: what cascades that choose their features state, cost on demand, and store",
 }
 
@@ -35,13 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from benchmarks.fuzzing import files
 
         return files.run(seconds, args.seed, args.cases, args.readers)
-    if args.fuzzer == "cascades":
-        from benchmarks.fuzzing import cascades
-
-        return try_seeds(cascades.findings, "cascades", seconds, args.seed, args.cases)
-    from benchmarks.fuzzing import answers
-
-    return try_seeds(answers.findings, "instances", seconds, args.seed, args.cases)
+    findings = import_module(f"benchmarks.fuzzing.{args.fuzzer}").findings
+    return try_seeds(findings, "cascades" if args.fuzzer == "cascades" else "instances", seconds, args.seed, args.cases)
 
 
 if __name__ == "__main__":

@@ -36,10 +36,9 @@ from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, Prunin
 from formulations.answers.budget_solution import Bounded, BudgetSolution
 from formulations.answers.solution import Solution, Status
 from formulations.errors import CapacityOverflowError, PruneModelsError
-from formulations.instance.limit import Limit
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
-from solvers.budgets import BUDGET_SOLVERS, solve_limits
+from solvers.budgets import BUDGET_SOLVERS
 
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
@@ -109,19 +108,24 @@ def findings(seed: int) -> Iterator[Finding]:
     if instance is None:
         return
     for call, judge in _calls(instance, rng):
-        try:
-            with watchdog.limited():
-                wrong_answers = list(judge())
-            yield from (Finding(seed, call, wrong) for wrong in wrong_answers)
-        except watchdog.NeverEndsError as error:
-            yield Finding(seed, call, f"does not end: {error}")
-        except CapacityOverflowError as refused:
-            if instance.problem.integers.exact or not call.startswith("pruning_path"):
-                yield Finding(seed, call, f"refused an instance that could be built: {refused}")
-        except PruneModelsError as error:
-            yield Finding(seed, call, f"{type(error).__name__}: {error}")
-        except Exception as error:  # an unnamed error is a finding, too
-            yield Finding(seed, call, f"raw {type(error).__name__}: {error}")
+        yield from judged(instance, seed, call, judge)
+
+
+def judged(instance: Enumerated, seed: int, call: str, judge: Judge) -> Iterator[Finding]:
+    """All that is wrong with one answer; errors and calls without an end are findings, too."""
+    try:
+        with watchdog.limited():
+            wrong_answers = list(judge())
+        yield from (Finding(seed, call, wrong) for wrong in wrong_answers)
+    except watchdog.NeverEndsError as error:
+        yield Finding(seed, call, f"does not end: {error}")
+    except CapacityOverflowError as refused:
+        if instance.problem.integers.exact or not call.startswith("pruning_path"):
+            yield Finding(seed, call, f"refused an instance that could be built: {refused}")
+    except PruneModelsError as error:
+        yield Finding(seed, call, f"{type(error).__name__}: {error}")
+    except Exception as error:
+        yield Finding(seed, call, f"raw {type(error).__name__}: {error}")
 
 
 def random_instance(rng: np.random.Generator) -> PruningProblem:
@@ -288,7 +292,6 @@ def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str
     for budget in _budgets(instance, rng):
         for name in _engines(BUDGET_SOLVERS, WITHIN_EVERY_TIME, rng):
             yield f"{name}, budget={budget!r}", partial(_judge_budget, instance, name, budget)
-    yield from _limit_calls(instance, rng)
 
 
 def _engines(registry: Iterable[str], every_time: tuple[str, ...], rng: np.random.Generator) -> tuple[str, ...]:
@@ -379,19 +382,19 @@ def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> 
     options: dict[str, int] = {"rounds": ROUNDS} if name == "best" else {}
     solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, **options)
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
-    if not _keeps(cost, budget):
+    if not keeps(cost, budget):
         yield f"costs {cost}, the budget is {budget!r}"
-    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: _keeps(instance.cost[k], budget)))
+    yield from wrong_bounded(instance, solution, instance.least_error(lambda k: keeps(instance.cost[k], budget)))
     if name == "exact" and solution.status is not Status.OPTIMAL:
         yield f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"
 
 
-def _keeps(cost: Fraction, budget: float | Fraction) -> bool:
+def keeps(cost: Fraction, budget: float | Fraction) -> bool:
     """A float stands for every number that rounds to it."""
     return (float(cost) if isinstance(budget, float) else cost) <= budget
 
 
-def _wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
+def wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> Iterator[str]:
     """(1) to (3), (5) of an answer within budgets."""
     error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
     rounding = 2 * Fraction(instance.problem.integers.error_rounding)
@@ -404,60 +407,3 @@ def _wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> I
         yield f"a negative gap: {solution.gap!r}"
     if solution.status is Status.OPTIMAL and error - best > Fraction(solution.HIDDEN) * instance.roots + hidden:
         yield f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"
-
-
-def _limit_calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
-    """Limits of the dearest row, and of two groups of rows, at the costs of a pruning."""
-    costs = [_row_costs(instance.problem, kept) for kept in instance.kept]
-    dearest = [max(c) for c in costs]
-    budget = dearest[_worth_its_cost(instance, dearest, rng)]
-    for limit in (budget, float(budget)):
-        yield f"solve_limits, each, {limit!r}", partial(_judge_worst_case, instance, dearest, limit)
-    rows = instance.problem.rows
-    halves = [h for h in (rows[: len(rows) // 2 + 1], rows[len(rows) // 2 :]) if h.size]
-    means = [[_mean(instance.problem, c, half) for half in halves] for c in costs]
-    limits = means[_worth_its_cost(instance, [m[0] for m in means], rng)]
-    yield f"solve_limits, groups, {limits}", partial(_judge_groups, instance, halves, means, limits)
-
-
-def _row_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[Fraction]:
-    """What each row of positive weight pays, items paid once in full."""
-    ensemble, costs = problem.ensemble, problem.costs
-    X = np.asarray(problem.X, dtype=np.float32)
-    needed_once = {m for h in np.flatnonzero(kept) for m in costs.needs[int(ensemble.feature[h])] if costs.paid_once[m]}
-    found = []
-    for row in problem.rows:
-        items, paid = set(needed_once), Fraction(0)
-        for h in ensemble.roots.tolist():
-            while kept[h]:
-                f = int(ensemble.feature[h])
-                items |= set(costs.needs[f])
-                paid += problem.evaluation[f]
-                h = int(ensemble.left[h] if X[row, f] <= ensemble.threshold[h] else ensemble.right[h])
-        found.append(paid + sum((costs.prices[m] for m in items), Fraction(0)))
-    return found
-
-
-def _mean(problem: PruningProblem, costs: list[Fraction], rows: NDArray[np.int64]) -> Fraction:
-    """The weighted mean over some rows."""
-    place = {int(row): i for i, row in enumerate(problem.rows)}
-    weight = [Fraction(repr(float(problem.weights[place[int(r)]]))) for r in rows]
-    total = sum((w * costs[place[int(r)]] for w, r in zip(weight, rows, strict=True)), Fraction(0))
-    return total / sum(weight, Fraction(0))
-
-
-def _judge_worst_case(instance: Enumerated, dearest: list[Fraction], budget: float | Fraction) -> Iterator[str]:
-    solution = solve_limits(instance.problem, [Limit(budget, each=True)])
-    if not _keeps(dearest[instance.number_of(solution.pruning.kept)], budget):
-        yield f"a row pays {dearest[instance.number_of(solution.pruning.kept)]}, the budget is {budget!r}"
-    yield from _wrong_bounded(instance, solution, instance.least_error(lambda k: _keeps(dearest[k], budget)))
-
-
-def _judge_groups(
-    instance: Enumerated, halves: list[NDArray[np.int64]], means: list[list[Fraction]], limits: list[Fraction]
-) -> Iterator[str]:
-    solution = solve_limits(instance.problem, [Limit(limit, rows=half) for half, limit in zip(halves, limits, strict=True)])
-    allowed = [all(m <= b for m, b in zip(mean, limits, strict=True)) for mean in means]
-    if not allowed[instance.number_of(solution.pruning.kept)]:
-        yield "a group uses more than its limit"
-    yield from _wrong_bounded(instance, solution, instance.least_error(allowed.__getitem__))

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from benchmarks.fuzzing import answers, cascades
+from benchmarks.fuzzing import answers, cascades, limits
 from benchmarks.fuzzing.__main__ import main
 from formulations import PruningProblem
+from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.solution import Solution
 from formulations.instance.papers import two_trees
 from solvers import SOLVERS, min_cut
+from solvers.budgets import solve_limits
 
 INSTANCES = (1, 8, 48, 479, 1005)
 """Seeds on which solvers were wrong: prices far apart or rounded, a cost that is exactly the budget, a stalled bundle."""
@@ -78,3 +80,28 @@ def test_the_command_says_how_much_it_tried(capsys: pytest.CaptureFixture[str]) 
 def test_a_few_cascades_keep_their_word() -> None:
     """Trees of classes and numbers, with weights of 0, validation rows and items paid once among them."""
     assert [wrong for seed in range(4) for wrong in cascades.findings(seed)] == []
+
+
+@pytest.mark.parametrize("seed", [1, 4, 5, 13])
+def test_limits_are_kept(seed: int) -> None:
+    """As `make fuzz`, on a few seeds."""
+    assert list(limits.findings(seed)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        (lambda s: {"uses": tuple(use + 1 for use in s.uses)}, "recomputed"),
+        (lambda s: {"bound": s.bound - 1, "error": s.error + 1}, "recomputed"),
+        (lambda s: {"error": s.error + 1, "bound": s.bound + 1}, "above the least error"),
+    ],
+)
+def test_a_wrong_answer_within_limits_is_found(monkeypatch: pytest.MonkeyPatch, changes: Any, wrong: str) -> None:
+    """Uses, an error and a bound that are not what the engine says."""
+
+    def liar(problem: PruningProblem, given: Any, **options: Any) -> LimitsSolution:
+        found = solve_limits(problem, given, **options)
+        return replace(found, **changes(found))
+
+    monkeypatch.setattr(limits, "solve_limits", liar)
+    assert any(wrong in f.wrong for f in limits.findings(1))

@@ -133,7 +133,10 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget": 3, "lam": 0.1}, "budget and lam are both given; give one of budget, limits, lam, max_error_increase, or none"),
+        (
+            {"budget": 3, "lam": 0.1},
+            "budget and lam are both given; give one of budget, limits, lam, max_error_increase, or none",
+        ),
         ({"budget": -1}, "budget is -1, negative"),
         ({"lam": math.nan}, "lam is nan"),
         ({"lam": -0.1}, "lam is -0.1, negative"),
