@@ -36,14 +36,14 @@ from prunemodels.exits.fitting import (
     without_weight_zero,
 )
 from prunemodels.exits.gain import losses
-from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_chains
+from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_orders
 from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
-from prunemodels.exits.sample import judged_losses
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stage_models import MANY_ROWS, stage_models
+from prunemodels.exits.waiting import Latency, wait_limits
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule
@@ -62,6 +62,8 @@ class _BudgetCascade(Cascade):
         *,
         budget: Price | None = None,
         lam: float | None = None,
+        max_rounds: int | None = None,
+        max_latency: Latency | None = None,
         choose: Rule = "one_se",
         n_stages: int = 16,
         cv: Any = None,
@@ -78,6 +80,8 @@ class _BudgetCascade(Cascade):
         self.costs = costs
         self.budget = budget
         self.lam = lam
+        self.max_rounds = max_rounds
+        self.max_latency = max_latency
         self.choose = choose
         self.n_stages = n_stages
         self.cv = cv
@@ -194,8 +198,11 @@ class _BudgetCascade(Cascade):
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
         orders = [tuple(place[s.items.tobytes()] for s in chain) for chain in (*forward, backward)]
+        limits = wait_limits(self.max_rounds, self.max_latency)
 
         def chains(judged: Judged[SetStages], training: Training) -> list[Judged[SetStages]]:
+            if items.requests is not None or limits.any:
+                return [chain_of(judged, chain) for chain in best_orders(judged, [np.array(o) for o in orders], limits)]
             found = {order: chain_of(judged, np.array(order)) for order in orders}
             parted = with_regions(found[orders[len(grown)]], training, model, self._seed) if branches else None
             return [*found.values()] if parted is None else [*found.values(), parted]
@@ -205,17 +212,13 @@ class _BudgetCascade(Cascade):
     def _lattice(self, items: CostItems, classes: NDArray[Any] | None) -> tuple[list[ItemSet], Chains]:
         """Every set of the few priced items; the chains that are best at some price of cost are chosen once all have models."""
         sets, every = all_sets(items)
+        limits = wait_limits(self.max_rounds, self.max_latency)
 
         def chains(judged: Judged[SetStages], training: Training) -> list[Judged[SetStages]]:
-            truth = class_numbers(judged.stages.classes, judged.rows.y, len(judged.rows))
-            value = judged.table.value
-            doubt = np.zeros(value.shape[:2]) if classes is None else 1.0 - value.max(axis=2)
-            prices = [chain_of(judged, chain).table.cost[:, 0] for chain in every]
-            weights = judged.rows.weights
+            truth, weights = class_numbers(judged.stages.classes, judged.rows.y, len(judged.rows)), judged.rows.weights
             mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
-            best = best_chains(every, prices, judged_losses(judged.table, truth, weights), doubt, weights)
-            return [chain_of(judged, chain) for chain in best]
+            return [chain_of(judged, chain) for chain in best_orders(judged, every, limits)]
 
         return sets, chains
 
@@ -272,6 +275,12 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
     lam
         error per unit of cost.
+    max_rounds
+        the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
+        the limit chooses which stages stay.
+    max_latency
+        the longest latency of a row, or ``(300, 0.95)``: so long, or less, for that share of the rows from which the policy is
+        learned. Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.

@@ -20,13 +20,15 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
-from prunemodels.exits.fitting import Division, Judged, Training, divisions, judged_stages, without_weight_zero
+from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
+from prunemodels.exits.orders import best_orders
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.spending import WITHIN
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.exits.waiting import Calls, calls_of, combined, wait_limits
 from prunemodels.points import Rule
 
 Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]
@@ -81,7 +83,14 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         judged = judged_stages(training)
         place = judged.rows.place
         self.own_rows_ = np.flatnonzero(judged.fold == 0) if place is None else place[judged.fold == 0]
-        return self._choose([judged] if chains is None else chains(judged, training), rng)
+        return self._choose(self._parts(judged) if chains is None else chains(judged, training), rng)
+
+    def _parts(self, judged: Judged[SetStages]) -> list[Judged[SetStages]]:
+        """The stages as they are, or where requests count those of them that do best."""
+        limits = wait_limits(self.max_rounds, self.max_latency)
+        if judged.stages.n_stages == 1 or (judged.stages.items.requests is None and not limits.any):
+            return [judged]
+        return [chain_of(judged, order) for order in best_orders(judged, [np.arange(judged.stages.n_stages)], limits)]
 
     def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
@@ -94,8 +103,17 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
+        limits = wait_limits(self.max_rounds, self.max_latency)
         self.exit_paths_ = tuple(
-            learn_exit_path(part.stages, part.table, part.rows.y, sample_weight=part.rows.weight, fold=part.fold, **options)
+            learn_exit_path(
+                part.stages,
+                part.table,
+                part.rows.y,
+                sample_weight=part.rows.weight,
+                fold=part.fold,
+                late=limits.late(part.stages, part.rows.X),
+                **options,
+            )
             for part in parts
         )
         path, choice = chosen(self.exit_paths_, self.budget, self.lam, self.choose)
@@ -146,6 +164,12 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         stage = decide(self.policy_, self.stages_, rows).stage
         return np.asarray(self.stages_.costs(rows)[stage, np.arange(len(stage))])
+
+    def prediction_calls(self, X: Any) -> Calls:
+        """Rounds of requests, latency and fees of each row of X, arrays of the shape (N,); `prediction_cost` counts the fees."""
+        rows = self._rows(X)
+        stage = decide(self.policy_, self.stages_, rows).stage
+        return combined(lambda of: of[0][stage, np.arange(len(stage))], [calls_of(self.stages_, rows)])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -211,17 +235,18 @@ def chosen(paths: Sequence[ExitPath], budget: Price | None, lam: float | None, c
         found = [(path, path.within(budget)) for path in able]
         return min(found, key=lambda pair: pair[1].judged)
     if lam is not None:
-        found = [(path, path.choice(path.row_at_lam(lam))) for path in paths]
+        found = [(path, path.in_time(path.row_at_lam(lam))) for path in paths]
         return min(found, key=lambda pair: pair[1].judged + lam * pair[1].held_out_cost)
     costs = np.linspace(min(path.cost[-1] for path in paths), max(path.cost[0] for path in paths), 50)
     path = min(paths, key=lambda path: path.cross_fitted.area(costs))
-    return path, path.choice(path.row_by(choose))
+    return path, path.in_time(path.row_by(choose))
 
 
 def check_options(cascade: Any) -> None:
     """Refuse a budget together with a lam, and options that `learn_exit_path` would refuse, before any work."""
     check_learning(cascade.doubt, cascade.n_levels, "classification" if is_classifier(cascade) else "regression")
     _check_goal(cascade.budget, cascade.lam, cascade.choose)
+    wait_limits(cascade.max_rounds, cascade.max_latency)
 
 
 def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:

@@ -20,11 +20,12 @@ from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.sample import ExitSample, judged_losses
+from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
 from prunemodels.exits.spending import WITHIN, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, HeldOut, cross_fit
+from prunemodels.exits.waiting import Late
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 
@@ -202,8 +203,10 @@ class ExitPath:
         InvalidInputError
             if the budget is negative, or below the cost of the first stage.
         """
-        limit = float(exact(budget, "budget"))
         self.row_at_cost(budget)  # refuses a budget that no policy keeps
+        return self._within(float(exact(budget, "budget")))
+
+    def _within(self, limit: float) -> Choice:
         if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once everybody has come to the first stage
             nobody = np.zeros_like(self.policy(0).go)
             held_out = self.cross_fitted.held_out(lambda learned, _: learned.with_go(np.zeros_like(learned.policy(0).go)))
@@ -225,7 +228,8 @@ class ExitPath:
         if found.cost >= min(SPENT * budget, budget - most):
             return said
         loss = self.sample.mean_loss(found.policy, self.sample.judged)
-        dearer = [k for k in np.flatnonzero(self.cost > budget) if self.learned.path.error[k] < loss * (1 - WITHIN)]
+        better = self.learned.path.error < loss * (1 - WITHIN)
+        dearer = [k for k in np.flatnonzero((self.cost > budget) & better).tolist() if self.sample.in_time(self.policy(k))]
         useful = min([*self.cost[dearer], next_useful(self.learned, self.sample, budget, loss)])
         if np.isinf(useful):
             return f"{said}: no dearer policy is expected to err less"
@@ -235,6 +239,10 @@ class ExitPath:
     def choice(self, k: int) -> Choice:
         """The policy of row k."""
         return self._choice(self.policy(k), self.cross_fitted.at_lam(float(self.lam[k])), k)
+
+    def in_time(self, k: int) -> Choice:
+        """The policy of row k, or if it breaks the limits on rounds and latency one that costs as much at most and keeps them."""
+        return self.choice(k) if self.sample.in_time(self.policy(k)) else self._within(float(self.cost[k]))
 
     def _choice(self, policy: ExitPolicy, seen: HeldOut, row: int | None) -> Choice:
         own = self.sample.own_rows
@@ -276,8 +284,10 @@ class ExitPath:
 
     @checked
     def at_lam(self, lam: float) -> Cascade:
-        """The policy that is optimal at lam, as a fitted scikit-learn estimator."""
-        return self.at_row(self.row_at_lam(lam))
+        """The policy that is optimal at lam, as a fitted scikit-learn estimator; limits on rounds and latency come first."""
+        from prunemodels.exits.cascade import fitted_cascade
+
+        return fitted_cascade(self, self.in_time(self.row_at_lam(lam)))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""
@@ -303,6 +313,7 @@ def learn_exit_path(
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
     random_state: Seed | np.random.RandomState | None = None,
+    late: Late = (),
 ) -> ExitPath:
     """All optimal exit policies of some stages.
 
@@ -327,6 +338,8 @@ def learn_exit_path(
         from. Regression has only ``"learned"``.
     n_levels
         number of levels of doubt at a stage.
+    late
+        limits on rounds and latency that the policies chosen from the path keep, see `prunemodels.exits.waiting`.
 
     Raises
     ------
@@ -355,6 +368,11 @@ def learn_exit_path(
             f"n_samples={used.sum()}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
         )
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
+    late = tuple((over[:, used], most) for over, most in late)
+    if any(over[0] @ weights > (most + ROUNDING) * weights.sum() for over, most in late):
+        raise InvalidInputError(
+            "no row could stop at the first stage within max_rounds and max_latency; give more, or a first stage that is free"
+        )
     part = np.zeros(table.n_rows, dtype=np.int64) if fold is None else fold[used]
     rng = check_random_state(random_state)
     stacked, judged_table, final = None, table, table
@@ -366,7 +384,7 @@ def learn_exit_path(
     for name in names:
         judge = learn_doubt(name, final, weights)
         doubts = aligned(doubts_of(judge, final), part)
-        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0)
+        sample = ExitSample(doubts, table.cost, table.once, loss, judged, weights, part == 0, late)
         learned = solve_exits(sample, judge, stacked, n_levels=n_levels)
         folds = cross_fit(sample, learned, n_levels=n_levels, rng=np.random.RandomState(seed))
         found.append(ExitPath(stages, learned, sample, folds))

@@ -327,9 +327,7 @@ def _best_of_alternatives(training: Training, judged: Judged[SetStages], place: 
 
 def chain_of(judged: Judged[SetStages], place: NDArray[np.int64]) -> Judged[SetStages]:
     """Some of the stages, in the given order, as stages of their own: what they buy is counted anew."""
-    whole, table = judged.stages, judged.table
-    models, features = (tuple(some[k] for k in place) for some in (whole.models, whole.features))
-    stages = replace(whole, models=models, features=features)
+    stages, table = judged.stages.of(place), judged.table
     cost = np.repeat(stages.prices()[:, None], table.n_rows, axis=1)
     return judged._replace(stages=stages, table=StageTable(table.value[place], table.spread[place], cost, stages.once))
 

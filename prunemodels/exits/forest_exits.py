@@ -25,6 +25,7 @@ from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
+from prunemodels.exits.waiting import Latency, wait_limits
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 
@@ -47,6 +48,8 @@ def exit_path(
     stack: bool = True,
     doubt: Doubts = "auto",
     n_levels: Count = LEVELS,
+    max_rounds: Count | None = None,
+    max_latency: Latency | None = None,
     random_state: Seed | np.random.RandomState | None = None,
 ) -> ExitPath:
     """All optimal policies that predict with a pruned forest first, and walk its trees deeper where it is in doubt.
@@ -67,6 +70,9 @@ def exit_path(
         weights of the examples, in error and cost.
     stack, doubt, n_levels
         see `learn_exit_path`.
+    max_rounds, max_latency
+        limits that ``at_cost`` and ``at_lam`` keep, see `CascadeClassifier`; trees ask feature by feature, so that a stage may
+        take several rounds. Fees of `CostItems.with_requests` are part of the cost.
     random_state
         of the folds and the trees of a learned doubt.
 
@@ -93,9 +99,9 @@ def exit_path(
     """
     _check(path.problem.ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
-    table = exit_table(stages, X)
+    table, late = exit_table(stages, X), wait_limits(max_rounds, max_latency).late(stages, X)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
-    return learn_exit_path(stages, table, y, sample_weight=sample_weight, **options)
+    return learn_exit_path(stages, table, y, sample_weight=sample_weight, late=late, **options)
 
 
 def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) -> None:

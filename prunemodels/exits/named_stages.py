@@ -31,6 +31,7 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import Stages
+from prunemodels.exits.waiting import Latency
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.points import Rule
 
@@ -45,6 +46,8 @@ class _Cascade(Cascade):
         *,
         budget: Price | None = None,
         lam: float | None = None,
+        max_rounds: int | None = None,
+        max_latency: Latency | None = None,
         choose: Rule = "one_se",
         cv: Any = None,
         validation_fraction: float | None = None,
@@ -58,6 +61,8 @@ class _Cascade(Cascade):
         self.costs = costs
         self.budget = budget
         self.lam = lam
+        self.max_rounds = max_rounds
+        self.max_latency = max_latency
         self.choose = choose
         self.cv = cv
         self.validation_fraction = validation_fraction
@@ -155,6 +160,12 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         the largest mean cost of a prediction on the rows that the policy is learned from. At most one of `budget` and `lam`.
     lam
         error per unit of cost, see (1).
+    max_rounds
+        the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
+        the limit chooses which stages stay.
+    max_latency
+        the longest latency of a row, or ``(300, 0.95)``: so long, or less, for that share of the rows from which the policy is
+        learned. Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.

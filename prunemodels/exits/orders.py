@@ -8,19 +8,29 @@ threshold on the doubt at each stage,
 
 and the best chains at a dozen prices lam are kept. With many items there are two chains: backward elimination from all items, and
 sets that grow forward from what is free and then join those of the elimination.
+
+Where requests have fees, or rounds or latency have limits, some of the sets of an order may do better than all of them: parts of
+orders are scored by (1), too, and a limit on rounds leaves those that are short enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import permutations
+from collections.abc import Iterable, Sequence
+from itertools import combinations, permutations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.elimination import ItemSet
+from prunemodels.exits.fitting import Judged
 from prunemodels.exits.levels import least_objective
+from prunemodels.exits.sample import judged_losses
+from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.waiting import WaitLimits
+from prunemodels.models.forests.labels import class_numbers
 
 Floats = NDArray[np.float64]
 Chain = NDArray[np.int64]
@@ -30,6 +40,12 @@ FEW_ITEMS = 5
 
 MOST_CHAINS = 6
 """Largest number of chains whose policies are learned."""
+
+MOST_PARTS = 1_000
+"""Largest number of parts of one order that are scored; longer orders are thinned out before."""
+
+SCORED_ROWS = 2_000
+"""Largest number of rows by which many chains are scored."""
 
 PRICES_TRIED = 12
 """Number of prices of cost in (1)."""
@@ -58,6 +74,59 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
         chain = tuple(dict.fromkeys(place_of(mask) for mask in masks))
         chains[chain] = np.array(chain)
     return sets, list(chains.values())
+
+
+def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: WaitLimits) -> list[Chain]:
+    """The orders that policies are learned for: at most `MOST_CHAINS`, and as many again that keep a soft limit for every row.
+
+    Parameters
+    ----------
+    judged
+        a model of every set.
+    orders
+        places of the sets.
+
+    Raises
+    ------
+    InvalidInputError
+        if every order makes too many rounds.
+    """
+    whole = judged.stages
+    if whole.items.requests is not None or limits.any:
+        most = len(whole.models) if limits.rounds is None else limits.rounds + 1
+        orders = list({part.tobytes(): part for order in orders for part in _parts_of(order, most)}.values())
+    stages = [whole.of(order) for order in orders]
+    asks = [chain.asks() for chain in stages]
+    short = [
+        k
+        for k, a in enumerate(asks)
+        if (limits.rounds is None or a.rounds[-1] <= limits.rounds) and (limits.latency is None or a.latency[0] <= limits.latency)
+    ]
+    if not short:
+        raise InvalidInputError(
+            "no sequence of the stages keeps max_rounds and max_latency; give more, or a first stage that is free"
+        )
+    quick = [k for k in short if limits.latency is None or asks[k].latency[-1] <= limits.latency]
+    rows = np.random.RandomState(0).permutation(len(judged.rows))[: SCORED_ROWS if len(short) > MOST_CHAINS else None]
+    table, weights = judged.table.take(rows), judged.rows.weights[rows]
+    truth = class_numbers(whole.classes, judged.rows.y, len(judged.rows))[rows]
+    doubt = np.zeros(table.value.shape[:2]) if whole.classes is None else 1.0 - table.value.max(axis=2)
+    loss = judged_losses(table, truth, weights)
+    found: dict[bytes, Chain] = {}
+    for some in (short, quick if 0 < len(quick) < len(short) else []):
+        chains, costs = [orders[k] for k in some], [stages[k].prices() for k in some]
+        found |= {chain.tobytes(): chain for chain in best_chains(chains, costs, loss, doubt, weights)}
+    return list(found.values())
+
+
+def _parts_of(order: Chain, most: int) -> Iterable[Chain]:
+    """The order, and its parts of 2 to `most` stages; of a long order those of a selection of its stages."""
+    whole, kept = order, order
+    while sum(comb(len(kept), size) for size in range(2, most + 1)) > MOST_PARTS:
+        kept = kept[np.linspace(0, len(kept) - 1, len(kept) - 1).round().astype(np.int64)]
+    yield whole
+    for size in range(2, min(most, len(kept)) + 1):
+        yield from (kept[list(part)] for part in combinations(range(len(kept)), size))
 
 
 def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[Chain]:

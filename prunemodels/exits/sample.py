@@ -12,11 +12,15 @@ from prunemodels.exits.gain import is_beyond_chance, losses
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import calibrated
 from prunemodels.exits.stages import StageTable
+from prunemodels.exits.waiting import Late
 
 Floats = NDArray[np.float64]
 
 ERRORS_APART = 2.0
 """An earlier stage is the reference if the last one loses more by this number of standard errors, see `judged_losses`."""
+
+ROUNDING = 1e-12
+"""A share of rows may exceed what is allowed by so much: sums are rounded."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,8 @@ class ExitSample:
     own
         bool, shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that
         were fitted in the same way on other folds. What is stated of a policy holds on the own rows.
+    late
+        limits on rounds and latency, see `prunemodels.exits.waiting`.
     """
 
     doubt: Floats
@@ -49,6 +55,7 @@ class ExitSample:
     judged: Floats
     weights: Floats
     own: NDArray[np.bool_]
+    late: Late = ()
 
     @property
     def n_rows(self) -> int:
@@ -65,7 +72,8 @@ class ExitSample:
         own = self.own[rows]
         own = own if own.any() else np.ones_like(own)
         doubt, cost, loss, judged = (array[:, rows] for array in (self.doubt, self.cost, self.loss, self.judged))
-        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own)
+        late = tuple((over[:, rows], most) for over, most in self.late)
+        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own, late)
 
     @property
     def own_rows(self) -> ExitSample:
@@ -80,6 +88,14 @@ class ExitSample:
         """Mean cost of a prediction, with the items paid once that the policy's last stage needs."""
         paid = self.cost[self.stop_stages(policy), np.arange(self.n_rows)]
         return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
+
+    def in_time(self, policy: ExitPolicy) -> bool:
+        """Whether no more of the own rows are late than the limits allow."""
+        if not self.late:
+            return True
+        own = self.own_rows
+        stage, share = own.stop_stages(policy), own.weights / own.weights.sum()
+        return all(over[stage, np.arange(own.n_rows)] @ share <= most + ROUNDING for over, most in own.late)
 
     def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
         """Share of wrong predictions, or mean squared error; by default of what is predicted."""

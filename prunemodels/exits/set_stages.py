@@ -2,12 +2,13 @@
 
     item m is bought by stage s   iff   some stage t <= s reads a feature that needs m                                   (1)
 
-So purchases are nested by definition. All rows pay the same for a stage.
+So purchases are nested by definition. All rows pay the same for a stage. A stage asks for all that it buys in one round, and its
+price has the fees of these requests (`formulations.instance.requests`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Task
 from formulations.instance.routing import n_examples
 from prunemodels.exits.stages import StageOutput
+from prunemodels.exits.waiting import Calls, combined
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,24 @@ class SetStages:
 
     def prices(self) -> NDArray[np.float64]:
         """What a row has paid by each stage, shape (S,); where regions differ, for what all of them buy together."""
-        return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price))
+        return np.asarray(self.bought() @ np.where(self.items.paid_once, 0.0, self.items.price) + self.asks().fees)
+
+    def asks(self) -> Calls:
+        """What a row has asked by each stage, arrays of the shape (S,): a stage asks once for all that it buys."""
+        bought, requests = self.bought(), self.items.asking
+        asked = requests.asked(np.diff(bought, axis=0, prepend=False))
+        rounds = np.asarray(asked.any(axis=1), dtype=np.int64)
+        return combined(lambda of: np.cumsum(of[0], axis=0), [Calls(rounds, requests.latency(asked), requests.fee(asked))])
+
+    def calls(self, X: Any) -> Calls:
+        """See `prunemodels.exits.waiting.Calling`."""
+        region = self.region(X)
+        return combined(lambda of: np.array(of)[region].T, [chain.asks() for chain in self.regions])
+
+    def of(self, place: NDArray[np.int64]) -> SetStages:
+        """Some of the stages, in the given order: what they buy is counted anew."""
+        models, features = (tuple(some[k] for k in place) for some in (self.models, self.features))
+        return replace(self, models=models, features=features)
 
     @property
     def regions(self) -> tuple[SetStages, ...]:

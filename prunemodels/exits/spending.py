@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from prunemodels.exits.learning import LearnedExits
 from prunemodels.exits.levels import levels
 from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
-from prunemodels.exits.sample import ExitSample
+from prunemodels.exits.sample import ROUNDING, ExitSample
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -34,18 +34,22 @@ WITHIN = 1e-12
 
 def between_optima(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
     """The policy that spends a budget between two neighbouring optima of a path."""
-    low, high = 0, len(learned.path) - 1  # row `high` is the cheapest
-    if sample.own_rows.mean_cost(learned.policy(low)) <= _limit(budget):
+    own, low, high = sample.own_rows, 0, len(learned.path) - 1  # row `high` is the cheapest
+    if _keeps(own, learned.policy(low), budget):
         return learned.policy(low)
     while high - low > 1:
         middle = (low + high) // 2
-        if sample.own_rows.mean_cost(learned.policy(middle)) <= _limit(budget):
+        if _keeps(own, learned.policy(middle), budget):
             high = middle
         else:
             low = middle
     less, more = learned.policy(high).go, learned.policy(low).go
     starts = ((s, np.concatenate([more[:s], less[s:]])) for s in range(len(less)))
     return _best(learned, sample, budget, less, ((s, go, more) for s, go in starts))
+
+
+def _keeps(own: ExitSample, policy: ExitPolicy, budget: float) -> bool:
+    return own.mean_cost(policy) <= _limit(budget) and own.in_time(policy)
 
 
 def between_stages(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
@@ -57,7 +61,7 @@ def next_useful(learned: LearnedExits, sample: ExitSample, budget: float, loss: 
     """The least cost above a budget at which a policy of `between_stages` has less judged loss than `loss`; inf if none has."""
     found = [np.inf]
     for way in _lists(learned, sample, _pairs_of_stages(learned)):
-        found += way.cost[(way.cost > _limit(budget)) & (way.loss < loss * (1 - WITHIN))].tolist()[:1]
+        found += way.cost[(way.cost > _limit(budget)) & way.in_time & (way.loss < loss * (1 - WITHIN))].tolist()[:1]
     return min(found)
 
 
@@ -83,6 +87,8 @@ class _List(NamedTuple):
         shape (E,), falling; the first is infinite.
     cost, loss
         shape (E,): mean cost on the own rows, and mean judged loss on all.
+    in_time
+        bool, shape (E,): whether the limits on rounds and latency are kept, on the own rows.
     """
 
     stage: int
@@ -91,6 +97,7 @@ class _List(NamedTuple):
     theta: Floats
     cost: Floats
     loss: Floats
+    in_time: Flags
 
 
 def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int, Flags, Flags]]) -> Iterator[_List]:
@@ -110,7 +117,11 @@ def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int,
         cost = float(sample.cost[stage, place] @ own) + float(sample.once[start]) + np.append(0.0, price)
         cost[1:] += sample.once[last] - sample.once[start]
         loss = float(sample.judged[stage, place] @ weights) + np.append(0.0, change)
-        yield _List(s, go, more, np.append(np.inf, _between(falling, ends)), cost, loss / weights.sum())
+        in_time = np.ones(cost.size, dtype=bool)
+        for over, most in sample.late:
+            later = np.cumsum((over[then[order], order].astype(int) - over[s, order]) * own[order])[ends]
+            in_time &= float(over[stage, place] @ own) + np.append(0.0, later) <= most + ROUNDING
+        yield _List(s, go, more, np.append(np.inf, _between(falling, ends)), cost, loss / weights.sum(), in_time)
 
 
 def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -129,11 +140,15 @@ def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
 def _best(
     learned: LearnedExits, sample: ExitSample, budget: float, least: Flags, pairs: Iterator[tuple[int, Flags, Flags]]
 ) -> ExitPolicy:
-    """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none is within the budget."""
+    """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none keeps the limits.
+
+    If `least` does not keep those on rounds and latency, nobody goes on.
+    """
     found = learned.with_go(least)
+    found = found if sample.in_time(found) else learned.with_go(_up_to(learned, 0))
     best = sample.mean_loss(found, sample.judged)
     for way in _lists(learned, sample, pairs):
-        fits = np.flatnonzero(way.cost <= _limit(budget))
+        fits = np.flatnonzero((way.cost <= _limit(budget)) & way.in_time)
         if fits.size and way.loss[fits[-1]] < best:
             best, last = float(way.loss[fits[-1]]), int(fits[-1])
             found = learned.with_go(way.go, Cut(way.stage, float(way.theta[last]), way.more) if last else None)

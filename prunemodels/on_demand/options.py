@@ -22,9 +22,12 @@ class Options:
         the distance within which the number, or each probability, must certainly be; None: any.
     place
         int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
+    max_rounds
+        the most rounds of requests of a row.
     """
 
     stops: bool
     label: bool
     tolerance: float | None
     place: NDArray[np.int64]
+    max_rounds: int | None = None

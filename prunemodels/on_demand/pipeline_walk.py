@@ -76,7 +76,7 @@ def raw_columns_of(plan: Plan) -> RawColumns:
     columns = np.flatnonzero(sources.any(axis=0))
     bought = purchases_of(columns, by_column(costs), len(made.names), made.names, plan.classes, dtype=object)
     # the same unit as the plan's, in which evaluating a split counts too
-    bought = replace(bought, unit=plan.unit, item_units=plan.item_units)
+    bought = replace(bought, unit=plan.unit, item_units=plan.item_units, fee_units=plan.fee_units)
     return RawColumns(bought, made, plan.features, sources[:, columns])
 
 
@@ -107,7 +107,8 @@ class PipelineWalk(Walk):
         self._columns = columns
         shape = len(rows), columns.features.size
         self._inner = inner(acquire, rows, (np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool)))
-        self._inner._paid_by, self._inner._done = self._paid_by, self._done
+        self._orders = type(self._inner._orders)(columns.plan.needs)
+        self._inner._paid_by, self._inner._done, self._inner._calls = self._paid_by, self._done, self._calls
         self._seen = np.full_like(self._status, NOT_SEEN)
 
     def result(self) -> OnDemandResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -80,6 +80,10 @@ class OnDemandPredictor:
         the cap stops with the answer of the last stage that has predicted; what it bought on the way to the next stage is paid.
     limits
         ``[Limit(B, each=True)]`` is ``max_cost=B``. No other limit can be kept by a walk, which sees one row at a time.
+    max_rounds
+        the most rounds of requests of a row, where every answer comes at the first attempt. In its last round a row asks for
+        all that its open trees could still need: it pays more, and its prediction is the same. For forests, without `max_cost`;
+        for cascades see ``max_rounds`` of `CascadeClassifier`. Which rounds count, see `CostItems.with_requests`.
     ask_again
         how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
         records do not have), or that is no value of its column: a word among numbers, an infinite number. What is still none
@@ -128,6 +132,7 @@ class OnDemandPredictor:
         max_rows: Count | None = None,
         max_cost: Price | None = None,
         limits: Sequence[Limit] | None = None,
+        max_rounds: Count | None = None,
         ask_again: Annotated[int, Range(0)] = 0,
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
@@ -136,12 +141,15 @@ class OnDemandPredictor:
         asking = Asking(max_rows, ask_again, absent)
         self._probabilities_open = False
         if isinstance(model, Cascade):
-            _refuse_choices(model, early_stopping, tolerance, threshold, order)
+            _refuse_choices(model, early_stopping, tolerance, threshold, order, max_rounds)
             self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking, max_cost)
         else:
-            self._start = self._forest_walks(
-                model, costs, evaluation_cost, early_stopping, tolerance, threshold, order, asking, max_cost
-            )
+            if max_rounds is not None and max_cost is not None:
+                raise InvalidInputError(
+                    "max_rounds and max_cost: a row that cannot pay for all at once needs more rounds; give one of them"
+                )
+            choice = partial(_options, early=early_stopping, tolerance=tolerance, order=order, max_rounds=max_rounds)
+            self._start = self._forest_walks(model, costs, evaluation_cost, threshold, choice, asking, max_cost)
         self._plan = self._start.plan
 
     def _forest_walks(
@@ -149,10 +157,8 @@ class OnDemandPredictor:
         forest: Any,
         costs: Any,
         evaluation: Any,
-        early: bool,
-        tolerance: Any,
         threshold: float | None,
-        order: Any,
+        choice: Callable[[TreeModel], Options],
         asking: Asking,
         max_cost: Any,
     ) -> Begin:
@@ -162,7 +168,7 @@ class OnDemandPredictor:
             model = with_threshold(model, threshold)
         trees, items = model.ensemble, model.items(costs)
         plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
-        options = _options(model, early, tolerance, order)
+        options = choice(model)
         self._probabilities_open = options.stops and options.tolerance is None
         cap = cap_of(max_cost, plan)
         walk = partial(ForestWalk, plan, options, asking, cap)
@@ -341,19 +347,22 @@ def _labels(rows: Any) -> pd.Index[Any]:
     return labels
 
 
-def _options(model: TreeModel, early_stopping: bool, tolerance: float | None, order: Any) -> Options:
+def _options(model: TreeModel, early: bool, tolerance: float | None, order: Any, max_rounds: int | None) -> Options:
     """Check when to stop and in which order."""
     numbers = model.task == "regression"
-    if early_stopping and numbers and tolerance is None:
+    if early and numbers and tolerance is None:
         raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
-    stops = early_stopping or tolerance is not None
-    return Options(stops, early_stopping and not numbers, tolerance, _places(order, model.ensemble))
+    stops = early or tolerance is not None
+    return Options(stops, early and not numbers, tolerance, _places(order, model.ensemble), max_rounds)
 
 
-def _refuse_choices(model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any) -> None:
+def _refuse_choices(
+    model: Any, early_stopping: bool, tolerance: float | None, threshold: float | None, order: Any, max_rounds: int | None
+) -> None:
     """Refuse options that are for forests."""
     given = {"early_stopping": early_stopping, "tolerance": tolerance is not None}
     given |= {"threshold": threshold is not None, "order": not isinstance(order, str)}
+    given |= {"max_rounds": max_rounds is not None}
     for name, was in given.items():
         if was:
             raise InvalidInputError(

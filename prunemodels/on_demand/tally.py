@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prunemodels.on_demand.call_log import CallLog
 from prunemodels.on_demand.plan import Plan, Purchases
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import LOST
@@ -29,6 +30,8 @@ class Standing:
         int32, shape (n, M): number of the request that paid the item, -1 if it was not paid.
     steps
         int64, shape (n,): price of the splits evaluated, in units.
+    calls
+        who was asked.
     done, early, capped
         bool, shape (n,): rows whose prediction is final, and those of them with open trees that cannot change it, or that the cap
         keeps open.
@@ -38,6 +41,7 @@ class Standing:
     status: NDArray[np.uint8]
     paid_by: NDArray[np.int32]
     steps: NDArray[np.int64]
+    calls: CallLog
     done: NDArray[np.bool_]
     early: NDArray[np.bool_]
     capped: NDArray[np.bool_]
@@ -55,7 +59,7 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
         rows=rows,
         predictions=response.predictions(sums),
         probabilities=None if probabilities is None else probabilities.astype(np.float64),
-        **account_of(plan, at.paid_by, at.steps),
+        **account_of(plan, at.paid_by, at.steps, at.calls),
         finished=at.done,
         stopped_early=at.early,
         fell_back=np.any(lost, axis=1),
@@ -66,12 +70,12 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
     )
 
 
-def account_of(plan: Purchases, paid_by: NDArray[np.int32], steps: NDArray[np.int64]) -> dict[str, Any]:
+def account_of(plan: Purchases, paid_by: NDArray[np.int32], steps: NDArray[np.int64], calls: CallLog) -> dict[str, Any]:
     """What was bought, and what it cost: fields of `OnDemandResult`.
 
     Parameters
     ----------
-    paid_by, steps
+    paid_by, steps, calls
         see `Standing`.
     """
     costs, paid = plan.costs, paid_by >= 0
@@ -80,7 +84,8 @@ def account_of(plan: Purchases, paid_by: NDArray[np.int32], steps: NDArray[np.in
     return {
         "bought": _bought(costs.names, np.where(costs.paid_once, -1, paid_by)),
         "once": tuple(costs.names[m] for m in for_all[np.argsort(first, kind="stable")]),
-        "units": steps + paid @ plan.item_units,
+        "units": steps + paid @ plan.item_units + calls.units(),
+        "calls": calls.calls(),
         "unit": plan.unit,
         "once_cost": sum((costs.prices[m] for m in for_all), Fraction(0)),
     }

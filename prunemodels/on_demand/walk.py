@@ -31,6 +31,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.on_demand.answers import Answer, Cells, Refused, logger, read
 from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.call_log import CallLog
 from prunemodels.on_demand.concurrency import ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.numbered_requests import NumberedRequests
@@ -116,6 +117,7 @@ class Walk(ABC):
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
         self._done = np.zeros(n, dtype=bool)
+        self._calls = CallLog(plan, n)
         self._arrived: list[tuple[Request, Answer, list[Request]]] = []
         self._open: dict[int, Request] = {}
         self._unavailable: dict[int, Request] = {}
@@ -180,7 +182,7 @@ class Walk(ABC):
         try:
             with self._single_run():
                 self._settle()
-                spending = Spending(self._purchases, self._paid_by, max_total_cost)
+                spending = Spending(self._purchases, self._paid_by, self._calls, max_total_cost)
                 while requests := self._next():
                     for request in requests:
                         if not spending.allows(request):
@@ -217,7 +219,7 @@ class Walk(ABC):
         """
         with self._single_run():
             self._settle()
-            spending = Spending(self._purchases, self._paid_by, max_total_cost)
+            spending = Spending(self._purchases, self._paid_by, self._calls, max_total_cost)
             while requests := self._next():
                 if not await ask_together(self, requests, limit, spending):
                     break
@@ -404,6 +406,7 @@ class Walk(ABC):
                     self._refused[int(request.positions[i]), request.features[f]] = why
             if (given.came & ~given.had).any():
                 self._unavailable[request.number] = request
+            self._calls.note(request, self.rounds)
             self._open.pop(request.number, None)
             self._open.update({other.number: other for other in rest})
             del self._arrived[0]
