@@ -2,8 +2,8 @@
 
 The paper has both on Yahoo! Learning to Rank, which is not public; here they are on MiniBooNE.
 
-(a) prices that differ by feature (BP16's from a linear SVM, `benchmarks.papers.bp16_prices`): one curve for each lambda, a point
-after each round of boosting; and the same with all prices 1 *while trees are grown* and the real ones when predictions are paid.
+(a) prices that differ by feature (BP16's from a linear SVM, `benchmarks.papers.bp16_figures5to7`): one curve for each lambda, a
+point after each round of boosting; and the same with all prices 1 *while trees are grown* and the real ones when they are paid.
 
 (b) uniform prices: trees grown best-first and breadth-first, "the same number of leaves and trees", over a grid of lambda; within
 each budget the point of least validation error. Both by this package's engine, as LightGBM cannot grow breadth-first. Once
@@ -13,18 +13,17 @@ features alone cost, and once each split passed costs a quarter of a feature as 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmarks.papers.bp16_figure2 import budgets_of
-from benchmarks.papers.budget_curves import by_budget, curve_rows, error_at, figures
+from benchmarks.papers.budget_curves import always, curve_experiment, curve_rows
 from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.published import NAMES, SUBSETS
-from benchmarks.papers.tables import mean_of, spread_of
 from prunemodels.judging.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 
@@ -60,7 +59,7 @@ def units_a(scope: Scope) -> list[Unit]:
 
 
 def run_a(unit: Unit) -> list[Row]:
-    from benchmarks.papers.bp16_prices import svm_prices
+    from benchmarks.papers.bp16_figures5to7 import svm_prices
     from prunemodels.rivals.cegb import CEGBClassifier
 
     p = parts(unit.data, unit.seed, unit.rows)
@@ -161,14 +160,25 @@ def compare_a(frame: pd.DataFrame) -> Sequence[Comparison]:
     return found
 
 
+PRICES = {"features cost": 0.0, "features and splits cost": 0.25}
+"""Prices of a split."""
+
+
 def units_b(scope: Scope) -> list[Unit]:
     lams, trees = ((1e-4, 3e-4, 1e-3, 3e-3, 1e-2), 200) if scope.full else ((3e-4, 3e-3), 40)
     return [
-        Unit("cegb17_figure3b", d, s, method, {"lam": lam, "split_price": price, "rounds": trees, "leaves": 16}, scope.rows)
+        Unit(
+            "cegb17_figure3b",
+            d,
+            s,
+            f"{m} ({name})",
+            {"lam": lam, "split_price": price, "rounds": trees, "leaves": 16},
+            scope.rows,
+        )
         for d, s in scope.groups()
-        for price in (0.0, 0.25)
+        for name, price in PRICES.items()
         for lam in lams
-        for method in (BEST, BREADTH)
+        for m in (BEST, BREADTH)
     ]
 
 
@@ -179,7 +189,7 @@ def run_b(unit: Unit) -> list[Row]:
     model = CEGBClassifier(
         1,
         engine="own",
-        growth="best" if unit.method == BEST else "breadth",
+        growth="best" if unit.method.startswith(BEST) else "breadth",
         lam=float(str(setting["lam"])),
         evaluation_cost=float(str(setting["split_price"])),
         n_estimators=int(str(setting["rounds"])),
@@ -188,53 +198,20 @@ def run_b(unit: Unit) -> list[Row]:
     return curve_rows(model.fit(p.X_train, p.y_train), p)
 
 
-def by_price(frame: pd.DataFrame) -> dict[float, pd.DataFrame]:
-    """For each price of a split: what both orders reach within every budget, over repeats."""
-    found = {}
-    for price, at in frame.groupby("split_price"):
-        budgets = {data: [b * (1 if price == 0 else 2) for b in budgets_of(data)] for data in at["data"].unique()}
-        found[float(str(price))] = by_budget(at, budgets)
-    return found
-
-
-def duel(reached: pd.DataFrame) -> tuple[int, int, float, float]:
-    """At how many of how many budgets best-first errs less, and by how many points, with its spread over budgets."""
-    wide = reached.pivot_table(index=["data", "budget"], columns="method", values="error")
-    if not {BEST, BREADTH} <= set(wide.columns):
-        return 0, 0, float("nan"), float("nan")
-    ahead = 100 * (wide[BREADTH] - wide[BEST]).dropna()
-    return int((ahead > 0).sum()), len(ahead), mean_of(ahead), spread_of(ahead)
-
-
-def _duel_told(reached: pd.DataFrame) -> str:
-    wins, budgets, points, _ = duel(reached)
-    return f"best-first errs less at {wins} of {budgets} budgets, by {points:+.2f} points on average"
-
-
-def present_b(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    tables: dict[str, pd.DataFrame] = {}
-    curves: dict[str, pd.DataFrame] = {}
-    drawn: dict[str, Figure] = {}
-    notes: list[str] = []
-    for price, reached in by_price(frame).items():
-        name = "features" if price == 0 else "features_and_splits"
-        budgets = {d: sorted(at["budget"].unique())[::3] for d, at in reached.groupby("data")}
-        tables[f"error_{name}"] = error_at(reached, {str(d): b for d, b in budgets.items()})
-        curves[f"curves_{name}"] = reached
-        drawn |= {f"figure3b_{name}_{data}": figure for data, figure in figures(reached).items()}
-        notes.append(f"a split costs {price:g}: {_duel_told(reached)} (CEGB17: {ALWAYS})")
-    return Presentation(tables, drawn, notes, curves)
-
-
-def compare_b(frame: pd.DataFrame) -> Sequence[Comparison]:
-    label = "MiniBooNE, Figure 3 (b), a split costs"
-    told = {price: _duel_told(reached) for price, reached in by_price(frame).items()}
-    return [Comparison(f"{label} {price:g}", ALWAYS, ours, other_data=True) for price, ours in told.items()]
+def claims_b(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
+    """Of features alone, and of features and splits."""
+    return [
+        replace(c, ours=str(c.ours).replace(f" ({price})", ""), other_data=True, why=WHY)
+        for data in reached["data"].unique()
+        for price in PRICES
+        for c in always(reached, f"{BEST} ({price})", f"{BREADTH} ({price})", data, f"Figure 3 (b), {price}", ALWAYS)
+    ]
 
 
 EXPERIMENTS = (
     Experiment(
         name="cegb17_figure3a",
+        protocol="cegb17",
         source="CEGB17, Figure 3 (a)",
         title="CEGB by lambda, and with prices of 1 in training",
         takes="90 s on one core; full: about 1 h",
@@ -247,8 +224,10 @@ EXPERIMENTS = (
         compare=compare_a,
         why=WHY,
     ),
-    Experiment(
+    curve_experiment(
+        claims_b,
         name="cegb17_figure3b",
+        protocol="cegb17",
         source="CEGB17, Figure 3 (b)",
         title="CEGB with trees grown best-first and breadth-first",
         takes="about 3 min on one core; full: about 2 h",
@@ -257,8 +236,6 @@ EXPERIMENTS = (
         full_repeats=5,
         units=units_b,
         run=run_b,
-        present=present_b,
-        compare=compare_b,
         why=WHY,
     ),
 )
