@@ -8,6 +8,7 @@
     python -m benchmarks.papers keep                    copy the rows of what was run to benchmarks/results/papers
     python -m benchmarks.papers tables [NAME]           the tables of an experiment from the rows kept there
     python -m benchmarks.papers verdicts                a verdict on every published number, from the rows kept there
+    python -m benchmarks.papers page                    the same, as docs/papers.md shows it
     python -m benchmarks.papers hours                   how long each --full takes, from the seconds kept there
 
 After Ctrl-C or a crash, the same command continues.
@@ -28,7 +29,7 @@ from benchmarks.papers.registry import experiment_named, experiments
 from benchmarks.papers.running import Failure, run_units
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown
-from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table
+from benchmarks.papers.verdicts import counts, hours, page, rounded, verdict_table
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.tradeoff import save_picture
@@ -52,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("name", nargs="?", help="an experiment, all, protocols, keep, tables, verdicts or hours; none: list them")
+    made.add_argument("name", nargs="?", help="an experiment, or a command of the list above; none: list the experiments")
     made.add_argument("of", nargs="?", help="of tables: an experiment")
     made.add_argument("--full", action="store_true", help="the papers' repeats and settings instead of the short version")
     made.add_argument("--repeats", type=int, help="seeds 0, 1, ...; default: the version's")
@@ -80,8 +81,6 @@ def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Fail
     """Run the missing units and show all results; returns the failures."""
     store = Store(out / experiment.name)
     units = experiment.units(scope)
-    if scope.rows is None:  # a trial's figures stand beside no paper's
-        store.keep_scope(scope)
     failures = run_units(experiment, units, store, jobs=jobs)
     frame = store.frame(units)
     if frame.empty:
@@ -96,6 +95,7 @@ def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Fail
 def write(shown: Presentation, folder: Path, scope: Scope) -> None:
     """Write tables as CSV, figures as PNG and SVG. With a limit of rows, the names of the files have their number."""
     trial = "" if scope.rows is None else f"_rows{scope.rows}"
+    folder.mkdir(parents=True, exist_ok=True)
     with OutputFiles() as outputs:
         for name, frame in {**shown.tables, **shown.files}.items():
             frame.to_csv(outputs.aside(folder / f"{name}{trial}.csv"), index=False)
@@ -123,21 +123,24 @@ def verdicts(_: Path) -> str:
     return f"{markdown(counts(table))}\n\n{markdown(shown)}"
 
 
-def tables(name: str) -> str:
-    """The tables and notes of an experiment's kept rows."""
+def tables(name: str, out: Path) -> str:
+    """The tables and notes of an experiment's kept rows; they and the pictures are written, too."""
     experiment = experiment_named(name)
     frame = kept_frame(experiment)
     if frame.empty:
         raise InvalidInputError(f"no rows of {name} are kept; run it, then keep")
     scope = Scope(tuple(frame["data"].unique()), int(frame["seed"].nunique()), full=True)
-    return report(experiment, experiment.present(frame, scope), scope, list(frame["machine"].unique()))
+    shown = experiment.present(frame, scope)
+    write(shown, out / name, scope)
+    return report(experiment, shown, scope, list(frame["machine"].unique()))
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], str]] = {
     "protocols": lambda _: markdown(table()),
     "keep": lambda args: "\n".join(map(str, keep_rows(args.out))),
-    "tables": lambda args: tables(args.of or ""),
+    "tables": lambda args: tables(args.of or "", args.out),
     "verdicts": lambda args: verdicts(args.out),
+    "page": lambda _: page(verdict_table()),
     "hours": lambda _: markdown(hours()),
 }
 """Everything that is no experiment; each gets the arguments and returns the text to print."""

@@ -105,12 +105,11 @@ def test_figure3a_says_what_lambda_and_prices_of_one_do() -> None:
     rows += curve_frame("lambda = 0.1", [(1, 0.3)], lam=0.1)
     rows += curve_frame("lambda = 0.1, prices 1 in training", [(2, 0.3)], lam=0.1)
     frame = pd.DataFrame(rows)
-    table = cegb17_figure3.table_a(frame, "miniboone").set_index("trained with")
-    assert table["cost at error 0.1050"].fillna(-1).tolist() == [50, 12, 40, -1, -1]
-    first, second = cegb17_figure3.verdicts_a(frame, "miniboone")
-    assert first == "lambda = 0.001 pays 12.00 for it, lambda = 0 50.00; not reached with lambda = 0.1"
-    assert second == "at lambda = 0.001 training with prices of 1 pays 40.00, with real prices 12.00, lambda = 0 50.00"
-    assert [c.ours for c in cegb17_figure3.compare_a(frame)] == [first, second]
+    table = cegb17_figure3.table_a(frame).set_index("trained with")
+    assert table[cegb17_figure3.NEARLY].fillna(-1).tolist() == [50, 12, 40, -1, -1]
+    first, second = (c.ours for c in cegb17_figure3.compare_a(frame))
+    assert first == "lambda = 0.001 pays 12.00, lambda = 0 50.00; not reached with lambda = 0.1"
+    assert second == "lambda = 0.001: prices of 1 pay 40.00, real prices 12.00, lambda = 0 50.00"
 
 
 def test_figure3a_repeats_are_averaged_while_all_of_them_go_on() -> None:
@@ -119,7 +118,7 @@ def test_figure3a_repeats_are_averaged_while_all_of_them_go_on() -> None:
         curve_frame("lambda = 0", [(1, 0.4), (2, 0.2)], lam=0.0) + curve_frame("lambda = 0", [(3, 0.2)], lam=0.0)
     )
     frame.loc[2, "seed"] = 1
-    curve = cegb17_figure3.curves_a(frame, "miniboone")["lambda = 0"]
+    curve = cegb17_figure3.curves_a(frame)["lambda = 0"]
     assert curve.cost.tolist() == [2.0]
     assert curve.error.tolist() == pytest.approx([0.3])
 

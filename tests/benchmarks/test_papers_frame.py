@@ -20,7 +20,7 @@ from benchmarks.papers.protocols import PROTOCOLS
 from benchmarks.papers.registry import experiments
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown, plus_minus
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import InvalidInputError
 from prunemodels.plots.picture import Picture
 
 
@@ -105,7 +105,7 @@ def test_a_run_writes_tables_figures_and_the_rows_of_each_unit(
     """Everything is in the experiment's folder; the screen shows tables and notes, but not the long files."""
     assert call(tmp_path, "counting") == 0
     folder = tmp_path / "counting"
-    assert {p.name for p in folder.iterdir()} == {"units", "scope.json", "means.csv", "all.csv", "line.png", "line.svg"}
+    assert {p.name for p in folder.iterdir()} == {"units", "means.csv", "all.csv", "line.png", "line.svg"}
     assert pd.read_csv(folder / "means.csv")["value"].tolist() == [1.0, 1.0]
     kept = [json.loads(p.read_text()) for p in (folder / "units").iterdir()]
     assert len(kept) == 4
@@ -221,9 +221,6 @@ def test_a_damaged_file_is_named(counter: Counter, tmp_path: Path, capsys: pytes
     told = capsys.readouterr().err
     assert file.name in told
     assert "delete it" in told
-    (tmp_path / "counting" / "scope.json").write_text("{}")
-    with pytest.raises(BrokenFileError, match="is no scope"):
-        Store(tmp_path / "counting").last_scope()
 
 
 def test_rows_hold_numbers_and_text_only(tmp_path: Path) -> None:

@@ -107,7 +107,11 @@ def test_who_is_cheaper_and_how_far_algorithm_1_is() -> None:
     assert row["over the optimum, %"] == pytest.approx(1)
     assert row["its own gap, %"] == pytest.approx(2)
     assert row["error, points"] == pytest.approx(2)
-    assert list(nws15_table1.pictures(frame())) == ["miniboone"]
+    drawn = nws15_table1.picture(frame()).axes[0]
+    assert drawn.get_title() == "MiniBooNE, 2 repeats"
+    assert drawn.lines[0].get_xdata().tolist() == pytest.approx([20, 50, 90])
+    assert drawn.lines[2].get_ydata().tolist() == pytest.approx([2])
+    assert len(drawn.lines) == 3 + 4  # the paper's four points
     part = frame().query("method == @OPTIMAL or seed == 1")  # a run that was stopped: only seed 1 has all methods
     assert nws15_table1.paired(part)["pairs"].tolist() == [21]
     assert nws15_table1.distance(part)["repeats"].tolist() == [1]
@@ -188,7 +192,7 @@ def test_small_data_are_cross_validated(tmp_path: Path, monkeypatch: pytest.Monk
     costs = [protocols.grown(protocols.nws15, "iris", 0, 60, k=k) for k in range(10)]
     full = [pm.evaluate(f.forest, f.parts.X_test, f.parts.y_test, costs=1).cost for f in costs]
     assert kept[OPTIMAL][0]["cost"] == pytest.approx(np.mean(full))
-    assert (folder / "iris_rows60.png").stat().st_size > 5000
+    assert (folder / "curves_rows60.png").stat().st_size > 5000
     protocols.grown.cache_clear()
 
 
