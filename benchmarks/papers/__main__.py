@@ -3,9 +3,12 @@
     python -m benchmarks.papers                         what there is, and how long it takes
     python -m benchmarks.papers nws15_table1            the short version: minutes
     python -m benchmarks.papers nws15_table1 --full     the papers' repeats and settings: hours
-    python -m benchmarks.papers compare                 published figures beside ours, over all that was run
+    python -m benchmarks.papers all --rows 4000         every experiment's short version on fewer rows: make papers
+    python -m benchmarks.papers protocols               how each paper ran its experiments, and where that is said
     python -m benchmarks.papers keep                    copy the rows of what was run to benchmarks/results/papers
+    python -m benchmarks.papers tables [NAME]           the tables of an experiment from the rows kept there
     python -m benchmarks.papers verdicts                a verdict on every published number, from the rows kept there
+    python -m benchmarks.papers page                    the same, as docs/papers.md shows it
     python -m benchmarks.papers hours                   how long each --full takes, from the seconds kept there
 
 After Ctrl-C or a crash, the same command continues.
@@ -19,17 +22,20 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.papers.comparing import comparison_table, with_notes
 from benchmarks.papers.experiment import Experiment, Presentation, Scope
-from benchmarks.papers.kept_rows import FOLDER, keep_rows
+from benchmarks.papers.kept_rows import FOLDER, keep_rows, kept_frame
+from benchmarks.papers.protocols import PROTOCOLS, table
 from benchmarks.papers.registry import experiment_named, experiments
 from benchmarks.papers.running import Failure, run_units
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown
-from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table
+from benchmarks.papers.verdicts import counts, hours, page, rounded, verdict_table
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.tradeoff import save_picture
+
+NEED_FILES = ("other_data", "cegb17_figure2a")
+"""Experiments on nothing but data that the publishers alone may give; ``all`` leaves them out."""
 
 OUT = Path("papers-output")
 """Where results go unless ``--out`` names another folder."""
@@ -47,7 +53,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    made.add_argument("name", nargs="?", help="an experiment, compare, keep, verdicts or hours; none: list them")
+    made.add_argument("name", nargs="?", help="an experiment, or a command of the list above; none: list the experiments")
+    made.add_argument("of", nargs="?", help="of tables: an experiment")
     made.add_argument("--full", action="store_true", help="the papers' repeats and settings instead of the short version")
     made.add_argument("--repeats", type=int, help="seeds 0, 1, ...; default: the version's")
     made.add_argument("--data", nargs="+", help="data sets in the folder PRUNEMODELS_DATA; default: the version's")
@@ -74,8 +81,6 @@ def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Fail
     """Run the missing units and show all results; returns the failures."""
     store = Store(out / experiment.name)
     units = experiment.units(scope)
-    if scope.rows is None:  # a trial's figures stand beside no paper's
-        store.keep_scope(scope)
     failures = run_units(experiment, units, store, jobs=jobs)
     frame = store.frame(units)
     if frame.empty:
@@ -90,6 +95,7 @@ def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Fail
 def write(shown: Presentation, folder: Path, scope: Scope) -> None:
     """Write tables as CSV, figures as PNG and SVG. With a limit of rows, the names of the files have their number."""
     trial = "" if scope.rows is None else f"_rows{scope.rows}"
+    folder.mkdir(parents=True, exist_ok=True)
     with OutputFiles() as outputs:
         for name, frame in {**shown.tables, **shown.files}.items():
             frame.to_csv(outputs.aside(folder / f"{name}{trial}.csv"), index=False)
@@ -100,7 +106,7 @@ def write(shown: Presentation, folder: Path, scope: Scope) -> None:
 def report(experiment: Experiment, shown: Presentation, scope: Scope, machines: Sequence[str]) -> str:
     """The text to print."""
     limit = "" if scope.rows is None else f", a trial with {scope.rows} rows"
-    lines = [f"# {experiment.name}: {experiment.source}", "", experiment.title, ""]
+    lines = [f"# {experiment.name}: {experiment.source}", "", experiment.title, "", PROTOCOLS[experiment.protocol].told(), ""]
     lines += [f"{scope.repeats} repeats, {'full' if scope.full else 'short'} version{limit}; {'; '.join(machines)}"]
     for name, frame in shown.tables.items():
         lines += ["", f"## {name}", "", markdown(frame)]
@@ -117,29 +123,44 @@ def verdicts(_: Path) -> str:
     return f"{markdown(counts(table))}\n\n{markdown(shown)}"
 
 
-COMMANDS: dict[str, Callable[[Path], str]] = {
-    "compare": lambda out: with_notes(comparison_table(out)),
-    "keep": lambda out: "\n".join(map(str, keep_rows(out))),
-    "verdicts": verdicts,
+def tables(name: str, out: Path) -> str:
+    """The tables and notes of an experiment's kept rows; they and the pictures are written, too."""
+    experiment = experiment_named(name)
+    frame = kept_frame(experiment)
+    if frame.empty:
+        raise InvalidInputError(f"no rows of {name} are kept; run it, then keep")
+    scope = Scope(tuple(frame["data"].unique()), int(frame["seed"].nunique()), full=True)
+    shown = experiment.present(frame, scope)
+    write(shown, out / name, scope)
+    return report(experiment, shown, scope, list(frame["machine"].unique()))
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], str]] = {
+    "protocols": lambda _: markdown(table()),
+    "keep": lambda args: "\n".join(map(str, keep_rows(args.out))),
+    "tables": lambda args: tables(args.of or "", args.out),
+    "verdicts": lambda args: verdicts(args.out),
+    "page": lambda _: page(verdict_table()),
     "hours": lambda _: markdown(hours()),
 }
-"""Everything that is no experiment; each gets the folder of results and returns the text to print."""
+"""Everything that is no experiment; each gets the arguments and returns the text to print."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
+    failures: list[Failure] = []
     try:
         check(args)
-        if args.name is None:
-            print(listing())
+        if args.name is None or args.name in COMMANDS:
+            print(listing() if args.name is None else COMMANDS[args.name](args))
             return 0
-        if args.name in COMMANDS:
-            print(COMMANDS[args.name](args.out))
-            return 0
-        experiment = experiment_named(args.name)
-        scope = experiment.scope(full=args.full, repeats=args.repeats, data=args.data, rows=args.rows)
-        failures = run(experiment, scope, args.out, args.jobs)
+        for name in experiments() if args.name == "all" else (args.name,):
+            experiment = experiment_named(name)
+            if args.name == "all" and experiment.name in NEED_FILES:
+                continue
+            scope = experiment.scope(full=args.full, repeats=args.repeats, data=args.data, rows=args.rows)
+            failures += run(experiment, scope, args.out, args.jobs)
     except KeyboardInterrupt:
         print(f"\nstopped; what was finished is kept in {args.out}, and the same command goes on from there", file=sys.stderr)
         return 130

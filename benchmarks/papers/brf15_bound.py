@@ -183,6 +183,7 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
 
 EXPERIMENT = Experiment(
     name="brf15_bound",
+    protocol="brf15",
     source="BRF15, Theorem 2.2",
     title="max-cost of GreedyTree over the optimal tree's, on instances whose optimum is found by enumeration",
     takes="30 s on one core; full 2 min",

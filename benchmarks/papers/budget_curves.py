@@ -5,12 +5,13 @@ All points of a method in one repeat are considered together: rows of a path, st
     chosen(B) = the point of least validation error among those whose validation cost is <= B                            (1)
 
 Its cost and error on the test data are averaged over repeats, with the standard deviation. If no point is cheap enough, the
-method has no entry at B.
+method has no entry at B. `curve_experiment` makes an experiment of a paper's figure: the run of a unit, and the paper's sentences
+with what our curves say of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.papers.data import Parts
-from benchmarks.papers.experiment import Row
+from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope
+from benchmarks.papers.published import NAMES
 from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import LossFunction, TradeoffCurve, tradeoff_curve
@@ -133,3 +135,65 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
 
 def _percent(mean: float, spread: float) -> str:
     return f"{100 * mean:.2f}" + ("" if np.isnan(spread) else f" ± {100 * spread:.2f}")
+
+
+Budgets = Mapping[str, Sequence[float]]
+Claims = Callable[[pd.DataFrame, pd.DataFrame], Sequence[Comparison]]
+"""From all points, and from what was reached within the budgets, to the paper's sentences and what ours are."""
+
+BUDGETS: Budgets = {
+    "miniboone": (2, 3, 4, 5, 6, 8, 10, 12, 15, 18, 21, 25, 30, 35, 40, 45, 50),
+    "covtype426k": (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 25, 30, 54),
+    "covtype_two": (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 20, 25, 30, 54),
+}
+"""Budgets at uniform prices."""
+
+STEPS = 24
+"""Budgets of other data and prices: so many, up to the largest cost on the validation part, denser at small ones."""
+
+
+def budgets_of(frame: pd.DataFrame) -> Budgets:
+    """Budgets for each data set."""
+    costs = frame.groupby("data")["valid_cost"].max()
+    return {str(d): BUDGETS.get(str(d)) or [float(b) for b in np.geomspace(0.01, 1, STEPS) * most] for d, most in costs.items()}
+
+
+def curve_experiment(
+    claims: Claims,
+    *,
+    budgets: Callable[[pd.DataFrame], Budgets] = budgets_of,
+    error_label: str = "test error rate",
+    **fields: Any,
+) -> Experiment:
+    """An experiment whose rows are those of `curve_rows`: a table of errors within budgets, a picture, and the paper's claims."""
+
+    def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
+        return claims(frame, by_budget(frame, budgets(frame)))
+
+    def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+        reached = by_budget(frame, budgets(frame))
+        shown = {data: list(at)[1::2] for data, at in budgets(frame).items()}
+        notes = [f"{c.figure}: {c.published}. Here: {c.ours}" for c in claims(frame, reached)]
+        return Presentation(
+            {"test_error": error_at(reached, shown)}, figures(reached, error_label=error_label), notes, {"curves": reached}
+        )
+
+    return Experiment(present=present, compare=compare, **fields)
+
+
+def duel(reached: pd.DataFrame, one: str, other: str) -> pd.Series:
+    """By how many points the mean error of one method is below the other's, at each budget that both reach, over all data."""
+    wide = reached.pivot_table(index=["data", "budget"], columns="method", values="error")
+    if not {one, other} <= set(wide.columns):
+        return pd.Series(dtype=float)
+    return 100 * (wide[other] - wide[one]).dropna()
+
+
+def always(reached: pd.DataFrame, one: str, other: str, data: str, what: str, claim: str, **more: Any) -> list[Comparison]:
+    """The claim that one method errs less than the other at every budget of a data set; empty if either is missing."""
+    ahead = duel(reached[reached["data"] == data], one, other)
+    if ahead.empty:
+        return []
+    won = int((ahead > 0).sum())
+    ours = f"{one} errs less at {won} of {len(ahead)} budgets, by {mean_of(ahead):+.2f} points on average"
+    return [Comparison(f"{NAMES.get(data, data)}: {what}", claim, ours, holds=won == len(ahead), **more)]

@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from benchmarks.data import Part, PublishedData, load_yahoo
 from benchmarks.data.ranking import average_precision_at_5
-from benchmarks.papers.budget_curves import POINT, by_budget, error_at, figures
+from benchmarks.papers.budget_curves import POINT, always, curve_experiment
 from benchmarks.papers.data import LOADING, is_absent
-from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
+from benchmarks.papers.experiment import Comparison, Row, Scope, Unit
 from benchmarks.papers.methods import CEGB, GREEDY_MISER
-from benchmarks.papers.other_data import budgets_of
 from prunemodels.evaluation.curve import tradeoff_curve
 
 ALPHA = 0.25
@@ -87,32 +86,19 @@ def _error(part: Part, _: NDArray[Any], scores: NDArray[Any]) -> float:
     return 1 - average_precision_at_5(part.y, scores, part.query)
 
 
-def wins(reached: pd.DataFrame, method: str) -> tuple[int, int]:
-    """At how many of how many budgets a method errs less than GreedyMiser."""
-    wide = reached.pivot_table(index="budget", columns="method", values="error")
-    if not {GREEDY_MISER, method} <= set(wide.columns):
-        return 0, 0
-    both = wide[[GREEDY_MISER, method]].dropna()
-    return int((both[method] < both[GREEDY_MISER]).sum()), len(both)
+def claims(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
+    return [
+        c
+        for method, what in ((SHALLOW, "trees of 16 leaves against GreedyMiser"), (CEGB, "deep trees against GreedyMiser"))
+        for c in always(reached, method, GREEDY_MISER, "yahoo", what, ALWAYS)
+    ]
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    reached = by_budget(frame, budgets_of(frame))
-    shown = {data: budgets[3::5] for data, budgets in budgets_of(frame).items()}
-    counted = {method: wins(reached, method) for method in (SHALLOW, CEGB)}
-    notes = [f"{m} errs less than GreedyMiser at {w} of {n} budgets (CEGB17: {ALWAYS})" for m, (w, n) in counted.items()]
-    drawn = figures(reached, error_label="1 - Average Precision@5")
-    return Presentation({"error": error_at(reached, shown)}, drawn, notes, {"curves": reached})
-
-
-def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
-    won, budgets = wins(by_budget(frame, budgets_of(frame)), SHALLOW)
-    ours = f"less error at {won} of {budgets} budgets"
-    return [Comparison("Yahoo: trees of 16 leaves against GreedyMiser", ALWAYS, ours, holds=won == budgets)]
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = curve_experiment(
+    claims,
+    error_label="1 - Average Precision@5",
     name="cegb17_figure2a",
+    protocol="cegb17",
     source="CEGB17, Figure 2 (a)",
     title="ranking where splits cost, too: CEGB with deep and shallow trees, GreedyMiser",
     takes="seconds where the files are absent",
@@ -121,6 +107,4 @@ EXPERIMENT = Experiment(
     full_repeats=3,
     units=units,
     run=run,
-    present=present,
-    compare=compare,
 )

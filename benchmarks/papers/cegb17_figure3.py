@@ -2,8 +2,8 @@
 
 The paper has both on Yahoo! Learning to Rank, which is not public; here they are on MiniBooNE.
 
-(a) prices that differ by feature (BP16's from a linear SVM, `benchmarks.papers.bp16_prices`): one curve for each lambda, a point
-after each round of boosting; and the same with all prices 1 *while trees are grown* and the real ones when predictions are paid.
+(a) prices that differ by feature (BP16's from a linear SVM, `benchmarks.papers.bp16_figures5to7`): one curve for each lambda, a
+point after each round of boosting; and the same with all prices 1 *while trees are grown* and the real ones when they are paid.
 
 (b) uniform prices: trees grown best-first and breadth-first, "the same number of leaves and trees", over a grid of lambda; within
 each budget the point of least validation error. Both by this package's engine, as LightGBM cannot grow breadth-first. Once
@@ -13,18 +13,15 @@ features alone cost, and once each split passed costs a quarter of a feature as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
-from benchmarks.papers.bp16_figure2 import budgets_of
-from benchmarks.papers.budget_curves import by_budget, curve_rows, error_at, figures
+from benchmarks.papers.budget_curves import always, curve_experiment, curve_rows
 from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.published import NAMES, SUBSETS
-from benchmarks.papers.tables import mean_of, spread_of
 from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 
@@ -34,6 +31,8 @@ FULL_LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 
 NEAR = 0.005
 """So much above the error of lambda = 0 is "similar accuracy"; ours."""
+
+NEARLY, ONE = "cost near lambda = 0", ", prices 1 in training"
 
 BEST, BREADTH = "best-first", "breadth-first"
 
@@ -46,7 +45,7 @@ WHY = f"the paper has Yahoo! Learning to Rank here, we MiniBooNE; {SUBSETS}"
 
 def name_of(lam: float, real: bool) -> str:
     """The legend's name of a curve of (a)."""
-    return f"lambda = {lam:g}" + ("" if real else ", prices 1 in training")
+    return f"lambda = {lam:g}" + ("" if real else ONE)
 
 
 def units_a(scope: Scope) -> list[Unit]:
@@ -60,7 +59,7 @@ def units_a(scope: Scope) -> list[Unit]:
 
 
 def run_a(unit: Unit) -> list[Row]:
-    from benchmarks.papers.bp16_prices import svm_prices
+    from benchmarks.papers.bp16_figures5to7 import svm_prices
     from prunemodels.rivals.cegb import CEGBClassifier
 
     p = parts(unit.data, unit.seed, unit.rows)
@@ -76,99 +75,78 @@ def run_a(unit: Unit) -> list[Row]:
     return curve_rows(model.fit(p.X_train, p.y_train), p, everything=True)
 
 
-def curves_a(frame: pd.DataFrame, data: str) -> dict[str, TradeoffCurve]:
+def curves_a(frame: pd.DataFrame) -> dict[str, TradeoffCurve]:
     """One curve a setting: mean test error against mean test cost after each round that every repeat has made."""
     found = {}
-    of_data = frame[frame["data"] == data]
-    for method, at in of_data.groupby("method", sort=False):
-        repeats = at["seed"].nunique()
+    for method, at in frame.groupby("method", sort=False):
         means = at.groupby("parameter")[["test_cost", "test_error"]].agg(["mean", "count"])
-        full = means[means[("test_cost", "count")] == repeats]
-        cost, error = (full[(c, "mean")].to_numpy(dtype=np.float64) for c in ("test_cost", "test_error"))
-        found[str(method)] = TradeoffCurve(str(method), "rounds", full.index.to_numpy(dtype=np.float64), cost, error, repeats)
+        full = means[means[("test_cost", "count")] == at["seed"].nunique()]
+        numbers = (full.index, full["test_cost", "mean"], full["test_error", "mean"])
+        rounds, cost, error = (np.asarray(column, dtype=np.float64) for column in numbers)
+        found[str(method)] = TradeoffCurve(str(method), "rounds", rounds, cost, error, at["seed"].nunique())
     return found
 
 
-def table_a(frame: pd.DataFrame, data: str) -> pd.DataFrame:
-    """Of each curve: its end, and what it costs to come near the error of lambda = 0."""
-    curves = curves_a(frame, data)
-    goal = float(curves[name_of(0.0, True)].error.min()) + NEAR
-    rows: list[dict[str, Any]] = []
-    for name, curve in curves.items():
-        good = np.flatnonzero(curve.error <= goal)
-        rows.append(
-            {
-                "data": NAMES.get(data, data),
-                "trained with": name,
-                "rounds": len(curve),
-                "cost in the end": float(curve.cost[-1]),
-                "error in the end": float(curve.error[-1]),
-                f"cost at error {goal:.4f}": float(curve.cost[good].min()) if good.size else np.nan,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def verdicts_a(frame: pd.DataFrame, data: str) -> tuple[str, str]:
-    """What (a) says of CEGB17's two sentences."""
-    table = table_a(frame, data).set_index("trained with")
-    column = table.columns[-1]
-    free = float(table.loc[name_of(0.0, True), column])
-    lams = sorted(frame.loc[frame["lam"] > 0, "lam"].unique())
-    real = {lam: float(table.loc[name_of(lam, True), column]) for lam in lams}
-    ones = {lam: float(table.loc[name_of(lam, False), column]) for lam in lams}
-    reached = {lam: cost for lam, cost in real.items() if not np.isnan(cost)}
-    lost = ", ".join(f"{lam:g}" for lam in lams if lam not in reached) or "none"
-    cheapest = min(reached, key=lambda lam: reached[lam], default=None)
-    first = f"not reached by any lambda > 0; lambda = 0 pays {free:.2f}"
-    second = first
-    if cheapest is not None:
-        first = (
-            f"lambda = {cheapest:g} pays {reached[cheapest]:.2f} for it, lambda = 0 {free:.2f}; not reached with lambda = {lost}"
-        )
-        same = ones[cheapest]
-        outcome = f"pays {same:.2f}" if not np.isnan(same) else "does not reach it"
-        paid = f"with real prices {reached[cheapest]:.2f}, lambda = 0 {free:.2f}"
-        second = f"at lambda = {cheapest:g} training with prices of 1 {outcome}, {paid}"
-    return first, second
-
-
-def picture_a(frame: pd.DataFrame, data: str) -> Figure:
-    return plot_curves(list(curves_a(frame, data).values()), error_label="test error rate")
-
-
-def present_a(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    names = list(frame["data"].unique())
-    notes = []
-    for data in names:
-        first, second = verdicts_a(frame, data)
-        label = f"{NAMES.get(data, data)}, error of lambda = 0 plus {100 * NEAR:g} points"
-        notes += [f"{label} (CEGB17: {ALIKE}): {first}", f"{label} (CEGB17: {ONES}): {second}"]
-    table = pd.concat([table_a(frame, data).set_axis(_columns_a(), axis=1) for data in names])
-    return Presentation({"by_lambda": table}, {f"figure3a_{data}": picture_a(frame, data) for data in names}, notes)
-
-
-def _columns_a() -> list[str]:
-    return ["data", "trained with", "rounds", "cost in the end", "error in the end", "cost near lambda = 0"]
+def table_a(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of each data set and curve: its end, and what it costs to come near the error of lambda = 0."""
+    rows = []
+    for data, of_data in frame.groupby("data", sort=False):
+        curves = curves_a(of_data)
+        goal = float(curves[name_of(0.0, True)].error.min()) + NEAR
+        for name, c in curves.items():
+            near = float(c.cost[c.error <= goal].min(initial=np.inf))
+            rows.append((data, name, len(c), c.cost[-1], c.error[-1], near if near < np.inf else np.nan))
+    return pd.DataFrame(rows, columns=["data", "trained with", "rounds", "cost in the end", "error in the end", NEARLY])
 
 
 def compare_a(frame: pd.DataFrame) -> Sequence[Comparison]:
+    """What it costs to come near the error of lambda = 0: with the cheapest lambda, and with prices of 1 in training."""
     found = []
-    for data in frame["data"].unique():
-        first, second = verdicts_a(frame, data)
-        label = f"{NAMES.get(data, data)}, Figure 3 (a)"
+    for data, at in table_a(frame).groupby("data", sort=False):
+        near = at.set_index("trained with")[NEARLY]
+        free, lams = near[name_of(0.0, True)], sorted(frame.loc[frame["lam"] > 0, "lam"].unique())
+        reached = near[[name_of(lam, True) for lam in lams]].dropna()
+        first = second = f"not reached by any lambda > 0; lambda = 0 pays {free:.2f}"
+        if len(reached):
+            best, paid = reached.idxmin(), f"{reached.min():.2f}, lambda = 0 {free:.2f}"
+            lost = ", ".join(f"{lam:g}" for lam in lams if name_of(lam, True) not in reached) or "none"
+            same = near[f"{best}{ONE}"]
+            first = f"{best} pays {paid}; not reached with lambda = {lost}"
+            second = f"{best}: prices of 1 {'do not reach it' if np.isnan(same) else f'pay {same:.2f}'}, real prices {paid}"
+        label = f"{NAMES.get(str(data), data)}, Figure 3 (a)"
         found += [Comparison(label, ALIKE, first, other_data=True), Comparison(label, ONES, second, other_data=True)]
     return found
+
+
+def present_a(frame: pd.DataFrame, scope: Scope) -> Presentation:
+    drawn = {
+        f"figure3a_{data}": plot_curves(list(curves_a(at).values()), error_label="test error rate")
+        for data, at in frame.groupby("data", sort=False)
+    }
+    notes = [f"{c.figure} (CEGB17: {c.published}): {c.ours}" for c in compare_a(frame)]
+    notes.append(f"{NEARLY}: the error of lambda = 0 plus {100 * NEAR:g} points")
+    return Presentation({"by_lambda": table_a(frame)}, drawn, notes)
+
+
+PRICES = {"features cost": 0.0, "features and splits cost": 0.25}
+"""Prices of a split."""
 
 
 def units_b(scope: Scope) -> list[Unit]:
     lams, trees = ((1e-4, 3e-4, 1e-3, 3e-3, 1e-2), 200) if scope.full else ((3e-4, 3e-3), 40)
     return [
-        Unit("cegb17_figure3b", d, s, method, {"lam": lam, "split_price": price, "rounds": trees, "leaves": 16}, scope.rows)
+        Unit(
+            "cegb17_figure3b",
+            d,
+            s,
+            f"{m} ({name})",
+            {"lam": lam, "split_price": price, "rounds": trees, "leaves": 16},
+            scope.rows,
+        )
         for d, s in scope.groups()
-        for price in (0.0, 0.25)
+        for name, price in PRICES.items()
         for lam in lams
-        for method in (BEST, BREADTH)
+        for m in (BEST, BREADTH)
     ]
 
 
@@ -179,7 +157,7 @@ def run_b(unit: Unit) -> list[Row]:
     model = CEGBClassifier(
         1,
         engine="own",
-        growth="best" if unit.method == BEST else "breadth",
+        growth="best" if unit.method.startswith(BEST) else "breadth",
         lam=float(str(setting["lam"])),
         evaluation_cost=float(str(setting["split_price"])),
         n_estimators=int(str(setting["rounds"])),
@@ -188,53 +166,20 @@ def run_b(unit: Unit) -> list[Row]:
     return curve_rows(model.fit(p.X_train, p.y_train), p)
 
 
-def by_price(frame: pd.DataFrame) -> dict[float, pd.DataFrame]:
-    """For each price of a split: what both orders reach within every budget, over repeats."""
-    found = {}
-    for price, at in frame.groupby("split_price"):
-        budgets = {data: [b * (1 if price == 0 else 2) for b in budgets_of(data)] for data in at["data"].unique()}
-        found[float(str(price))] = by_budget(at, budgets)
-    return found
-
-
-def duel(reached: pd.DataFrame) -> tuple[int, int, float, float]:
-    """At how many of how many budgets best-first errs less, and by how many points, with its spread over budgets."""
-    wide = reached.pivot_table(index=["data", "budget"], columns="method", values="error")
-    if not {BEST, BREADTH} <= set(wide.columns):
-        return 0, 0, float("nan"), float("nan")
-    ahead = 100 * (wide[BREADTH] - wide[BEST]).dropna()
-    return int((ahead > 0).sum()), len(ahead), mean_of(ahead), spread_of(ahead)
-
-
-def _duel_told(reached: pd.DataFrame) -> str:
-    wins, budgets, points, _ = duel(reached)
-    return f"best-first errs less at {wins} of {budgets} budgets, by {points:+.2f} points on average"
-
-
-def present_b(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    tables: dict[str, pd.DataFrame] = {}
-    curves: dict[str, pd.DataFrame] = {}
-    drawn: dict[str, Figure] = {}
-    notes: list[str] = []
-    for price, reached in by_price(frame).items():
-        name = "features" if price == 0 else "features_and_splits"
-        budgets = {d: sorted(at["budget"].unique())[::3] for d, at in reached.groupby("data")}
-        tables[f"error_{name}"] = error_at(reached, {str(d): b for d, b in budgets.items()})
-        curves[f"curves_{name}"] = reached
-        drawn |= {f"figure3b_{name}_{data}": figure for data, figure in figures(reached).items()}
-        notes.append(f"a split costs {price:g}: {_duel_told(reached)} (CEGB17: {ALWAYS})")
-    return Presentation(tables, drawn, notes, curves)
-
-
-def compare_b(frame: pd.DataFrame) -> Sequence[Comparison]:
-    label = "MiniBooNE, Figure 3 (b), a split costs"
-    told = {price: _duel_told(reached) for price, reached in by_price(frame).items()}
-    return [Comparison(f"{label} {price:g}", ALWAYS, ours, other_data=True) for price, ours in told.items()]
+def claims_b(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
+    """Of features alone, and of features and splits."""
+    return [
+        replace(c, ours=str(c.ours).replace(f" ({price})", ""), other_data=True, why=WHY)
+        for data in reached["data"].unique()
+        for price in PRICES
+        for c in always(reached, f"{BEST} ({price})", f"{BREADTH} ({price})", data, f"Figure 3 (b), {price}", ALWAYS)
+    ]
 
 
 EXPERIMENTS = (
     Experiment(
         name="cegb17_figure3a",
+        protocol="cegb17",
         source="CEGB17, Figure 3 (a)",
         title="CEGB by lambda, and with prices of 1 in training",
         takes="90 s on one core; full: about 1 h",
@@ -247,8 +192,10 @@ EXPERIMENTS = (
         compare=compare_a,
         why=WHY,
     ),
-    Experiment(
+    curve_experiment(
+        claims_b,
         name="cegb17_figure3b",
+        protocol="cegb17",
         source="CEGB17, Figure 3 (b)",
         title="CEGB with trees grown best-first and breadth-first",
         takes="about 3 min on one core; full: about 2 h",
@@ -257,8 +204,6 @@ EXPERIMENTS = (
         full_repeats=5,
         units=units_b,
         run=run_b,
-        present=present_b,
-        compare=compare_b,
         why=WHY,
     ),
 )

@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.papers.budget_curves import by_budget, error_at, figures
+from benchmarks.papers.budget_curves import curve_experiment
 from benchmarks.papers.cegb17_flies import SPLIT_PRICES, Frame, make_frame, overlaps
-from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
+from benchmarks.papers.experiment import Comparison, Row, Scope, Unit
 from benchmarks.papers.methods import CEGB, OPTIMAL
 
 BOOSTING = "boosting"
@@ -157,11 +157,6 @@ def _judged(some: Sequence[Frame], n_points: int, predict: Predict) -> dict[str,
     return {"cost": cost.tolist(), "error": [1 - value for value in seg], "pixel_error": wrong.tolist()}
 
 
-def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """What every method reaches within every budget, over repeats."""
-    return by_budget(frame, {str(data): BUDGETS for data in frame["data"].unique()})
-
-
 def cost_at(reached: pd.DataFrame, method: str, error: float) -> float:
     """The least mean cost at which a method errs at most so much; NaN: never."""
     at = reached[(reached["method"] == method) & (reached["error"] <= error)]
@@ -185,35 +180,24 @@ def verdicts(reached: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    reached = summary(frame)
-    shown = {str(data): BUDGETS[1::2] for data in frame["data"].unique()}
-    table = error_at(reached, shown)
-    drawn = {f"figure4_{data}": figure for data, figure in figures(reached, error_label="1 - SEG").items()}
-    for figure in drawn.values():
-        figure.axes[0].set_xscale("log")
-        figure.axes[0].set_xlabel("split evaluations per pixel, each shared by the pixels of its block")
-    points = frame[["data", "seed", "method", "lam", "parameter", "test_cost", "test_error", "test_pixel_error"]]
-    notes = ["error: 1 - SEG in per cent, by budget: evaluations a pixel", *verdicts(reached)]
-    return Presentation({"one_minus_seg": table}, drawn, notes, {"curves": reached, "points": points})
-
-
-def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
-    sentences = verdicts(summary(frame))
+def claims(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
+    sentences = verdicts(reached)
     return [Comparison("synthetic flies, Figure 4 (b)", CLAIM, "; ".join(sentences), other_data=True)] if sentences else []
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT = curve_experiment(
+    claims,
+    budgets=lambda frame: {str(data): BUDGETS for data in frame["data"].unique()},
+    error_label="1 - SEG",
     name="cegb17_multiscale",
+    protocol="cegb17",
     source="CEGB17, Figure 4",
     title="flies on images of four resolutions: evaluation cost against SEG",
     takes="1 min on one core; full: hours, not measured",
     data=("flies",),
     repeats=1,
-    full_repeats=3,
+    full_repeats=5,
     units=units,
     run=run,
-    present=present,
-    compare=compare,
     why="the paper's frames are not public: ours are made up, and smaller in the short version",
 )

@@ -167,6 +167,7 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
 
 EXPERIMENT = Experiment(
     name="cstc13_synthetic",
+    protocol="cstc13",
     source="CSTC13, section 5.1, Figure 2",
     title="four quadrants: does the tree find the optimal cost of 12 at no error, and what do its nodes use",
     takes="1 min on one core; full 3 min",

@@ -25,6 +25,9 @@ from prunemodels.data_files import Dataset, data_folder, load_dataset, part_size
 TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}
 """Name -> the data set behind it, and the class that stands against the rest."""
 
+SIGNAL = 0.28
+"""Share of signal in UCI's file of MiniBooNE, which the papers use; the file at hand has 0.5."""
+
 SMALL = ("sonar", "heart_statlog", "heart_cleveland")
 """Data sets that the papers cross-validate."""
 
@@ -62,15 +65,29 @@ def dataset(name: str) -> Dataset:
 
 
 @lru_cache(maxsize=2)
-def parts(name: str, seed: int, rows: int | None = None) -> Parts:
-    """The papers' three parts, shuffled with the seed; with `rows`, the first of each in proportion."""
+def parts(name: str, seed: int, rows: int | None = None, *, signal: float = SIGNAL) -> Parts:
+    """The papers' three parts, shuffled with the seed; with `rows`, the first of each in proportion.
+
+    MiniBooNE's examples of class 1 are thinned out at random until they are the share `signal` of each part.
+    """
     if name == CIFAR10:
         return _cifar10_parts(seed, rows)
     data = dataset(name)
     X = data.X.to_numpy(dtype=np.float32)
     share = 1.0 if rows is None else min(1.0, rows / sum(data.sizes))
-    train, valid, test = (part[: max(1, round(share * len(part)))] for part in data.parts(seed))
+    places = [part[: max(1, round(share * len(part)))] for part in data.parts(seed)]
+    if name == "miniboone":
+        rng = np.random.default_rng(seed)
+        places = [_thinned(part, data.y[part] == 1, signal, rng) for part in places]
+    train, valid, test = places
     return Parts(X[train], data.y[train], X[valid], data.y[valid], X[test], data.y[test])
+
+
+def _thinned(part: NDArray[np.int64], ones: NDArray[np.bool_], signal: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Some of the rows: fewer ones, so that they are the share `signal`; all rows if there are no more already."""
+    most = round((~ones).sum() * signal / (1 - signal))
+    kept = rng.permutation(np.flatnonzero(ones))[:most]
+    return part[np.sort(np.concatenate([np.flatnonzero(~ones), kept]))]
 
 
 def _cifar10_parts(seed: int, rows: int | None) -> Parts:

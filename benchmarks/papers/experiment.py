@@ -95,7 +95,7 @@ class Comparison:
     spread
         standard deviation over repeats; NaN for a single one.
     why
-        why the two differ, where it is not the experiment's reason.
+        why the two differ: the reason that was tested, or "open" and what was tried; empty: the experiment's.
     values
         our number in each repeat; its mean is `ours`.
     published_sd
@@ -161,6 +161,8 @@ class Experiment:
     ----------
     name
         of the command, e.g. ``nws15_table1``.
+    protocol
+        by which it runs: a name of `benchmarks.papers.protocols.PROTOCOLS`.
     source
         e.g. ``NWS15, Table 1``.
     title
@@ -184,6 +186,7 @@ class Experiment:
     """
 
     name: str
+    protocol: str
     source: str
     title: str
     takes: str

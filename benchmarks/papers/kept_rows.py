@@ -1,20 +1,14 @@
 """The rows of finished units as CSV that the repository keeps: the tables of verdicts are made of them.
 
-    FOLDER / EXPERIMENT-units.csv    one line a unit: unit (its number), data, seed, method, setting (JSON), constant (JSON: the
-                                     columns with one value in all rows of the unit), seconds, machine
-           / EXPERIMENT-DATA-K.csv   one line a row: unit, then the other columns; numbers with four digits
-
-Files have at most `FILE_ROWS` rows. Blank means: none, or the unit's constant.
+FOLDER / EXPERIMENT-units.csv    one line a unit: its number, data, seed, method, setting (JSON), seconds, machine
+/ EXPERIMENT-DATA.csv     one line a row: unit, then the other columns; numbers with four digits
 """
 
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from benchmarks.papers.experiment import Experiment
@@ -25,13 +19,11 @@ from formulations.errors import BrokenFileError, InvalidInputError
 FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"
 """Where the repository keeps them."""
 
-FILE_ROWS = 6000
-
-UNIT = ("unit", "data", "seed", "method", "setting", "constant", "seconds", "machine")
+UNIT = ("unit", "data", "seed", "method", "setting", "seconds", "machine")
 
 
 def keep_rows(out: Path, folder: Path = FOLDER) -> list[Path]:
-    """Write all finished units of every experiment; returns the files.
+    """Write all finished units of every experiment that ran on whole data; returns the files.
 
     Raises
     ------
@@ -45,57 +37,28 @@ def keep_rows(out: Path, folder: Path = FOLDER) -> list[Path]:
 
 
 def _keep(experiment: Experiment, out: Path, folder: Path) -> list[Path]:
-    """Write the units of one experiment; returns the files, none if nothing was run."""
-    units: list[tuple[Any, ...]] = []
-    written: dict[Path, list[str]] = {}
-    for number, kept in enumerate(_finished(experiment, out)):
-        unit, frame = kept["unit"], pd.DataFrame(kept["rows"])
-        constant = {c: _rounded(frame[c].iloc[0]) for c in frame if len(frame) > 1 and frame[c].nunique(dropna=False) == 1}
-        about = (number, unit["data"], unit["seed"], unit["method"], json.dumps(unit["setting"]), json.dumps(constant))
-        units.append((*about, round(kept["seconds"], 1), kept["machine"]))
-        rows = frame.drop(columns=list(constant))
-        text = rows.assign(unit=number)[["unit", *rows.columns]].to_csv(index=False, float_format="%.4g", lineterminator="\n")
-        _append(written, folder / f"{experiment.name}-{unit['data']}", text)
-    index = folder / f"{experiment.name}-units.csv"
-    before = len(kept_units(experiment, folder))
-    if len(units) < before:
+    """Write the units of one experiment in the order of data, seed, method and setting; returns the files, none if none ran."""
+    found = [kept for kept in Store(out / experiment.name).all_units() if kept["unit"]["rows"] is None]
+    found.sort(key=lambda k: (k["unit"]["data"], k["unit"]["seed"], k["unit"]["method"], str(k["unit"]["setting"])))
+    index, before = folder / f"{experiment.name}-units.csv", len(kept_units(experiment, folder))
+    if len(found) < before:
         raise InvalidInputError(
-            f"{out} has {len(units)} finished units of {experiment.name}, but {folder} keeps {before}; "
+            f"{out} has {len(found)} finished units of {experiment.name}, but {folder} keeps {before}; "
             f"run the others first, or delete {index.name}"
         )
-    if not units:
+    if not found:
         return []
+    about, rows = [], dict[str, list[pd.DataFrame]]()
+    for number, kept in enumerate(found):
+        unit, setting = kept["unit"], json.dumps(kept["unit"]["setting"])
+        about.append((number, unit["data"], unit["seed"], unit["method"], setting, round(kept["seconds"], 1), kept["machine"]))
+        rows.setdefault(unit["data"], []).append(pd.DataFrame(kept["rows"]).assign(unit=number))
     folder.mkdir(parents=True, exist_ok=True)
-    for place, lines in written.items():
-        place.write_text("\n".join(lines) + "\n")
-    pd.DataFrame(units, columns=list(UNIT)).to_csv(index, index=False, lineterminator="\n")
-    return [*written, index]
-
-
-def _finished(experiment: Experiment, out: Path) -> list[dict[str, Any]]:
-    """What is saved of the units that ran on whole data, in the order of data, seed, method and setting."""
-    found = Store(out / experiment.name).all_units()
-    whole = [kept for kept in found if kept["unit"]["rows"] is None]
-    return sorted(whole, key=lambda k: (k["unit"]["data"], k["unit"]["seed"], k["unit"]["method"], str(k["unit"]["setting"])))
-
-
-def _append(written: dict[Path, list[str]], stem: Path, text: str) -> None:
-    """Add a unit's lines to the last file of its data; begin another where it is full or its columns differ."""
-    head, *lines = text.splitlines()
-    k = 1
-    while (place := stem.with_name(f"{stem.name}-{k}.csv")) in written:
-        if written[place][0] == head and len(written[place]) + len(lines) <= FILE_ROWS + 1:
-            break
-        k += 1
-    written.setdefault(place, [head]).extend(lines)
-
-
-def _rounded(value: Any) -> Any:
-    """A value as JSON has it, floats with four digits."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float):
-        return None if math.isnan(value) else float(f"{value:.4g}")
-    return value
+    tables = {folder / f"{experiment.name}-{data}.csv": pd.concat(frames).set_index("unit") for data, frames in rows.items()}
+    tables[index] = pd.DataFrame(about, columns=list(UNIT)).set_index("unit")
+    for place, table in tables.items():
+        table.to_csv(place, float_format="%.4g", lineterminator="\n")
+    return list(tables)
 
 
 def kept_units(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
@@ -120,20 +83,10 @@ def kept_units(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
 
 def kept_frame(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
     """All kept rows of one experiment, with the columns of `Store.frame`; empty if there are none."""
-    units = kept_units(experiment, folder).set_index("unit")
-    frames = []
+    units, frames = kept_units(experiment, folder), []
     for data in units["data"].unique():
-        k = 1
-        while (place := folder / f"{experiment.name}-{data}-{k}.csv").is_file():
-            rows = pd.read_csv(place)
-            frames += [_with_unit(units.loc[int(str(number))], at) for number, at in rows.groupby("unit", sort=False)]
-            k += 1
+        rows = pd.read_csv(folder / f"{experiment.name}-{data}.csv")
+        about = units[units["data"] == data].drop(columns="setting")
+        settings = pd.DataFrame([json.loads(s) for s in units.loc[about.index, "setting"]], index=about.index)
+        frames.append(rows.merge(about.join(settings), on="unit", suffixes=("", "_of_unit")).drop(columns="unit"))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
-
-
-def _with_unit(unit: pd.Series, rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a unit, with its columns and its constants."""
-    about = {"data": unit["data"], "seed": unit["seed"], "method": unit["method"], **json.loads(unit["setting"])}
-    about |= {"seconds": unit["seconds"], "machine": unit["machine"], **json.loads(unit["constant"])}
-    own = rows.drop(columns=["unit", *(c for c in about if c in rows)])
-    return own.assign(**{name: np.nan if value is None else value for name, value in about.items()})

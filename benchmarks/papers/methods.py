@@ -9,7 +9,7 @@ import numpy as np
 
 import prunemodels as pm
 from benchmarks.papers.experiment import Value
-from benchmarks.papers.forests import Grown
+from benchmarks.papers.protocols import Grown
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.errors import InvalidInputError
 

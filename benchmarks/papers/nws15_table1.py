@@ -1,242 +1,338 @@
-"""Forests unpruned, pruned together, and pruned tree by tree, at matched error: Table 1 of NWS15.
+"""Forests unpruned, pruned together, and pruned tree by tree: Table 1 of NWS15, and the authors' Algorithm 1 on the same forests.
 
-BudgetRF forests at uniform prices: 40 trees on MiniBooNE and Forest, pruned with the validation part as cost sample; 90 trees on
-Sonar and Heart, ten-fold cross validation, where the training part is the cost sample (the paper names no validation part there).
-Errors are in-bag. Each path is read at budgets of 1, 2, ..., 100 per cent of the unpruned forest's cost on the cost sample, and
-cost and error on the test part are averaged over repeats (and folds) at each. The paper matches test errors, not a rule that a
-user could follow, and so do we:
+By the protocol `nws15`, at uniform prices. A path is read at budgets of 1, 2, ..., 100 per cent of the unpruned cost on the cost
+sample; cost and error on the test part at each are the rows of a unit, means over the folds of cross-validated data. The paper
+matches test errors by hand and compares costs. A curve can be read two ways:
 
-    low, high = the least mean cost whose mean test error is at most      our unpruned error * max(1, r),               (1)
-    r = the paper's error of ensemble pruning at that level / the paper's error of the unpruned forest
+    error at the share s of the cost:      e(s) - e(1) against the paper's                  well conditioned                  (1)
+    share of the cost at the error e:      least s with e(s) - e(1) <= the paper's rise     ill conditioned where e is flat   (2)
 
-MiniBooNE and Forest are matched a second time by (1) with *validation* errors, repeat by repeat, as a user would. The paired
-count goes over the whole curve: in each repeat, at 21 errors from the unpruned forest's to that of the high level, which is
-cheaper. The full version has CIFAR-10 as well, if its files are there.
+Both are read in every repeat, on the line through neighbouring points, and have an interval over repeats. Algorithm 1 is run at
+the lambdas at which the optimum has 95, 90, 80, ..., 10 per cent of the cost. Every tested reason is a variant of the protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 import prunemodels as pm
-from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, fold, parts, without_cifar10
-from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
-from benchmarks.papers.forests import Grown, Kind, grow_forest, grown
-from benchmarks.papers.matched_levels import (
-    LEVELS,
-    METHODS,
-    Level,
-    level_by_validation,
-    level_of,
-    paired,
-    rows_at,
-    split,
-    targets,
-)
-from benchmarks.papers.methods import OPTIMAL, prunings
-from benchmarks.papers.published import NAMES, NWS15_TABLE_1, SAME_DATA, SUBSETS, Measured
-from benchmarks.papers.tables import mean_of, plus_minus, spread_of
-from prunemodels.evaluation.curve import TradeoffCurve
+from benchmarks.instances import middles
+from benchmarks.papers.algorithm1 import algorithm1
+from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_cifar10
+from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
+from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, prunings
+from benchmarks.papers.protocols import Grown, grown, nws15
+from benchmarks.papers.published import NAMES, NWS15_TABLE_1
+from benchmarks.papers.tables import mean_of, spread_of
+from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.plots.curves import plot_curves
 
-FOREST: Kind = "budget_rf_pairs"
+ALGORITHM_1 = "Algorithm 1"
+METHODS = (OPTIMAL, INDIVIDUAL, ALGORITHM_1)
 
 SHARES = tuple(k / 100 for k in range(1, 101))
+LAMBDAS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+"""Shares of the cost at whose lambdas Algorithm 1 is run."""
+
+LEVELS = {("ens", "low"): OPTIMAL, ("ind", "low"): INDIVIDUAL, ("ens", "high"): OPTIMAL, ("ind", "high"): INDIVIDUAL}
+"""The table's columns."""
+
+VARIANTS: Mapping[str, Sequence[Mapping[str, Value]]] = {
+    "miniboone": ({"signal": 0.5}, {"thresholds": "random"}),
+    "covtype_two": (
+        {"thresholds": "random"},
+        {"criterion": "entropy"},
+        {"errors": "out-of-bag"},
+        {"max_depth": 12},
+        {"features": 14},
+    ),
+    "sonar": (
+        {"thresholds": "random"},
+        {"criterion": "entropy"},
+        {"errors": "out-of-bag"},
+        {"errors": "in-bag and out-of-bag"},
+        {"costs": "test"},
+        {"max_depth": 4},
+        {"features": 15},
+        {"alpha": 2},
+    ),
+    "heart_statlog": ({"costs": "test"},),
+}
+"""The reasons that were tested, one change at a time."""
+
+TESTED = 3
+"""Repeats of a variant, and of Algorithm 1, at most."""
 
 
 def units(scope: Scope) -> list[Unit]:
-    """Both methods on every forest; small data get the paper's 100 repeats for its 10 on large ones."""
+    """Every method by the protocol; of the full version also the variants, which have no run of Algorithm 1."""
     scope, loading = without_cifar10("nws15_table1", scope)
-    return loading + [
-        Unit("nws15_table1", data, seed, method, {"trees": 90 if data in SMALL else 40, "forest": FOREST}, scope.rows)
-        for data in scope.data
-        for seed in range(scope.repeats * (10 if scope.full and data in SMALL else 1))
-        for method in METHODS
-    ]
+    found = list(loading)
+    for data, seed in scope.groups():
+        found += [_unit(data, seed, method, {}, scope.rows) for method in METHODS if method != ALGORITHM_1 or seed < TESTED]
+        changes = VARIANTS.get(data, ()) if scope.full and seed < TESTED else ()
+        found += [_unit(data, seed, method, change, scope.rows) for change in changes for method in (OPTIMAL, INDIVIDUAL)]
+    return found
 
 
-@lru_cache(maxsize=FOLDS)
-def grown_in_fold(data: str, seed: int, k: int, rows: int | None, trees: int) -> Grown:
-    """The forest of one fold."""
-    parts = fold(data, seed, k, rows)
-    forest = grow_forest(FOREST, parts.X_train, parts.y_train, trees=trees, seed=FOLDS * seed + k)
-    return Grown(forest, parts, pm.problem_from_forest(forest, parts.X_train, costs=1))
+def _unit(data: str, seed: int, method: str, change: Mapping[str, Value], rows: int | None) -> Unit:
+    return Unit("nws15_table1", data, seed, method, {"protocol": "nws15", **change}, rows, version=2)
 
 
 def run(unit: Unit) -> list[Row]:
     if unit.method == LOADING:
         parts(unit.data, unit.seed, unit.rows)
-    trees = int(str(unit.setting["trees"]))
-    if unit.data not in SMALL:
-        return list(read_path(unit.method, grown(unit.data, unit.seed, unit.rows, kind=FOREST, trees=trees), None))
-    return [
-        row for k in range(FOLDS) for row in read_path(unit.method, grown_in_fold(unit.data, unit.seed, k, unit.rows, trees), k)
-    ]
+    protocol = nws15.changed(unit.setting)
+    folds: Sequence[int | None] = range(FOLDS) if unit.data in SMALL else (None,)
+    tables = [read(unit.method, grown(protocol, unit.data, unit.seed, unit.rows, k=k)) for k in folds]
+    return [dict(row) for row in (sum(tables[1:], tables[0]) / len(tables)).reset_index().to_dict("records")]
 
 
-def read_path(method: str, forest: Grown, k: int | None) -> Iterator[Row]:
-    """The unpruned forest (share 0), then what each budget buys; validation errors where there is a part for them."""
-    path, parts = prunings(method, forest), forest.parts
-    test = evaluate_path(path, parts.X_test, parts.y_test)
-    valid = evaluate_path(path, parts.X_valid, parts.y_valid) if k is None else None
-    n_features = parts.X_test.shape[1]
-    yield {
-        "fold": k,
-        "share": 0.0,
-        "cost": test.unpruned_cost,
-        "error": test.unpruned_error,
-        "valid_error": None if valid is None else valid.unpruned_error,
-        "features": n_features,
+def read(method: str, forest: Grown) -> pd.DataFrame:
+    """The unpruned forest (share 0) and the prunings of a method, indexed by share: cost, error, error by the mean vote."""
+    if method == ALGORITHM_1:
+        return _read_algorithm1(forest)
+    path = prunings(method, forest)
+    full = pm.Pruning.unpruned(forest.problem).cost
+    rows = np.array([path.row_at_cost(share * full) for share in SHARES])
+    return _measured(path, rows, SHARES, forest)
+
+
+def _measured(path: NestedPrunings, rows: NDArray[np.int64], shares: Sequence[float], forest: Grown) -> pd.DataFrame:
+    X, y = forest.parts.X_test, forest.parts.y_test
+    votes, means = (evaluate_path(path, X, y, vote=vote) for vote in ("majority", "mean"))
+    index = pd.Index([0.0, *shares], name="share")
+    columns = {
+        "cost": [votes.unpruned_cost, *votes.cost[rows]],
+        "error": [votes.unpruned_error, *votes.error[rows]],
+        "error_mean": [means.unpruned_error, *means.error[rows]],
     }
-    rows = [path.row_at_cost(share * pm.Pruning.unpruned(forest.problem).cost) for share in SHARES]
-    for share, row in zip(SHARES, rows, strict=True):
-        yield {
-            "fold": k,
-            "share": share,
-            "cost": float(test.cost[row]),
-            "error": float(test.error[row]),
-            "valid_error": None if valid is None else float(valid.error[row]),
-            "features": n_features,
+    return pd.DataFrame(columns, index=index).astype(float)
+
+
+def _read_algorithm1(forest: Grown) -> pd.DataFrame:
+    """Beside cost and error: how far the best value is above the optimum and the best bound, and the cost above the optimum's."""
+    path, found = pm.pruning_path(forest.problem, certificate=False), []
+    for share, lam in zip(LAMBDAS, map(float, middles(path, LAMBDAS)), strict=True):
+        best, values = algorithm1(forest.problem, lam), path.error + lam * path.cost
+        one = PruningSequence(forest.problem, best.kept.astype(np.int32), np.array([lam]), "lambda", ALGORITHM_1)
+        at = int(np.argmin(values))
+        gaps = {
+            "excess": best.value / values[at] - 1,
+            "gap": best.value / best.bound - 1,
+            "dearer": one.cost[0] / path.cost[at] - 1,
         }
+        found.append(_measured(one, np.zeros(1, dtype=np.int64), (share,), forest).iloc[1:].assign(**gaps))
+    unpruned = _measured(path, np.zeros(0, dtype=np.int64), (), forest)
+    return pd.concat([unpruned.assign(excess=0.0, gap=0.0, dearer=0.0), *found])
 
 
-def table(frame: pd.DataFrame, *, by_validation: bool = False) -> pd.DataFrame:
-    """Table 1: one line a data set and quantity, the paper's line below ours."""
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One method in one repeat: shares of the unpruned cost, ascending, and the rise of the error at each."""
+
+    cost: float
+    error: float
+    share: NDArray[np.float64]
+    rise: NDArray[np.float64]
+
+    def rise_at(self, share: float) -> float:
+        """(1)."""
+        return float(np.interp(share, self.share, self.rise))
+
+    def share_at(self, rise: float) -> float:
+        """(2)."""
+        k = int(np.argmax(self.rise <= max(rise, 0.0) + ROUNDING))
+        if k == 0:
+            return float(self.share[0])
+        return float(np.interp(-max(rise, 0.0), -self.rise[k - 1 : k + 1], self.share[k - 1 : k + 1]))
+
+
+ROUNDING = 1e-12
+
+
+def curves(frame: pd.DataFrame, method: str, vote: str = nws15.vote) -> dict[int, Curve]:
+    """One curve a repeat, by its seed."""
+    found, column = {}, "error" if vote == "majority" else "error_mean"
+    for seed, one in frame[frame["method"] == method].groupby("seed"):
+        start = one[one["share"] == 0].iloc[0]
+        shares = pd.concat([one[one["share"] > 0]["cost"], start[["cost"]]]) / start["cost"]
+        rises = pd.concat([one[one["share"] > 0][column], start[[column]]]) - start[column]
+        line = pd.DataFrame({"share": shares.to_numpy(float), "rise": rises.to_numpy(float)}).groupby("share").min()
+        ends = float(start["cost"]), float(start[column])
+        found[int(str(seed))] = Curve(*ends, line.index.to_numpy(float), line["rise"].to_numpy(float))
+    return found
+
+
+def by_protocol(frame: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """The rows of each data set by the protocol ("") and by each variant, e.g. "vote = mean"."""
+    fields = [c for c in frame if c in nws15.source and c != "protocol"]
+    told = pd.Series([_told(row) for row in frame[fields].to_dict("records")], index=frame.index, dtype=object)
+    return {(str(d), str(v)): at for (d, v), at in frame.groupby(["data", told], sort=False)}
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} = {f'{v:g}' if isinstance(v, float) else v}" for name, v in row.items() if not pd.isna(v))
+
+
+def table(frame: pd.DataFrame) -> pd.DataFrame:
+    """One line a data set and variant: unpruned cost and error, and for each column (1) and (2); the paper's line above."""
     rows: list[dict[str, Any]] = []
-    for data in frame["data"].unique():
-        unpruned, by_method = split(frame, data)
-        if by_validation and unpruned["valid_error"].isna().any():
+    for (data, variant), at in by_protocol(frame).items():
+        if data not in NWS15_TABLE_1:
             continue
-        wanted = targets(data, mean_of(unpruned["error"]))
-        cells: dict[str, Level] = {"no pruning": Level(unpruned["cost"].to_numpy(), unpruned["error"].to_numpy())}
-        for level in LEVELS:
-            for method, runs in by_method.items():
-                name = f"{'ens' if method == OPTIMAL else 'ind'}.pru.{level}"
-                cells[name] = level_by_validation(runs, unpruned, data)[level] if by_validation else level_of(runs, wanted[level])
-        name, full = NAMES.get(data, data), mean_of(unpruned["cost"])
-        rows.append({"data": name, "": "cost", **{k: plus_minus(c.cost, 2) for k, c in cells.items()}})
-        rows.append({"data": name, "": "% of unpruned", **{k: f"{100 * mean_of(c.cost) / full:.1f}" for k, c in cells.items()}})
-        rows.append({"data": name, "": "error", **{k: plus_minus(c.error) for k, c in cells.items()}})
-        rows += _published_lines(data, name)
+        if not variant:
+            rows.append(_line(data, "NWS15", "", {k: (v,) for k, (v, _) in NWS15_TABLE_1[data].numbers().items()}))
+        for vote in (nws15.vote, "mean"):
+            label = ", ".join(filter(None, (variant, "" if vote == nws15.vote else f"vote = {vote}"))) or "by the protocol"
+            rows.append(_line(data, label, at["seed"].nunique(), _ours(at, data, vote)))
     return pd.DataFrame(rows)
 
 
-def _published_lines(data: str, name: str) -> list[dict[str, Any]]:
-    """The paper's own lines, in the same columns."""
-    if data not in NWS15_TABLE_1:
-        return []
-    p = NWS15_TABLE_1[data]
-    columns = ("no pruning", "ens.pru.low", "ind.pru.low", "ens.pru.high", "ind.pru.high")
-    cells = (p.unpruned, p.ensemble_low, p.individual_low, p.ensemble_high, p.individual_high)
-    return [
-        {"data": name, "": "NWS15: cost", **{k: f"{c.cost:.2f} ± {c.cost_sd:.2f}" for k, c in zip(columns, cells, strict=True)}},
-        {
-            "data": name,
-            "": "NWS15: % of unpruned",
-            **{k: f"{100 * c.cost / p.unpruned.cost:.1f}" for k, c in zip(columns, cells, strict=True)},
-        },
-        {
-            "data": name,
-            "": "NWS15: error",
-            **{k: f"{c.error:.4f} ± {c.error_sd:.4f}" for k, c in zip(columns, cells, strict=True)},
-        },
-    ]
+def _line(data: str, forests: str, repeats: Any, numbers: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
+    shown = {}
+    for name, values in numbers.items():
+        column = (
+            name.replace("no pruning: ", "").replace(".pru", "").replace(" of unpruned cost", "").replace(" of the error", "")
+        )
+        shown[column] = f"{mean_of(values):.2f}" if "cost" in name else f"{100 * mean_of(values):+.2f}"
+    return {"data": NAMES[data], "forests": forests, "repeats": repeats, **shown}
 
 
-def pictures(frame: pd.DataFrame) -> dict[str, Figure]:
-    """One a data set: mean test error against mean test cost at the same shares."""
-    drawn = {}
-    for data in frame["data"].unique():
-        unpruned, by_method = split(frame, data)
-        lines = []
-        for method, runs in by_method.items():
-            means = runs.groupby("share")[["cost", "error"]].mean()
-            shares, cost, error = (np.asarray(a, dtype=np.float64) for a in (means.index, means["cost"], means["error"]))
-            name = "pruned together" if method == OPTIMAL else "pruned tree by tree"
-            lines.append(TradeoffCurve(name, "share", shares, cost, error, len(unpruned)))
-        share, cost, error = (np.array([mean_of(unpruned[c])]) for c in ("share", "cost", "error"))
-        lines.append(TradeoffCurve("no pruning", "share", share, cost, error, len(unpruned)))
-        drawn[str(data)] = plot_curves(lines, error_label="test error rate")
-    return drawn
+def _ours(frame: pd.DataFrame, data: str, vote: str = nws15.vote) -> dict[str, tuple[float, ...]]:
+    """Our numbers, one a repeat: the share at the paper's rise (2), the rise at the paper's share (1); none without a repeat."""
+    theirs, whole = NWS15_TABLE_1[data].numbers(), curves(frame, OPTIMAL, vote).values()
+    found = {"no pruning: cost": [c.cost for c in whole], "no pruning: error": [c.error for c in whole]}
+    for (kind, level), method in LEVELS.items():
+        column = f"{kind}.pru.{level}"
+        share, rise = (theirs[f"{column}: {what}"][0] for what in ("% of unpruned cost", "rise of the error"))
+        lines = curves(frame, method, vote).values()
+        found[f"{column}: % of unpruned cost"] = [100 * c.share_at(rise) for c in lines]
+        found[f"{column}: rise of the error"] = [c.rise_at(share / 100) for c in lines]
+    return {name: tuple(values) for name, values in found.items() if values}
+
+
+def paired(frame: pd.DataFrame) -> pd.DataFrame:
+    """In how many pairs (repeat, rise of the error) ensemble pruning is cheaper, at 21 rises up to the paper's high level."""
+    rows = []
+    for (data, variant), at in by_protocol(frame).items():
+        ens, ind = (curves(at, m) for m in (OPTIMAL, INDIVIDUAL))
+        if variant or data not in NWS15_TABLE_1 or not (seeds := ens.keys() & ind.keys()):
+            continue
+        rises = np.linspace(0, NWS15_TABLE_1[data].numbers()["ens.pru.high: rise of the error"][0], 21)
+        one, other = (np.array([c[seed].share_at(r) for seed in seeds for r in rises]) for c in (ens, ind))
+        rows.append((NAMES[data], one.size, int((one < other).sum()), int((one > other).sum()), mean_of(one / other)))
+    return pd.DataFrame(rows, columns=["data", "pairs", "ensemble cheaper", "individual cheaper", "mean cost ratio"])
+
+
+def distance(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of Algorithm 1 at each lambda: `_read_algorithm1`'s ratios, and its test error less the exact path's at its cost."""
+    rows = []
+    for (data, variant), at in by_protocol(frame).items():
+        exact = curves(at, OPTIMAL)
+        runs = at[(at["method"] == ALGORITHM_1) & (at["share"] > 0) & at["seed"].isin(exact)]
+        for share, of_share in () if variant else runs.groupby("share"):
+            ours = [exact[seed] for seed in of_share["seed"]]
+            errors = of_share["error"] - [
+                c.error + c.rise_at(paid / c.cost) for c, paid in zip(ours, of_share["cost"], strict=True)
+            ]
+            excess, gap, dearer = (100 * of_share[c].to_numpy() for c in ("excess", "gap", "dearer"))
+            means = (mean_of(excess), float(excess.max()), mean_of(gap), mean_of(dearer), 100 * mean_of(errors))
+            rows.append((NAMES.get(data, data), 100 * float(str(share)), *means, len(ours)))
+    columns = ["over the optimum, %", "at most, %", "its own gap, %", "dearer, %", "error, points", "repeats"]
+    return pd.DataFrame(rows, columns=["data", "optimum's cost, %", *columns])
+
+
+LINES = {
+    OPTIMAL: ("pruned together, exact path", "#0072B2", "-", ""),
+    INDIVIDUAL: ("tree by tree", "0.5", "-", ""),
+    ALGORITHM_1: ("Algorithm 1 as the authors ran it", "#D55E00", ":", "s"),
+}
+"""Label, colour, line and marker of each method in the picture."""
+
+
+def picture(frame: pd.DataFrame) -> Figure:
+    """A panel for each data set: the mean rise of the test error against the share of the cost, and the paper's points."""
+    shown = {data: at for (data, variant), at in by_protocol(frame).items() if not variant}
+    figure = Figure(figsize=(8.4, 3.2 * math.ceil(len(shown) / 2)), layout="constrained")
+    for ax, (data, at) in zip(figure.subplots(math.ceil(len(shown) / 2), 2, squeeze=False).flat, shown.items(), strict=False):
+        for method, (label, colour, line, marker) in LINES.items():
+            start = at[(at["share"] == 0) & (at["method"] == method)].set_index("seed")[["cost", "error"]]
+            of = at[(at["share"] > 0) & (at["method"] == method)].join(start.add_suffix("_whole"), on="seed")
+            of = of.assign(share_paid=100 * of["cost"] / of["cost_whole"], rise=100 * (of["error"] - of["error_whole"]))
+            means = of.groupby("share")[["share_paid", "rise"]].mean().sort_values("share_paid")
+            ax.plot(means["share_paid"], means["rise"], line, color=colour, marker=marker, ms=4, label=label)
+        printed = NWS15_TABLE_1[data].levels() if data in NWS15_TABLE_1 else {}
+        for name, cell in printed.items():
+            whole, together = NWS15_TABLE_1[data].unpruned, name.startswith("ens")
+            point = (100 * cell.cost / whole.cost, 100 * (cell.error - whole.error))
+            ax.plot(
+                *point,
+                "*",
+                ms=11,
+                color=LINES[OPTIMAL if together else INDIVIDUAL][1],
+                mec="k",
+                mew=0.6,
+                label="NWS15" * together,
+            )
+        highest = max((100 * (cell.error - NWS15_TABLE_1[data].unpruned.error) for cell in printed.values()), default=10.0)
+        ax.set(
+            ylim=(-0.4 * highest, 3 * highest), xlim=(0, 102), title=f"{NAMES.get(data, data)}, {at['seed'].nunique()} repeats"
+        )
+        ax.set(xlabel="% of the unpruned cost", ylabel="rise of the test error, points")
+    handles = dict(zip(*figure.axes[0].get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    return figure
 
 
 def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    tables = {"table1": table(frame), "paired": paired(frame)}
-    by_validation = table(frame, by_validation=True)
-    if len(by_validation):
-        tables["matched_on_validation"] = by_validation
-    lost = tables["paired"].query("`individual cheaper` > 0")
-    verdict = (
-        "at every matched error, in every repeat, pruning together is cheaper than or as cheap as pruning tree by tree"
-        if lost.empty
-        else "pruning tree by tree is cheaper somewhere on: " + ", ".join(lost["data"])
-    )
+    tables = {"table1": table(frame), "paired": paired(frame), "algorithm1": distance(frame)}
     return Presentation(
-        tables,
-        pictures(frame),
+        {name: t for name, t in tables.items() if len(t)},
+        {"curves": picture(frame)},
         [
-            verdict,
-            "levels are matched by mean test error, as in the paper: see (1) of the module; a level that a method never reaches "
-            "shows its least error",
-            "± is the standard deviation over repeats; on cross-validated data over all folds of all repeats",
+            "rise of the error: in points, at the paper's share of the cost (1); % of the cost: at the paper's rise (2)",
+            "algorithm1: value, gap and cost on the cost sample; error on test data, less the exact path's at the same cost",
         ],
     )
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     found = []
-    for data in frame["data"].unique():
-        if data not in NWS15_TABLE_1:
+    for (data, variant), at in by_protocol(frame).items():
+        if variant or data not in NWS15_TABLE_1:
             continue
-        paper, name = NWS15_TABLE_1[data], NAMES[data]
-        unpruned, by_method = split(frame, data)
-        found += _cost_and_error(f"{name}, no pruning", paper.unpruned, unpruned)
-        wanted, full = targets(data, mean_of(unpruned["error"])), unpruned.groupby("seed")["cost"].mean()
-        for method, runs in by_method.items():
-            for level in LEVELS:
-                theirs = getattr(paper, f"{'ensemble' if method == OPTIMAL else 'individual'}_{level}")
-                at = rows_at(runs, wanted[level])
-                label = f"{name}, {'ens' if method == OPTIMAL else 'ind'}.pru.{level}"
-                shares = tuple(100 * at.groupby("seed")["cost"].mean() / full)
-                printed = 100 * theirs.cost / paper.unpruned.cost
-                found.append(
-                    Comparison(f"{label}: % of unpruned cost", printed, mean_of(shares), spread_of(shares), values=shares)
-                )
-                found += _cost_and_error(label, theirs, at)
-    small = ("Sonar", "Heart")
-    return [replace(c, why=SAME_DATA, published_runs=100) if c.figure.startswith(small) else c for c in found]
-
-
-def _cost_and_error(label: str, theirs: Measured, ours: pd.DataFrame) -> list[Comparison]:
-    """Both quantities; a repeat's value is the mean over its folds, the spread is over all runs, as in the paper."""
-    found = []
-    for column, published, sd in (("cost", theirs.cost, theirs.cost_sd), ("error", theirs.error, theirs.error_sd)):
-        values = tuple(ours.groupby("seed")[column].mean())
-        spread = spread_of(ours[column])
-        found.append(Comparison(f"{label}: {column}", published, mean_of(values), spread, values=values, published_sd=sd))
+        theirs, runs = NWS15_TABLE_1[data].numbers(), 100 if data in SMALL else 10
+        for name, values in _ours(at, data).items():
+            printed, sd = theirs[name]
+            label = f"{NAMES[data]}, {name}"
+            found.append(Comparison(label, printed, mean_of(values), spread_of(values), WHY[data], values, sd, runs))
     return found
 
 
+WHY = {"miniboone": "", "covtype_two": "", "sonar": "", "heart_statlog": "", "cifar10": ""}
+"""The reason that was tested, for each data set."""
+
 EXPERIMENT = Experiment(
     name="nws15_table1",
+    protocol="nws15",
     source="NWS15, Table 1",
-    title="BudgetRF forests unpruned, pruned together and tree by tree, at matched error",
+    title="forests unpruned, pruned together and tree by tree, and the authors' Algorithm 1 on them",
     takes="about 8 min; --full about 2 h",
-    data=("miniboone", "covtype_two", "covtype426k", "sonar", "heart_statlog"),
-    full_data=("miniboone", "covtype_two", "covtype426k", "sonar", "heart_statlog", CIFAR10),
-    repeats=2,
+    data=("sonar", "heart_statlog", "covtype_two", "miniboone"),
+    full_data=("sonar", "heart_statlog", "covtype_two", "miniboone", CIFAR10),
+    repeats=1,
     full_repeats=10,
     units=units,
     run=run,
     present=present,
     compare=compare,
-    why=SUBSETS,
 )

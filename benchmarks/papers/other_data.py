@@ -25,18 +25,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
 from benchmarks.data.ranking import average_precision_at_5
 from benchmarks.papers.brf15_figure3 import ALPHAS, ASTC, BUDGET_RF, CSTC
-from benchmarks.papers.budget_curves import POINT, by_budget, error_at, figures
+from benchmarks.papers.budget_curves import POINT, curve_experiment
 from benchmarks.papers.data import LOADING, Parts, is_absent
-from benchmarks.papers.experiment import Experiment, Presentation, Row, Scope, Unit, Value
-from benchmarks.papers.forests import Grown
+from benchmarks.papers.experiment import Comparison, Row, Scope, Unit, Value
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, PRUNINGS, prunings
+from benchmarks.papers.protocols import Grown
 from prunemodels.evaluation.curve import tradeoff_curve
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
@@ -54,9 +53,6 @@ SHORT_TRAINING = 100_000
 """Training examples of the short version, at most."""
 
 SEVERAL_CLASSES = ("scene15",)
-
-BUDGETS = 24
-"""Number of budgets in a picture, as shares of the largest cost on the validation part, denser at small costs."""
 
 
 @dataclass(frozen=True)
@@ -257,35 +253,15 @@ def _boosted(data: PublishedData, unit: Unit) -> list[Row]:
     return _points(model.fit(train.X, train.y), data)
 
 
-def budgets_of(frame: pd.DataFrame) -> dict[str, Sequence[float]]:
-    """Budgets for each data set."""
-    return {
-        str(data): [float(b) for b in np.geomspace(0.01, 1, BUDGETS) * at["valid_cost"].max()]
-        for data, at in frame.groupby("data")
-    }
+def absent(frame: pd.DataFrame, _: pd.DataFrame) -> Sequence[Comparison]:
+    """No sentence is decided here; the notes say on how many examples each data set was trained."""
+    return []
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
-    reached = by_budget(frame, budgets_of(frame))
-    shown = {data: budgets[3::5] for data, budgets in budgets_of(frame).items()}
-    absent = [data for data in scope.data if is_absent(data)]
-    notes = [f"absent: {', '.join(absent)}" if absent else "all data sets are present"]
-    for data, at in frame.groupby("data", sort=False):
-        rows = len(loaded(str(data), scope.rows).train)
-        most = at["training"].min()
-        notes.append(f"{data}: trained on {rows if np.isnan(most) else min(rows, int(most)):,} of {rows:,} training examples")
-    notes += [f"{data}: {remark}" for data in frame["data"].unique() for remark in loaded(str(data), scope.rows).remarks]
-    tables = [error_at(at, shown) for _, at in reached.groupby("data", sort=False)]
-    named = {f"error_{data}": t for data, t in zip(reached["data"].unique(), tables, strict=True)}
-    drawn: dict[str, Figure] = {}
-    for data, at in reached.groupby("data", sort=False):
-        label = "1 - Average Precision@5" if data == "yahoo" else "test error rate"
-        drawn |= figures(at, error_label=label)
-    return Presentation(named, drawn, notes, {"curves": reached})
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = curve_experiment(
+    absent,
     name="other_data",
+    protocol="bp16",
     source="BP16, Figure 2 (c), (d); BRF15, Figure 3 (a), (d); CEGB17, Figure 2 (b), (e), (f)",
     title="Yahoo, Scene15, CIFAR-10, HEPMASS, where their files are present",
     takes="seconds where nothing is present",
@@ -294,5 +270,4 @@ EXPERIMENT = Experiment(
     full_repeats=3,
     units=units,
     run=run,
-    present=present,
 )

@@ -34,5 +34,5 @@ def experiment_named(name: str) -> Experiment:
     """
     known = experiments()
     if name not in known:
-        raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or compare")
+        raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or all")
     return known[name]

@@ -1,30 +1,26 @@
 """Runs the units that are not done yet, one after another or in several processes.
 
 Units of one data set and seed run in order in one process, which caches what they share, mostly a grown forest. A unit that fails
-is reported and left out. The others continue, and the next run tries it again.
+is reported and left out. The others continue, and the next run tries it again. A finished unit is saved at once, so a run that is
+killed loses the unit at hand and no other.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from benchmarks.papers.experiment import Experiment, Unit
 from benchmarks.papers.registry import experiment_named
 from benchmarks.papers.store import Store
 from benchmarks.path import machine
-
-GRACE_SECONDS = 20.0
-"""Seconds that a process has to end after Ctrl-C before it is killed."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +40,18 @@ def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jo
     KeyboardInterrupt
         on Ctrl-C; finished units are saved.
     """
-    open_units = [unit for unit in units if not store.has(unit)]
-    groups = [list(group) for _, group in groupby(open_units, key=lambda u: (u.data, u.seed))]
+    missing = [unit for unit in units if not store.has(unit)]
+    groups = [list(group) for _, group in groupby(missing, key=lambda u: (u.data, u.seed))]
+    if jobs == 1:
+        results = ([do_unit(experiment, unit, store)] for group in groups for unit in group)
+    else:
+        results = Parallel(jobs, return_as="generator_unordered")(delayed(_do_group)(experiment.name, g, store) for g in groups)
     failures: list[Failure] = []
-    done = len(units) - len(open_units)
-    with tqdm(total=len(units), initial=done, unit="unit", disable=None, desc=experiment.name) as bar:
-        if jobs == 1:
-            results: Iterable[Failure | None] = (do_unit(experiment, u, store) for group in groups for u in group)
-        else:
-            results = _in_processes(experiment.name, groups, store, jobs)
-        for failure in results:
-            bar.update()
-            if failure is not None:
+    bar = tqdm(total=len(units), initial=len(units) - len(missing), unit="unit", disable=None, desc=experiment.name)
+    with bar:
+        for done in results:
+            bar.update(len(done))
+            for failure in filter(None, done):
                 failures.append(failure)
                 bar.write(f"{failure.unit}: {failure.reason}", file=sys.stderr)
     return failures
@@ -72,40 +68,7 @@ def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
     return None
 
 
-def _in_processes(name: str, groups: Sequence[Sequence[Unit]], store: Store, jobs: int) -> Iterator[Failure | None]:
-    """Run the groups in several processes; yields an entry for each unit, its failure or None."""
-    before = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_end_when_told)
-    try:
-        futures: list[Future[list[Failure | None]]] = [pool.submit(_do_group, name, group, store) for group in groups]
-        for future in as_completed(futures):
-            yield from future.result()
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        _end(set(multiprocessing.active_children()) - before)
-        pool.shutdown()
-        raise
-    pool.shutdown()
-
-
-def _end(children: Iterable[multiprocessing.process.BaseProcess]) -> None:
-    """Ask all processes to end, and kill those that do not in time."""
-    for child in children:
-        child.terminate()
-    until = time.monotonic() + GRACE_SECONDS
-    for child in children:
-        child.join(max(0.0, until - time.monotonic()))
-        if child.is_alive():
-            child.kill()
-
-
 def _do_group(name: str, units: Sequence[Unit], store: Store) -> list[Failure | None]:
     """Run the units of one data set and seed, in a process of the pool."""
     experiment = experiment_named(name)
     return [do_unit(experiment, unit, store) for unit in units]
-
-
-def _end_when_told() -> None:
-    """Leave Ctrl-C to the parent process. Its request to end runs the clean-up of partial files."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

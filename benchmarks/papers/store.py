@@ -1,7 +1,6 @@
 """Rows of finished units, one file for each unit. Partial files never appear.
 
     FOLDER / EXPERIMENT / units / KEY.json      {"unit": ..., "rows": [...], "seconds": ..., "machine": ...}
-                        / scope.json            the last scope that was run on whole data
 
 Several processes may write at the same time: no two write the same file with different content, and a file appears when it is
 complete.
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.papers.experiment import Row, Scope, Unit
+from benchmarks.papers.experiment import Row, Unit
 from formulations.errors import BrokenFileError
 from prunemodels.files.outputs import OutputFiles
 
@@ -48,7 +47,11 @@ class Store:
         with OutputFiles() as outputs:
             outputs.aside(place).write_text(text)
 
-    def read(self, unit: Unit) -> dict[str, Any]:
+    def all_units(self) -> list[dict[str, Any]]:
+        """The content of every file of a unit, whatever its scope."""
+        return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
+
+    def _read(self, place: Path) -> dict[str, Any]:
         """The saved content of a unit.
 
         Raises
@@ -56,13 +59,6 @@ class Store:
         BrokenFileError
             if the file does not hold a unit's rows.
         """
-        return self._read(self.place(unit))
-
-    def all_units(self) -> list[dict[str, Any]]:
-        """The content of every file of a unit, whatever its scope."""
-        return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
-
-    def _read(self, place: Path) -> dict[str, Any]:
         try:
             content = json.loads(place.read_text())
         except (ValueError, UnicodeDecodeError) as error:
@@ -77,26 +73,11 @@ class Store:
         for unit in units:
             if not self.has(unit):
                 continue
-            kept = self.read(unit)
+            kept = self._read(self.place(unit))
             about = {"data": unit.data, "seed": unit.seed, "method": unit.method, **unit.setting}
             about |= {"seconds": kept["seconds"], "machine": kept["machine"]}
             rows += [{**about, **row} for row in kept["rows"]]
         return pd.DataFrame(rows)
-
-    def keep_scope(self, scope: Scope) -> None:
-        """Save the scope of a run."""
-        self.write(self.folder / "scope.json", json.dumps(asdict(scope)) + "\n")
-
-    def last_scope(self) -> Scope | None:
-        """The scope of the last run; None before the first run."""
-        place = self.folder / "scope.json"
-        if not place.is_file():
-            return None
-        try:
-            content = json.loads(place.read_text())
-            return Scope(tuple(content["data"]), content["repeats"], content["full"], content["rows"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise BrokenFileError(f"{place} is no scope ({error}); delete it, and run the experiment again") from error
 
 
 def _plain(value: object) -> object:

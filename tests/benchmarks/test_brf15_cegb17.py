@@ -17,6 +17,7 @@ from benchmarks.papers import (
     cegb17_multiscale,
 )
 from benchmarks.papers.__main__ import main
+from benchmarks.papers.budget_curves import by_budget
 from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Unit
 
@@ -25,7 +26,7 @@ def test_table1_counts_features_and_errors_of_the_first_trees() -> None:
     """Features used and error of the first k trees are those of a forest of k trees, counted example by example."""
     from sklearn.ensemble import RandomForestClassifier
 
-    unit = Unit("brf15_table1", "breast_cancer", 0, "RF (entropy)", {"most_trees": 40}, 240)
+    unit = Unit("brf15_table1", "breast_cancer", 0, "RF (entropy)", dict(brf15_table1.METHODS["RF (entropy)"]), 240)
     rows = {row["trees"]: row for row in brf15_table1.run(unit)}
     assert sorted(rows) == [1, 10, 20, 40]
     p = parts("breast_cancer", 0, 240)
@@ -48,13 +49,11 @@ def test_table1_from_command_to_table(tmp_path: Path) -> None:
     assert main(["brf15_table1", "--data", "breast_cancer", "--rows", "150", "--out", str(tmp_path)]) == 0
     table = pd.read_csv(tmp_path / "brf15_table1" / "table1_rows150.csv")
     assert table["method"].tolist() == ["RF (Gini)", "RF (entropy)", "BudgetRF"]
-    numbers = pd.read_csv(tmp_path / "brf15_table1" / "by_trees_rows150.csv")
-    assert (numbers.groupby("method")["features"].diff().dropna() >= 0).all()  # more trees, more features
 
 
 def test_table1_beside_the_paper() -> None:
     """Each of the paper's entries stands beside the mean and spread of ours."""
-    row = {"data": "miniboone", "method": "BudgetRF", "error_mean_vote": 0.1, "splits": 1, "seconds": 1.0}
+    row = {"data": "miniboone", "method": "BudgetRF", "error_mean_vote": 0.1, "seconds": 1.0}
     frame = pd.DataFrame([{**row, "trees": 40, "features": f, "error": e} for f, e in ((80.0, 0.07), (90.0, 0.09))])
     features, error = brf15_table1.compare(frame)
     assert (features.published, features.ours) == (86.78, 85.0)
@@ -74,28 +73,9 @@ def curve_frame(method: str, points: list[tuple[float, float]], **columns: float
     ]
 
 
-def test_figure3_chooses_alpha_by_validation_error() -> None:
-    """Within a budget the alpha and the trees of least validation error are taken; the claim follows from the curves."""
-    rows = curve_frame("BudgetRF", [(2, 0.2), (5, 0.12)], alpha=0) + curve_frame(
-        "BudgetRF", [(1, 0.25), (4, 0.1), (15, 0.05)], alpha=8
-    )
-    frame = pd.DataFrame(rows + curve_frame("ASTC", [(3, 0.15), (20, 0.11)], alpha=np.nan))
-    chosen = brf15_figure3.best_alphas(frame, {"miniboone": (2, 6)})
-    assert chosen[["budget", "alpha", "trees"]].to_numpy().tolist() == [[2, 0, 1], [6, 8, 2]]
-    reached = brf15_figure3.summary(frame)
-    assert brf15_figure3.six_feature_claim(reached, "miniboone").startswith("holds: BudgetRF 10.00 % with 6")
-    worse = frame[frame["alpha"] != 8]
-    assert brf15_figure3.six_feature_claim(brf15_figure3.summary(worse), "miniboone").startswith(
-        "does not hold: BudgetRF 12.00 %"
-    )
-    assert brf15_figure3.six_feature_claim(brf15_figure3.summary(frame[frame["method"] != "ASTC"]), "miniboone") == ""
-
-
 def test_figure3_units() -> None:
-    """Ten alphas; CSTC and ASTC only where there are two classes."""
-    scope = brf15_figure3.EXPERIMENT.scope(data=["covtype426k", "covtype_two"])
-    units = brf15_figure3.units(scope)
-    assert {u.data for u in units if u.method in ("CSTC", "ASTC")} == {"covtype_two"}
+    """The paper's ten alphas."""
+    units = brf15_figure3.units(brf15_figure3.EXPERIMENT.scope(data=["covtype_two"]))
     assert [u.setting["alpha"] for u in units if u.method == "BudgetRF" and u.data == "covtype_two"] == list(brf15_figure3.ALPHAS)
 
 
@@ -125,12 +105,11 @@ def test_figure3a_says_what_lambda_and_prices_of_one_do() -> None:
     rows += curve_frame("lambda = 0.1", [(1, 0.3)], lam=0.1)
     rows += curve_frame("lambda = 0.1, prices 1 in training", [(2, 0.3)], lam=0.1)
     frame = pd.DataFrame(rows)
-    table = cegb17_figure3.table_a(frame, "miniboone").set_index("trained with")
-    assert table["cost at error 0.1050"].fillna(-1).tolist() == [50, 12, 40, -1, -1]
-    first, second = cegb17_figure3.verdicts_a(frame, "miniboone")
-    assert first == "lambda = 0.001 pays 12.00 for it, lambda = 0 50.00; not reached with lambda = 0.1"
-    assert second == "at lambda = 0.001 training with prices of 1 pays 40.00, with real prices 12.00, lambda = 0 50.00"
-    assert [c.ours for c in cegb17_figure3.compare_a(frame)] == [first, second]
+    table = cegb17_figure3.table_a(frame).set_index("trained with")
+    assert table[cegb17_figure3.NEARLY].fillna(-1).tolist() == [50, 12, 40, -1, -1]
+    first, second = (c.ours for c in cegb17_figure3.compare_a(frame))
+    assert first == "lambda = 0.001 pays 12.00, lambda = 0 50.00; not reached with lambda = 0.1"
+    assert second == "lambda = 0.001: prices of 1 pay 40.00, real prices 12.00, lambda = 0 50.00"
 
 
 def test_figure3a_repeats_are_averaged_while_all_of_them_go_on() -> None:
@@ -139,21 +118,9 @@ def test_figure3a_repeats_are_averaged_while_all_of_them_go_on() -> None:
         curve_frame("lambda = 0", [(1, 0.4), (2, 0.2)], lam=0.0) + curve_frame("lambda = 0", [(3, 0.2)], lam=0.0)
     )
     frame.loc[2, "seed"] = 1
-    curve = cegb17_figure3.curves_a(frame, "miniboone")["lambda = 0"]
+    curve = cegb17_figure3.curves_a(frame)["lambda = 0"]
     assert curve.cost.tolist() == [2.0]
     assert curve.error.tolist() == pytest.approx([0.3])
-
-
-def test_figure3b_counts_the_budgets_that_best_first_wins() -> None:
-    """At each budget the two orders are compared; points are breadth-first's error less best-first's."""
-    rows = curve_frame("best-first", [(2, 0.3), (20, 0.1)], split_price=0.0)
-    rows += curve_frame("breadth-first", [(2, 0.2), (10, 0.2)], split_price=0.0)
-    reached = cegb17_figure3.by_price(pd.DataFrame(rows))[0.0]
-    wins, budgets, points, _ = cegb17_figure3.duel(reached)
-    late = sum(b >= 20 for b in cegb17_figure3.budgets_of("miniboone"))
-    assert budgets == len(cegb17_figure3.budgets_of("miniboone"))  # the first budget is 2
-    assert wins == late
-    assert points == pytest.approx((10 * late - 10 * (budgets - late)) / budgets)
 
 
 @pytest.mark.parametrize("name", ["cegb17_figure3a", pytest.param("cegb17_figure3b", marks=pytest.mark.slow)])
@@ -162,11 +129,7 @@ def test_figure3_of_cegb_from_command_to_pictures(name: str, tmp_path: Path, mon
     monkeypatch.setattr(cegb17_figure3, "LAMS", (0.0, 1e-3))
     assert main([name, "--data", "breast_cancer", "--rows", "120", "--out", str(tmp_path)]) == 0
     files = {f.name.removesuffix("_rows120.png") for f in (tmp_path / name).glob("*.png")}
-    assert files == (
-        {"figure3a_breast_cancer"}
-        if name.endswith("a")
-        else {"figure3b_features_breast_cancer", "figure3b_features_and_splits_breast_cancer"}
-    )
+    assert files == ({"figure3a_breast_cancer"} if name.endswith("a") else {"breast_cancer"})
 
 
 def test_frames_are_repeatable_and_their_flies_apart() -> None:
@@ -232,6 +195,6 @@ def test_multiscale_verdicts() -> None:
         cegb17_multiscale.PRUNED: [(5, 0.3)],
     }.items():
         rows += curve_frame(method, points)
-    told = cegb17_multiscale.verdicts(cegb17_multiscale.summary(pd.DataFrame(rows)))
+    told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(rows), {"miniboone": cegb17_multiscale.BUDGETS}))
     assert told[0].startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
     assert told[1:] == ["CEGB pays 25, 4.0 times less", f"{cegb17_multiscale.PRUNED} never reaches it"]

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.papers import brf15_bound, brf15_drawing, cstc13_synthetic
+from benchmarks.papers import brf15_bound, brf15_table1, cstc13_synthetic
 from benchmarks.papers.__main__ import main
-from benchmarks.papers.experiment import Unit
+from benchmarks.papers.experiment import Scope, Unit
 from formulations.errors import InvalidInputError
 
 
@@ -57,27 +57,14 @@ def test_ratios_stand_beside_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert brf15_bound.table(frame.assign(bound=0.9)).set_index("splits").loc["pairs, worst outcome", "beyond the bound"] == 6
 
 
-def test_the_distance_to_the_printed_numbers_is_the_largest() -> None:
-    """A variant that errs one point more than printed with 10 trees, and else as printed, is off by 1; repeats are averaged."""
-    rows = [
-        {"data": "covtype_two", "method": "as Algorithm 1", "trees": k, "features": f, "error": 100 * e + (k == 10) + shift}
-        for k, (f, e) in zip(brf15_drawing.BRF15_TREES, brf15_drawing.PRINTED, strict=True)
-        for shift in (-0.2, 0.2)
-    ]
-    told = brf15_drawing.table(pd.DataFrame(rows))
-    assert told["error off by"].tolist() == [1.0, 0.0]
-    assert told["features off by"].tolist() == [0.0, 0.0]
-    compared = brf15_drawing.compare(pd.DataFrame(rows))
-    assert [c.difference for c in compared] == pytest.approx([0, 1, 0, 0])
-
-
-@pytest.mark.parametrize("method", [brf15_drawing.BASE, brf15_drawing.WHOLE])
-def test_variants_are_settings_of_the_learner(method: str) -> None:
-    """Errors and features of the first 1, 10, 20 and 40 trees."""
-    rows = brf15_drawing.run(Unit("brf15_drawing", "breast_cancer", 0, method, {"most_trees": 40}, 120))
-    assert [row["trees"] for row in rows] == [1, 10, 20, 40]
-    assert all(0 <= float(str(row["error"])) < 50 for row in rows)
-    assert float(str(rows[0]["features"])) < float(str(rows[3]["features"]))
+def test_variants_of_forest_change_one_field() -> None:
+    """Three seeds of each; none stands beside a printed number."""
+    units = brf15_table1.units(Scope(("covtype_two",), 4))
+    changed = [u for u in units if u.method in brf15_table1.VARIANTS]
+    assert len(changed) == 3 * len(brf15_table1.VARIANTS)
+    assert all(len(u.setting) == 2 for u in changed)
+    rows = [{"data": "covtype_two", "method": changed[0].method, "trees": 40, "features": 1.0, "error": 0.1}]
+    assert brf15_table1.compare(pd.DataFrame(rows)) == []
 
 
 def test_a_perfect_tree_and_its_nodes() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,9 @@ from sklearn.datasets import load_breast_cancer
 import prunemodels as pm
 from benchmarks.papers import data as data_module
 from benchmarks.papers import methods
-from benchmarks.papers.bp16_prices import LARGEST, svm_prices
+from benchmarks.papers.bp16_figures5to7 import LARGEST, svm_prices
 from benchmarks.papers.data import FOLDS, dataset, fold, parts
-from benchmarks.papers.forests import Kind, grow_forest, grown
+from benchmarks.papers.protocols import PROTOCOLS, Protocol, bp16, brf15, grow, grown, nws15
 from benchmarks.papers.published import BRF15_TABLE_1, NWS15_TABLE_1
 from formulations.errors import InvalidInputError
 from prunemodels.data_files import FOLDER_VARIABLE
@@ -60,49 +61,82 @@ def test_two_classes_are_one_against_the_rest(tmp_path: Path, monkeypatch: pytes
     data_module.dataset.cache_clear()
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
-def test_every_kind_of_forest_can_be_pruned(kind: Kind) -> None:
-    """A real scikit-learn forest of so many trees comes out, with a bootstrap, and seeds decide it."""
+def test_miniboone_is_thinned_to_ucis_share_of_signal() -> None:
+    """Of 50 rows of each class in a part, 50 background and 19 signal remain at a share of 0.28 (19 / 69), in their order."""
+    ones = np.tile([False, True], 50)
+    part = np.arange(200, 300)
+    kept = data_module._thinned(part, ones, 0.28, np.random.default_rng(0))
+    assert (len(kept), int((kept % 2 == 1).sum())) == (69, 19)
+    assert (np.diff(kept) > 0).all()
+    assert np.array_equal(data_module._thinned(part, ones, 0.5, np.random.default_rng(0)), part)
+
+
+def test_every_field_of_a_protocol_has_its_source() -> None:
+    """A protocol that does not say where a field is from is refused; none of the five is."""
+    assert set(PROTOCOLS) == {"nws15", "brf15", "bp16", "cegb17", "cstc13"}
+    wanted = {f.name for f in fields(Protocol)} - {"name", "source"}
+    assert all(wanted == set(p.source) and all(p.source.values()) for p in PROTOCOLS.values())
+    with pytest.raises(InvalidInputError, match="protocol NWS15: no source for vote"):
+        replace(nws15, source={name: text for name, text in nws15.source.items() if name != "vote"})
+    assert replace(nws15, source={**nws15.source, "vote": "elsewhere"}) == nws15  # a source decides no row
+
+
+def test_a_variant_changes_the_fields_that_a_setting_names() -> None:
+    """Other entries of a setting are no fields."""
+    assert nws15.changed({"protocol": "nws15", "lam": 3}) == nws15
+    assert nws15.changed({"vote": "mean", "max_depth": 3}) == replace(nws15, vote="mean", max_depth=3)
+    assert "thresholds random" in brf15.told()
+
+
+@pytest.mark.parametrize(
+    "protocol", [nws15, brf15, bp16, replace(bp16, criterion="gini", features="sqrt"), replace(brf15, criterion="entropy")]
+)
+def test_every_protocol_grows_a_forest_that_can_be_pruned(protocol: Protocol) -> None:
+    """A scikit-learn forest of so many trees comes out, each of a bootstrap, and seeds decide it."""
     X, y = load_breast_cancer(return_X_y=True)
     X = np.asarray(X, dtype=np.float32)
-    forest = grow_forest(kind, X, y, trees=3, seed=1)
+    forest = grow(protocol, X, y, trees=3, seed=1)
     assert len(forest.estimators_) == 3
     path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=1), certificate=False)
     assert path.cost[0] > path.cost[-1]
     assert forest.estimators_[0].tree_.weighted_n_node_samples[0] == len(y)
-    assert len(forest.estimators_samples_[0]) == len(y)
     assert len(np.unique(forest.estimators_samples_[0])) < len(y)
-    again = grow_forest(kind, X, y, trees=3, seed=1)
-    assert (again.predict_proba(X) == forest.predict_proba(X)).all()
+    assert (grow(protocol, X, y, trees=3, seed=1).predict_proba(X) == forest.predict_proba(X)).all()
 
 
-def test_kinds_split_as_their_names_say() -> None:
-    """Entropy and Gini are scikit-learn's criteria with all features at a split, unless fewer are asked for."""
-    X, y = load_breast_cancer(return_X_y=True)
-    for kind in ("entropy", "gini", "extra_trees"):
-        forest = grow_forest(kind, X, y, trees=2, seed=0)
-        assert forest.criterion == ("gini" if kind == "gini" else "entropy")
-        assert forest.max_features is None
-    assert grow_forest("entropy", X, y, trees=2, seed=0, max_features="sqrt").max_features == "sqrt"
-    unknown: Any = "oak"
-    with pytest.raises(InvalidInputError, match="kind is 'oak'; give one of budget_rf_pairs"):
-        grow_forest(unknown, X, y, trees=2, seed=0)
+def test_nws15_splits_at_the_least_worst_child() -> None:
+    """By hand, six rows of one feature, labels 0 0 0 1 1 0: Pairs counts pairs of different classes.
+
+    Before position 3 (from 1): 0 | 9 ... the worse child has least pairs at the cut 000 | 110, where it has 2; all others leave 3
+    or more (0|00110: 6, 00|0110: 4, 0001|10: 3, 00011|0: 6). Entropy's weighted mean takes the same cut here.
+    """
+    X = np.arange(6, dtype=np.float32)[:, None]
+    tree = grow(replace(nws15, sample="all rows"), X, np.array([0, 0, 0, 1, 1, 0]), trees=1, seed=0).estimators_[0].tree_
+    assert tree.threshold[0] == 2.5
+    assert (tree.impurity[tree.children_left < 0] == 0).all()  # leaves are pure
+    stump = grow(replace(nws15, sample="all rows", max_depth=1), X, np.array([0, 0, 0, 1, 1, 0]), trees=1, seed=0)
+    assert stump.estimators_[0].tree_.node_count == 3
 
 
-def test_pairs_and_entropy_are_different_forests() -> None:
-    """BudgetRF's two impurities grow different trees from the same seed."""
-    X, y = load_breast_cancer(return_X_y=True)
-    sizes = [
-        [t.tree_.node_count for t in grow_forest(kind, X, y, trees=3, seed=0).estimators_]
-        for kind in ("budget_rf_pairs", "budget_rf_entropy")
-    ]
-    assert sizes[0] != sizes[1]
+def test_samples_of_the_pruning_are_the_protocols() -> None:
+    """In-bag errors on the validation part's costs by default; a variant measures either elsewhere."""
+    small = replace(nws15, trees=3)
+    usual = grown(small, "breast_cancer", 0)
+    assert usual.problem.n_rows == len(usual.parts.y_valid)
+    assert grown(replace(small, costs="test"), "breast_cancer", 0).problem.n_rows == len(usual.parts.y_test)
+    assert grown(replace(small, costs="training"), "breast_cancer", 0).problem.n_rows == len(usual.parts.y_train)
+    in_bag = pm.Pruning.unpruned(usual.problem).error
+    assert in_bag == 0  # every leaf is pure
+    samples: Any = ("out-of-bag", "in-bag and out-of-bag", "validation")
+    others = [pm.Pruning.unpruned(grown(replace(small, errors=e), "breast_cancer", 0).problem).error for e in samples]
+    assert min(others) > 0
+    assert others[1] < others[0]
 
 
 @pytest.mark.parametrize("method", methods.PRUNINGS)
 def test_every_pruning_starts_from_the_whole_forest(method: str) -> None:
     """Each begins (nearly) unpruned, ends cheaper, and the optimal path's error is never above it at its cost."""
-    forest = grown("breast_cancer", 0, trees=4)
+    forest = grown(replace(bp16, trees=4), "breast_cancer", 0)
     path = methods.prunings(method, forest)
     assert path.cost[0] > path.cost[-1]
     best = methods.optimal(forest)
@@ -114,14 +148,14 @@ def test_every_pruning_starts_from_the_whole_forest(method: str) -> None:
 def test_unknown_methods_are_refused() -> None:
     """Both kinds of method name the known ones."""
     with pytest.raises(InvalidInputError, match="give one of BudgetPrune, CCP"):
-        methods.prunings("axe", grown("breast_cancer", 0, trees=4))
+        methods.prunings("axe", grown(replace(bp16, trees=4), "breast_cancer", 0))
     with pytest.raises(InvalidInputError, match="give GreedyMiser or CEGB"):
         methods.learner("axe", {}, 0)
 
 
 def test_between_breakpoints_no_budget_is_exceeded_and_none_is_worse() -> None:
     """Within each budget the pruning found costs at most that and errs at most as much as the best breakpoint."""
-    forest = grown("breast_cancer", 0, trees=4)
+    forest = grown(replace(bp16, trees=4), "breast_cancer", 0)
     path = methods.optimal(forest)
     most = pm.Pruning.unpruned(forest.problem).cost
     budgets = [2.0, 3.5, most + 1]
@@ -176,13 +210,12 @@ def test_published_tables_say_what_the_papers_print() -> None:
     """The percentages that NWS15 prints are those of its costs, so no number was mistyped; ensembles are cheaper throughout."""
     printed = {
         "miniboone": (68.24, 95.02, 43.17, 55.19),
-        "covtype426k": (88.10, 93.24, 65.16, 78.82),
+        "covtype_two": (88.10, 93.24, 65.16, 78.82),
         "cifar10": (92.40, 93.02, 75.39, 77.89),
         "sonar": (45.20, 74.31, 16.48, 28.11),
         "heart_statlog": (73.26, 96.20, 47.75, 75.86),
     }
-    assert set(printed) | {"covtype_two"} == set(NWS15_TABLE_1)  # the papers print one Forest; which classes, `SUBSETS` says
-    assert NWS15_TABLE_1["covtype_two"] is NWS15_TABLE_1["covtype426k"]
+    assert set(printed) == set(NWS15_TABLE_1)  # the papers print one Forest; which classes, `SUBSETS` says
     for data, shares in printed.items():
         p = NWS15_TABLE_1[data]
         cells = (p.ensemble_low, p.individual_low, p.ensemble_high, p.individual_high)

@@ -14,12 +14,13 @@ import pandas as pd
 import pytest
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import comparing, registry, running
+from benchmarks.papers import kept_rows, registry
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
+from benchmarks.papers.protocols import PROTOCOLS
 from benchmarks.papers.registry import experiments
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown, plus_minus
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import InvalidInputError
 from prunemodels.plots.picture import Picture
 
 
@@ -60,7 +61,7 @@ class Counter:
 
     def experiment(self) -> Experiment:
         return Experiment(
-            "counting", "NIL00, Table 0", "counts", "no time", ("x",), 2, self.units, self.run, self.present,
+            "counting", "nws15", "NIL00, Table 0", "counts", "no time", ("x",), 2, self.units, self.run, self.present,
             full_data=("x", "y"), full_repeats=3, compare=self.compare, why="because",
         )  # fmt: skip
 
@@ -69,9 +70,8 @@ class Counter:
 def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
     made = Counter()
     known = {"counting": made.experiment()}
-    for module in (registry, comparing):
+    for module in (registry, command, kept_rows):
         monkeypatch.setattr(module, "experiments", lambda: known)
-    monkeypatch.setattr(command, "experiments", lambda: known)
     return made
 
 
@@ -105,7 +105,7 @@ def test_a_run_writes_tables_figures_and_the_rows_of_each_unit(
     """Everything is in the experiment's folder; the screen shows tables and notes, but not the long files."""
     assert call(tmp_path, "counting") == 0
     folder = tmp_path / "counting"
-    assert {p.name for p in folder.iterdir()} == {"units", "scope.json", "means.csv", "all.csv", "line.png", "line.svg"}
+    assert {p.name for p in folder.iterdir()} == {"units", "means.csv", "all.csv", "line.png", "line.svg"}
     assert pd.read_csv(folder / "means.csv")["value"].tolist() == [1.0, 1.0]
     kept = [json.loads(p.read_text()) for p in (folder / "units").iterdir()]
     assert len(kept) == 4
@@ -113,6 +113,7 @@ def test_a_run_writes_tables_figures_and_the_rows_of_each_unit(
     assert all("cores" in k["machine"] and k["seconds"] >= 0 for k in kept)
     told = capsys.readouterr().out
     assert "# counting: NIL00, Table 0" in told
+    assert "protocol NWS15: trees 40, thresholds all" in told
     assert "| a | 1 |" in told
     assert "- a note" in told
     assert "## all" not in told
@@ -176,27 +177,13 @@ def test_where_nothing_could_be_done_nothing_is_shown(
 
 
 def test_a_trial_neither_counts_nor_overwrites(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With --rows the files carry the number, and comparisons with the paper leave the trial out."""
+    """With --rows the files carry the number, and `keep` leaves the trial out."""
     call(tmp_path, "counting", "--rows", "50")
     names = {p.name for p in (tmp_path / "counting").iterdir()}
     assert names == {"units", "means_rows50.csv", "all_rows50.csv", "line_rows50.png", "line_rows50.svg"}
     assert "a trial with 50 rows" in capsys.readouterr().out
-    assert call(tmp_path, "compare") == 2
-    assert "holds no results" in capsys.readouterr().err
-
-
-def test_published_figures_stand_beside_ours(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Numbers with their difference, sentences without; the reasons why they differ below, each once."""
-    call(tmp_path, "counting")
-    capsys.readouterr()
-    assert call(tmp_path, "compare") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "| source | figure | published | ours | sd | difference | why |"
-    assert lines[2] == "| NIL00, Table 0 | mean value | 1 | 1 | 0.25 | 0 | (1) |"
-    assert lines[3] == "| NIL00, Table 0 | who wins | a wins | b wins | - | - | (2) |"
-    assert lines[4:] == ["", "(1) because.", "", "(2) luck."]
-    table = comparing.comparison_table(tmp_path)
-    assert table["difference"].tolist()[0] == 0.0
+    assert call(tmp_path, "keep") == 2
+    assert "holds no finished units" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -234,9 +221,6 @@ def test_a_damaged_file_is_named(counter: Counter, tmp_path: Path, capsys: pytes
     told = capsys.readouterr().err
     assert file.name in told
     assert "delete it" in told
-    (tmp_path / "counting" / "scope.json").write_text("{}")
-    with pytest.raises(BrokenFileError, match="is no scope"):
-        Store(tmp_path / "counting").last_scope()
 
 
 def test_rows_hold_numbers_and_text_only(tmp_path: Path) -> None:
@@ -248,27 +232,13 @@ def test_rows_hold_numbers_and_text_only(tmp_path: Path) -> None:
     assert not store.has(unit)
 
 
-def test_units_of_a_group_stay_together(counter: Counter, tmp_path: Path) -> None:
-    """In several processes each data set and seed is one piece of work, so that what it shares is made once."""
-    experiment, store = counter.experiment(), Store(tmp_path)
-    pieces: list[list[str]] = []
-
-    def note(name: str, groups: Sequence[Sequence[Unit]], store: Store, jobs: int) -> Any:
-        pieces.extend([f"{u.data}{u.seed}" for u in group] for group in groups)
-        return (None for group in groups for _ in group)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running, "_in_processes", note)
-        assert running.run_units(experiment, experiment.units(Scope(("x", "y"), 2)), store, jobs=2) == []
-    assert pieces == [["x0", "x0"], ["x1", "x1"], ["y0", "y0"], ["y1", "y1"]]
-
-
 def test_every_experiment_is_listed_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     """The bare command lists them all, a line each; names are their modules' or begin as they do."""
     assert command.main([]) == 0
     lines = capsys.readouterr().out.splitlines()
     names = list(experiments())
     assert {"nws15_table1", "bp16_figure2", "bp16_table1", "bp16_prices", "bp16_criteria", "bp16_subsets"} <= set(names)
+    assert all(e.protocol in PROTOCOLS for e in experiments().values())
     assert [line.split()[0] for line in lines] == names
     assert all(experiments()[n].source in line and experiments()[n].takes in line for n, line in zip(names, lines, strict=True))
 
@@ -283,6 +253,27 @@ def test_units_of_real_experiments_have_keys_of_their_own() -> None:
             changes = sum(a != b for a, b in pairwise(groups))
             assert changes == len(set(groups)) - 1, experiment.name
             assert all(json.loads(json.dumps(asdict(u))) == asdict(u) for u in units)
+
+
+def test_all_runs_every_experiment_and_goes_on_after_a_failure(
+    counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What needs the publishers' files is left out; the status is 1 if a unit of any experiment failed."""
+    known = {name: replace(counter.experiment(), name=name) for name in ("counting", "other_data", "again")}
+    for module in (registry, command):
+        monkeypatch.setattr(module, "experiments", lambda: known)
+    counter.fail_at = "x0b"
+    assert call(tmp_path, "all") == 1
+    assert "2 units failed" in capsys.readouterr().err
+    assert {p.name for p in tmp_path.iterdir()} == {"counting", "again"}
+
+
+def test_protocols_are_told_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line a field, the value and where it is said."""
+    assert command.main(["protocols"]) == 0
+    told = capsys.readouterr().out
+    assert "| NWS15 | thresholds | all | all midpoints: impurity.cpp" in told
+    assert "| BRF15 | thresholds | random | 80, 40 or 20 random stumps" in told
 
 
 def test_tables_are_markdown() -> None:

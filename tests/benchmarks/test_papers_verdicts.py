@@ -13,10 +13,9 @@ import pytest
 
 import prunemodels as pm
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import brf15_table1, kept_rows, nws15_forests, nws15_table1, published, verdicts
-from benchmarks.papers.data import Parts
-from benchmarks.papers.experiment import Comparison, Scope, Unit
-from benchmarks.papers.kept_rows import keep_rows, kept_frame, kept_units
+from benchmarks.papers import brf15_table1, kept_rows, nws15_table1, published, verdicts
+from benchmarks.papers.experiment import Comparison, Scope
+from benchmarks.papers.kept_rows import keep_rows, kept_frame
 from benchmarks.papers.store import Store
 
 
@@ -65,7 +64,7 @@ def brf15_rows(features: float, seed: int) -> list[dict[str, float | None]]:
     """A unit's rows on MiniBooNE: the share of features given at one tree, errors as printed."""
     printed = published.BRF15_TABLE_1["miniboone"]["BudgetRF"]
     return [
-        {"trees": k, "features": f if k > 1 else features, "error": e + seed / 1e4, "error_mean_vote": 0.1, "splits": 7}
+        {"trees": k, "features": f if k > 1 else features, "error": e + seed / 1e4, "error_mean_vote": 0.1}
         for k, (f, e) in zip(published.BRF15_TREES, printed, strict=True)
     ]
 
@@ -82,26 +81,17 @@ def finished(tmp_path: Path) -> Path:
 
 
 def test_rows_are_kept_and_read_back(finished: Path, tmp_path: Path) -> None:
-    """Four digits remain, constants are in the list of units, and trials are left out."""
+    """Four digits remain, settings are columns again, and trials are left out."""
     folder = tmp_path / "kept"
     files = keep_rows(finished, folder)
-    assert [f.name for f in files] == ["brf15_table1-miniboone-1.csv", "brf15_table1-units.csv"]
-    assert files[0].read_text().splitlines()[:2] == ["unit,trees,features,error", "0,1,20,0.1241"]
-    assert json.loads(kept_units(brf15_table1.EXPERIMENT, folder)["constant"][0]) == {"error_mean_vote": 0.1, "splits": 7}
+    assert [f.name for f in files] == ["brf15_table1-miniboone.csv", "brf15_table1-units.csv"]
+    assert files[0].read_text().splitlines()[:2] == ["unit,trees,features,error,error_mean_vote", "0,1,20,0.1241,0.1"]
     frame = kept_frame(brf15_table1.EXPERIMENT, folder)
     assert len(frame) == 12
     assert set(frame["machine"]) == {"here"}
     assert frame[frame["trees"] == 1]["features"].tolist() == [20.0, 21.0, 22.0]
-    assert set(frame["splits"]) == {7}
+    assert set(frame["protocol"]) == {"brf15"}
     assert frame["seed"].tolist() == [0] * 4 + [1] * 4 + [2] * 4
-
-
-def test_full_files_are_followed_by_others(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight rows fill a file of two units of four; the third unit is in the next."""
-    monkeypatch.setattr(kept_rows, "FILE_ROWS", 8)
-    names = [f.name for f in keep_rows(finished, tmp_path / "kept")]
-    assert names == ["brf15_table1-miniboone-1.csv", "brf15_table1-miniboone-2.csv", "brf15_table1-units.csv"]
-    assert len(kept_frame(brf15_table1.EXPERIMENT, tmp_path / "kept")) == 12
 
 
 def test_fewer_units_do_not_replace_more(finished: Path, tmp_path: Path) -> None:
@@ -127,10 +117,10 @@ def test_damaged_lists_of_units_are_named(finished: Path, tmp_path: Path) -> Non
 
 
 def test_every_published_number_is_in_the_table(finished: Path, tmp_path: Path) -> None:
-    """14 numbers a data set of NWS15 and 24 of BRF15, CIFAR-10 among them, 10 of BP16, and the sentences on absent data."""
+    """10 numbers a data set of NWS15 and 24 of BRF15, CIFAR-10 among them, 10 of BP16, and the sentences on absent data."""
     keep_rows(finished, tmp_path / "kept")
     table = verdicts.verdict_table(tmp_path / "kept")
-    assert len(table) == 6 * 14 + 4 * 24 + 10 + len(published.SENTENCES)
+    assert len(table) == 5 * 10 + 3 * 24 + 10 + len(published.SENTENCES)
     brf = table[(table["source"] == "BRF15, Table 1") & (table["repeats"] == 3)].set_index(["method", "quantity"])
     assert len(brf) == 8
     one = brf.loc[("BudgetRF, 1 trees", "% of features")]
@@ -148,13 +138,22 @@ def test_labels_of_the_list_are_those_of_the_experiments() -> None:
     """What an experiment compares with a printed table is found in the list of printed numbers, so that none appears twice."""
     printed = {(source, label) for source, label, _, _ in published.printed()}
     shares = [
-        {"data": "sonar", "seed": s, "method": m, "share": share, "cost": 1.0, "error": 0.1, "valid_error": None, "fold": 0}
+        {
+            "data": "sonar",
+            "seed": s,
+            "method": m,
+            "share": share,
+            "cost": 1.0,
+            "error": 0.1,
+            "error_mean": 0.1,
+            "protocol": "nws15",
+        }
         for s in range(2)
         for m in nws15_table1.METHODS
         for share in (0.0, 1.0)
     ]
     found = nws15_table1.compare(pd.DataFrame(shares))
-    assert len(found) == 14
+    assert len(found) == 10
     assert {("NWS15, Table 1", c.figure) for c in found} <= printed
     rows = pd.DataFrame(brf15_rows(1, 0)).assign(data="cifar10", method="BudgetRF", seed=0)
     assert {("BRF15, Table 1", c.figure) for c in brf15_table1.compare(rows)} <= printed
@@ -191,49 +190,3 @@ def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
     made = verdicts.rounded(verdicts.verdict_table()).fillna("").astype(str)
     written = pd.read_csv(kept_rows.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
     pd.testing.assert_frame_equal(made, written)
-
-
-def test_signal_is_thinned_to_the_share() -> None:
-    """Of 100 examples with as many of both classes, 50 background and 19 signal remain at a share of 0.28 (19 / 69)."""
-    y = np.tile([0, 1], 50)
-    X = np.arange(100, dtype=np.float32)[:, None]
-    p = nws15_forests.thinned(Parts(X, y, X, y, X, y), 0.28, 0)
-    assert (len(p.y_train), int(p.y_train.sum())) == (69, 19)
-    assert np.array_equal(p.y_test, p.X_test[:, 0].astype(int) % 2)  # rows keep their labels
-
-
-def test_forests_are_named_by_what_they_change() -> None:
-    """The list begins with Table 1's forest; a missing depth stays the usual one after a table has made it NaN."""
-    setting = {**nws15_forests.USUAL, "trees": 20, "max_depth": math.nan}
-    assert nws15_forests.changed(setting) == "trees = 20"
-    assert nws15_forests.changed({**nws15_forests.USUAL, "max_depth": 12.0}) == "max_depth = 12"
-    assert nws15_forests.changed(nws15_forests.USUAL) == "as in Table 1"
-    units = nws15_forests.units(Scope(("miniboone", "covtype_two"), 1))
-    seeds = len(nws15_forests.CHANGES) + 2 + 3 + 1  # two more of the decisive change on MiniBooNE; on Forest three, and the usual
-    assert len({u.key for u in units}) == 2 * seeds
-
-
-def test_the_table_of_forests_by_hand() -> None:
-    """Costs 10 and 6 of a forest at equal errors are shares of 100 and 60 per cent; the paper's line comes first."""
-    runs = [
-        {"share": share, "cost": 10.0 * share or 10.0, "error": 0.1, "valid_error": 0.1, "fold": None}
-        for share in (0.0, 0.6, 1.0)
-    ]
-    rows = [
-        {**row, **nws15_forests.USUAL, "data": "miniboone", "seed": 0, "method": m} for m in nws15_forests.METHODS for row in runs
-    ]
-    table = nws15_forests.table(pd.DataFrame(rows))
-    assert table["forest"].tolist() == ["NWS15", "as in Table 1"]
-    assert table["ens.pru.high, %"].tolist() == pytest.approx([43.17, 60.0], abs=0.01)
-    assert table["cost"].tolist() == [37.0671, 10.0]
-
-
-def test_a_changed_forest_is_grown_and_read() -> None:
-    """Fewer trees cost less, and pruning by validation errors leaves another path."""
-    base = {**nws15_forests.USUAL, "trees": 4}
-    costs = {}
-    for name, change in {"four": {}, "two": {"trees": 2}, "validation": {"errors": "validation"}}.items():
-        rows = nws15_forests.run(Unit("nws15_forests", "breast_cancer", 0, "BudgetPrune", {**base, **change}))
-        costs[name] = [row["cost"] for row in rows]
-    assert costs["two"][0] < costs["four"][0] == costs["validation"][0]
-    assert costs["validation"] != costs["four"]
