@@ -23,6 +23,7 @@ from sklearn.tree._tree import Tree
 
 from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
+from prunemodels.models.trees import joined, one_tree
 
 Criterion = Literal["gini", "entropy"]
 
@@ -70,6 +71,11 @@ class ClassificationTree:
         return len(self.left)
 
     @property
+    def fractions(self) -> NDArray[np.float64]:
+        """Of each class at each node, shape (n, C)."""
+        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+    @property
     def missing_left(self) -> NDArray[np.bool_]:
         """Where a NaN goes, shape (n,): as in scikit-learn, to the side with most rows if none was NaN in training."""
         return (self.left >= 0) & (self.n_rows[self.left] > self.n_rows[self.right])
@@ -84,7 +90,7 @@ class ClassificationTree:
 
     def impurity(self, criterion: Criterion) -> NDArray[np.float64]:
         """(1) of every node, shape (n,)."""
-        p = self.counts / self.counts.sum(axis=1, keepdims=True)
+        p = self.fractions
         if criterion == "gini":
             return np.asarray(1.0 - (p**2).sum(axis=1))
         return np.asarray(np.maximum(-xlogy(p, p).sum(axis=1) / np.log(2.0), 0.0))
@@ -108,8 +114,7 @@ def sklearn_tree(tree: ClassificationTree, n_features: int, criterion: Criterion
     nodes["impurity"] = tree.impurity(criterion)
     nodes["n_node_samples"], nodes["weighted_n_node_samples"] = tree.n_rows, tree.counts.sum(axis=1)
     nodes["missing_go_to_left"] = tree.missing_left
-    values = tree.counts / tree.counts.sum(axis=1, keepdims=True)
-    state |= {"max_depth": tree.max_depth, "node_count": n, "nodes": nodes, "values": values.reshape(n, 1, n_classes)}
+    state |= {"max_depth": tree.max_depth, "node_count": n, "nodes": nodes, "values": tree.fractions.reshape(n, 1, n_classes)}
     built = Tree(n_features, np.array([n_classes], dtype=np.intp), 1)
     built.__setstate__(state)
     return built
@@ -166,20 +171,5 @@ def ensemble_of(
     trees: Sequence[ClassificationTree], n_features: int, classes: NDArray[Any], names: tuple[str, ...] | None
 ) -> Ensemble:
     """The trees as arrays, for computing costs."""
-    start = np.concatenate([[0], np.cumsum([tree.n_nodes for tree in trees])]).astype(np.int64)
-    left = np.concatenate([np.where(tree.left >= 0, tree.left + at, -1) for tree, at in zip(trees, start[:-1], strict=True)])
-    right = np.concatenate([np.where(tree.left >= 0, tree.right + at, -1) for tree, at in zip(trees, start[:-1], strict=True)])
-    counts = np.concatenate([tree.counts for tree in trees])
-    return Ensemble(
-        start,
-        left.astype(np.int32),
-        right.astype(np.int32),
-        np.concatenate([np.where(tree.left >= 0, tree.feature, -1) for tree in trees]).astype(np.int32),
-        np.concatenate([tree.threshold for tree in trees]),
-        np.concatenate([tree.missing_left for tree in trees]),
-        counts / counts.sum(axis=1, keepdims=True),
-        n_features,
-        "classification",
-        classes,
-        names,
-    )
+    given = [one_tree(t.left, t.right, t.feature, t.threshold, t.missing_left, t.fractions) for t in trees]
+    return joined(given).ensemble(n_features, classes, names)

@@ -39,6 +39,7 @@ from prunemodels.models.forests.survival import (
     survival_forests,
     survival_trees,
 )
+from prunemodels.models.trees import joined, one_tree
 
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BAGS = (BaggingClassifier, BaggingRegressor)
@@ -205,43 +206,30 @@ def _read(model: Any, views: list[TreeView]) -> Ensemble:
         labels = tuple(np.asarray(c) for c in forest.classes_) if classification else (None,) * n_outputs
     one = classification and n_outputs == 1
     n_values = sum(1 if c is None else len(c) for c in labels) or (len(forest.classes_) if classification else 1)
-    start = np.concatenate([[0], np.cumsum([v.estimator.tree_.node_count for v in views])]).astype(np.int64)
-    n = int(start[-1])
-    left, right, feature = (np.full(n, -1, dtype=np.int32) for _ in range(3))
-    threshold, missing, value = np.zeros(n), np.zeros(n, dtype=bool), np.zeros((n, n_values))
-    for view, first in zip(views, start[:-1], strict=True):
+    trees = []
+    for view in views:
         tree = view.estimator.tree_
-        split = np.flatnonzero(tree.children_left >= 0)
-        node = split + first
-        left[node] = tree.children_left[split] + first
-        right[node] = tree.children_right[split] + first
-        feature[node] = view.columns[tree.feature[split]]
-        threshold[node] = tree.threshold[split]
-        missing[node] = tree.missing_go_to_left[split]
+        value = np.zeros((tree.node_count, n_values))
         if survival:
-            value[first : first + tree.node_count] = risk_scores(view.estimator)
+            value[:] = risk_scores(view.estimator)
         elif labels:
-            each = [tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)]
-            value[first : first + tree.node_count] = np.concatenate(each, axis=1)
+            value[:] = np.concatenate([tree.value[:, o, : 1 if c is None else len(c)] for o, c in enumerate(labels)], axis=1)
         else:
-            value[first : first + tree.node_count, view.classes] = tree.value[:, 0, :]
+            value[:, view.classes] = tree.value[:, 0, :]
+        feature = view.columns[np.maximum(tree.feature, 0)]  # at leaves -2
+        trees.append(
+            one_tree(tree.children_left, tree.children_right, feature, tree.threshold, tree.missing_go_to_left != 0, value)
+        )
     names = getattr(forest, "feature_names_in_", None) if made is None else made.feature_names
-    return Ensemble(
-        start,
-        left,
-        right,
-        feature,
-        threshold,
-        missing,
-        value,
+    return joined(trees).ensemble(
         int(forest.n_features_in_),
-        "classification" if classification else "regression",
         np.asarray(forest.classes_) if one else None,
         None if names is None else tuple(str(x) for x in names),
-        None if classification else SURVIVAL_LOSS if survival else regression_loss(views[0].estimator),
-        labels,
-        made,
-        curves_of(forest, [view.estimator for view in views]) if survival else None,
+        task="classification" if classification else "regression",
+        judged_by=None if classification else SURVIVAL_LOSS if survival else regression_loss(views[0].estimator),
+        output_classes=labels,
+        made=made,
+        curves=curves_of(forest, [view.estimator for view in views]) if survival else None,
     )
 
 

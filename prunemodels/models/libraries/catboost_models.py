@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
-from prunemodels.models.libraries.trees import Trees, joined
 from prunemodels.models.response import Link
+from prunemodels.models.trees import Trees, joined, one_tree
 
 LINKS: dict[str, Link] = {"RMSE": "identity", "Logloss": "sigmoid", "CrossEntropy": "sigmoid", "MultiClass": "softmax"}
 LINKS |= {"MultiClassOneVsAll": "one_vs_rest"}
@@ -130,21 +130,18 @@ def _read_tree(t: int, tree: Mapping[str, Any], columns: Mapping[int, Mapping[st
         left.append(len(nodes))
         right.append(len(nodes) + 1)
         nodes += [node["left"], node["right"]]
-    own = [columns[node["split"]["float_feature_index"]] if "split" in node else None for node in nodes]
+    own = [columns[node["split"]["float_feature_index"]] if "split" in node else {} for node in nodes]
     if any("split" not in node and np.size(node["value"]) != n_values for node in nodes):
         raise ValueError(f"tree {t} has a leaf without {n_values} values")
     value = [0.0 if "split" in node else float(np.ravel(node["value"])[k]) for node in nodes]
     weight = [float(node.get("weight", 0.0)) for node in nodes]
     border = [node["split"]["border"] if "split" in node else 0.0 for node in nodes]
-    ids: NDArray[np.int32] = np.arange(len(nodes), dtype=np.int32)
-    return Trees(
-        np.array([0, len(nodes)]),
-        np.array(left, dtype=np.int32),
-        np.array(right, dtype=np.int32),
-        np.array([-1 if c is None else c["flat_feature_index"] for c in own], dtype=np.int32),
+    return one_tree(
+        np.array(left),
+        np.array(right),
+        np.array([c.get("flat_feature_index", -1) for c in own]),
         np.array(border, dtype=np.float32),
-        np.array([c is not None and c["nan_value_treatment"] != "AsTrue" for c in own]),
+        np.array([c.get("nan_value_treatment") != "AsTrue" for c in own]),
         np.array(value, dtype=np.float64)[:, None],
-        np.array(weight),
-        ids,
+        cover=np.array(weight),
     )

@@ -28,7 +28,7 @@ from prunemodels.models.libraries.categories import TableCodes
 from prunemodels.models.libraries.dependencies import treelite
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.libraries.treelite_models import forest_of
-from prunemodels.models.libraries.trees import counterparts
+from prunemodels.models.trees import counterparts
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2

@@ -26,8 +26,8 @@ from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, features_named_in, one_leaf
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.libraries.categories import CategorySet, Codes
-from prunemodels.models.libraries.trees import Cells, Trees, cast_rows, mean_of_leaves
 from prunemodels.models.response import Link, SecondClass, numbers_of, places_of
+from prunemodels.models.trees import Cells, Trees, cast_rows, mean_of_leaves
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -335,7 +335,7 @@ def forest_from_trees(
     if made and names is not None:
         names = (*names, *(f"categories {k} of {names[test.feature]}" for k, test in enumerate(made)))
     cells = trees.cells() if compares_doubles else None
-    ensemble = trees.ensemble(cells, n_features + len(made), labels, names)
+    ensemble = trees.ensemble(n_features + len(made), labels, names, cells)
     given: dict[str, Any] = {"sharpness": 1.0, "averaged": False, "category_columns": made, **other}
     forest = ModelForest(
         ensemble, trees.leaf_value, classes, output, scale, base, link, source=source, node_id=trees.node_id, cells=cells, **given

@@ -26,8 +26,8 @@ from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.forests.sklearn_versions import pruned_tree
 from prunemodels.models.libraries.categories import CategorySet
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends
-from prunemodels.models.libraries.trees import Trees, joined
 from prunemodels.models.response import Link
+from prunemodels.models.trees import Trees, joined, one_tree
 
 LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}
 """The losses whose curvature is bounded, by scikit-learn's names."""
@@ -104,18 +104,14 @@ def _start(model: Any) -> NDArray[np.float64]:
 
 
 def _read_tree(tree: Any) -> Trees:
-    leaf = tree.children_left < 0
-    n = tree.node_count
-    return Trees(
-        np.array([0, n]),
-        tree.children_left.astype(np.int32),
-        tree.children_right.astype(np.int32),
-        np.where(leaf, -1, tree.feature).astype(np.int32),
-        np.where(leaf, 0.0, tree.threshold),
-        np.zeros(n, dtype=bool),
-        np.where(leaf, tree.value[:, 0, 0], 0.0)[:, None],
-        np.array(tree.weighted_n_node_samples, dtype=np.float64),
-        np.arange(n, dtype=np.int32),
+    return one_tree(
+        tree.children_left,
+        tree.children_right,
+        tree.feature,
+        tree.threshold,
+        np.zeros(tree.node_count, dtype=bool),
+        tree.value[:, 0, :1],
+        cover=np.array(tree.weighted_n_node_samples, dtype=np.float64),
     )
 
 
@@ -243,25 +239,21 @@ def _read_records(
     records: NDArray[Any], bits: NDArray[np.uint32], column: NDArray[np.int64], known: dict[int, frozenset[int]] | None
 ) -> Trees:
     leaf = records["is_leaf"] > 0
-    n = len(records)
-    feature = np.where(leaf, -1, column[np.where(leaf, 0, records["feature_idx"])]).astype(np.int32)
-    missing_left = (records["missing_go_to_left"] > 0) & ~leaf
+    feature, missing_left = column[np.where(leaf, 0, records["feature_idx"])], records["missing_go_to_left"] > 0
     categories = {}
     for h in np.flatnonzero((records["is_categorical"] > 0) & ~leaf).tolist():
         f = int(feature[h])
         members = _members(bits[records["bitset_idx"][h]])
         categories[h] = CategorySet(f, members, True, (known or {})[f] | members, bool(missing_left[h]))
-    return Trees(
-        np.array([0, n]),
-        np.where(leaf, -1, records["left"].astype(np.int64)).astype(np.int32),
-        np.where(leaf, -1, records["right"].astype(np.int64)).astype(np.int32),
+    return one_tree(
+        np.where(leaf, -1, records["left"].astype(np.int64)),
+        records["right"],
         feature,
-        np.where(leaf, 0.0, records["num_threshold"]),
+        records["num_threshold"],
         missing_left,
-        np.where(leaf, records["value"], 0.0)[:, None],
-        records["count"].astype(np.float64),
-        np.arange(n, dtype=np.int32),
-        categories,
+        records["value"][:, None],
+        cover=records["count"].astype(np.float64),
+        categories=categories,
     )
 
 

@@ -12,8 +12,8 @@ from formulations.errors import UnsupportedModelError
 from prunemodels.models.libraries.categories import CategorySet
 from prunemodels.models.libraries.dependencies import library_of, treelite
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
-from prunemodels.models.libraries.trees import Trees, before, joined
 from prunemodels.models.response import Link
+from prunemodels.models.trees import Trees, before, joined, one_tree
 
 OPERATORS = {2: "<", 3: "<=", 4: ">", 5: ">="}
 """treelite's numbers for the comparisons that can be read."""
@@ -58,18 +58,19 @@ def _read_tree(accessor: Any, t: int, n_values: int) -> Trees:
     swapped = np.isin(comparison, (4, 5)) & numeric
     left, right = np.where(swapped, right, left), np.where(swapped, left, right)
     missing_left = (of("default_left")[order] != 0) ^ swapped
-    feature = np.where(split, of("split_index")[order], -1).astype(np.int32)
-    return Trees(
-        np.array([0, order.size]),
+    feature = of("split_index")[order]
+    return one_tree(
         left,
         right,
         feature,
-        np.where(split, threshold, 0).astype(threshold.dtype),
-        missing_left & split,
+        threshold,
+        missing_left,
         _leaf_values(of, order, split, n_values),
-        _cover(of, order, split),
-        order.astype(np.int32),
-        {h: _category_set(of, int(order[h]), feature[h], missing_left[h]) for h in np.flatnonzero(categorical).tolist()},
+        cover=_cover(of, order, split),
+        node_id=order.astype(np.int32),
+        categories={
+            h: _category_set(of, int(order[h]), feature[h], missing_left[h]) for h in np.flatnonzero(categorical).tolist()
+        },
     )
 
 

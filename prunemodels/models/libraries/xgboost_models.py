@@ -21,7 +21,7 @@ from prunemodels.models.libraries.categories import TableCodes
 from prunemodels.models.libraries.dependencies import treelite
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.libraries.treelite_models import forest_of
-from prunemodels.models.libraries.trees import counterparts
+from prunemodels.models.trees import counterparts
 
 NO_PARENT = 2147483647
 """What XGBoost writes for the parent of a root."""

@@ -21,7 +21,7 @@ from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import EvaluationCost, Prices, read_prices
 from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
 from prunemodels.rivals.greedy_miser.boosting import TrainingRows
-from prunemodels.rivals.greedy_miser.losses import Loss
+from prunemodels.rivals.losses import Loss
 
 
 class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.cegb.estimator import CostEfficientBoosting
-from prunemodels.rivals.greedy_miser.losses import Loss, SquaredError, class_targets, classification_loss
+from prunemodels.rivals.losses import Loss, SquaredError, class_targets, classification_loss
 
 
 class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[misc]

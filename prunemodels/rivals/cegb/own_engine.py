@@ -17,21 +17,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from formulations.instance.ensemble import Ensemble
-from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.models.response import Link
+from prunemodels.models.trees import joined, one_tree
 from prunemodels.rivals.cegb.purchases import Prices, Purchases
 from prunemodels.rivals.cegb.settings import Settings
 from prunemodels.rivals.greedy_miser.boosting import TrainingRows
 from prunemodels.rivals.greedy_miser.growth import BinnedRows
-from prunemodels.rivals.greedy_miser.losses import LogLoss, Loss, Softmax
 from prunemodels.rivals.histograms import Binning, Needed, NodeSplits, best_splits, histograms
+from prunemodels.rivals.losses import LogLoss, Loss, Softmax
 
 NOTICEABLE_GAIN = 1e-10
 """A gain, or a lead over another one, counts above this share of its terms: less is rounding. The first of equals wins."""
@@ -196,38 +195,28 @@ def boost(
 
 def as_forest(trees: list[GrownTree], base: NDArray[np.float64], loss: Loss, n_features: int) -> ModelForest:
     """The trees as arrays; a round's trees are in the order of the outputs."""
-    start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)
-
-    def joined(name: str, dtype: Any) -> Any:
-        return np.concatenate([np.array(getattr(tree, name), dtype=dtype) for tree in trees])
-
-    def children(name: str) -> NDArray[np.int32]:
-        own = joined(name, np.int32)
-        return np.where(own >= 0, own + np.repeat(start[:-1], np.diff(start)), -1).astype(np.int32)
-
-    value = joined("value", np.float64)[:, None]
-    ensemble = Ensemble(
-        start,
-        children("left"),
-        children("right"),
-        joined("feature", np.int32),
-        joined("threshold", np.float64),
-        joined("missing_left", np.bool_),
-        value,
-        n_features,
-        "regression",
-    )
+    given = [
+        one_tree(
+            np.array(tree.left),
+            np.array(tree.right),
+            np.array(tree.feature),
+            np.array(tree.threshold),
+            np.array(tree.missing_left),
+            np.array(tree.value)[:, None],
+            cover=np.array(tree.hessian),
+        )
+        for tree in trees
+    ]
     link: Link = "sigmoid" if isinstance(loss, LogLoss) else "softmax" if isinstance(loss, Softmax) else "identity"
-    return ModelForest(
-        ensemble=ensemble,
-        leaf_value=value,
+    return forest_from_trees(
+        joined(given),
+        n_features=n_features,
+        feature_names=None,
         classes=None if link == "identity" else np.arange(max(2, len(base))),
         output=(np.arange(len(trees)) % len(base)).astype(np.int32),
         scale=np.ones(len(trees)),
         base=base,
         link=link,
-        sharpness=1.0,
-        averaged=False,
         source=None,
-        node_id=np.concatenate([np.arange(len(tree.left), dtype=np.int32) for tree in trees]),
-    ).with_cover(joined("hessian", np.float64))
+        compares_doubles=False,
+    )

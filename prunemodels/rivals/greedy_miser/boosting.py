@@ -19,9 +19,10 @@ from tqdm import tqdm
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import read_only, walk_tree
+from prunemodels.models.trees import joined, one_tree
 from prunemodels.rivals.greedy_miser.growth import BinnedRows, GrownTree, GrowthLimits, Purchases, grow_tree
-from prunemodels.rivals.greedy_miser.losses import Loss
 from prunemodels.rivals.histograms import Binning
+from prunemodels.rivals.losses import Loss
 
 MARGIN_ROUNDING = 1e-28
 """Square of a margin's relative rounding error: squared residuals below it are noise."""
@@ -116,7 +117,7 @@ def boost(
             break
     tree_number = np.arange(len(grown), dtype=np.int32)
     return BoostedTrees(
-        joined(grown, binning, schedule.learning_rate, names),
+        _as_ensemble(grown, binning, schedule.learning_rate, names),
         F0,
         tree_number // len(F0),
         tree_number % len(F0),
@@ -153,28 +154,15 @@ class _Validation:
         return schedule.patience is not None and self.stages_without_fall >= schedule.patience
 
 
-def joined(grown: list[GrownTree], binning: Binning, rate: float, names: tuple[str, ...] | None) -> Ensemble:
+def _as_ensemble(grown: list[GrownTree], binning: Binning, rate: float, names: tuple[str, ...] | None) -> Ensemble:
     """All trees as an `Ensemble`, with thresholds for codes and values times the rate."""
-    start = np.cumsum([0] + [len(tree.left) for tree in grown])
-    shift = np.repeat(start[:-1], np.diff(start)).astype(np.int32)
-    left, right = (np.concatenate([getattr(tree, side) for tree in grown]) for side in ("left", "right"))
-    feature = np.concatenate([tree.feature for tree in grown])
-    last_left = np.concatenate([tree.last_left for tree in grown])
-    threshold = np.full(len(left), -2.0)
-    for h in np.flatnonzero(left >= 0):
-        threshold[h] = binning.threshold(int(feature[h]), int(last_left[h]))
-    return Ensemble(
-        start,
-        np.where(left >= 0, left + shift, -1).astype(np.int32),
-        np.where(right >= 0, right + shift, -1).astype(np.int32),
-        feature,
-        threshold,
-        np.concatenate([tree.missing_left for tree in grown]),
-        rate * np.concatenate([tree.value for tree in grown])[:, None],
-        len(binning.cuts),
-        "regression",
-        feature_names=names,
-    )
+    trees = []
+    for tree in grown:
+        threshold = np.zeros(len(tree.left))
+        for h in np.flatnonzero(tree.left >= 0):
+            threshold[h] = binning.threshold(int(tree.feature[h]), int(tree.last_left[h]))
+        trees.append(one_tree(tree.left, tree.right, tree.feature, threshold, tree.missing_left, rate * tree.value[:, None]))
+    return joined(trees).ensemble(len(binning.cuts), None, names)
 
 
 def staged_margins(

@@ -21,8 +21,8 @@ from prunemodels.estimators.samples import Sample, rows_to_predict, split, train
 from prunemodels.models.costs import column_prices, example_costs, staged_costs
 from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost, staged_margins
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits
-from prunemodels.rivals.greedy_miser.losses import Loss, LossName, class_targets
 from prunemodels.rivals.histograms import MOST_BINS
+from prunemodels.rivals.losses import Loss, LossName, class_targets
 
 Finite = Annotated[float, Range(0, math.inf, open_above=True)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from prunemodels.models.libraries.trees import mean_of_leaves
+from prunemodels.models.trees import mean_of_leaves
 
 LEFT, RIGHT = np.array([1, -1, 3, -1, -1], dtype=np.int32), np.array([2, -1, 4, -1, -1], dtype=np.int32)
 

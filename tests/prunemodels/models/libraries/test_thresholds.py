@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from prunemodels.models.libraries.trees import LARGEST, Cells, before, cast_rows, cells_of
+from prunemodels.models.trees import LARGEST, Cells, before, cast_rows, cells_of
 
 doubles = st.floats(allow_nan=False)
 close = st.integers(-6, 6).map(lambda k: 1.0 + k * 2.0**-26)  # nine to a float32

@@ -11,7 +11,7 @@ from scipy.special import expit, softmax
 
 from formulations import CostItems
 from prunemodels.models.libraries.lightgbm_models import ModelText, children, numbers
-from prunemodels.models.libraries.trees import counterparts
+from prunemodels.models.trees import counterparts
 from prunemodels.other_libraries import ModelForest
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import boost

@@ -120,7 +120,7 @@ class Trees:
     Parameters
     ----------
     leaf_value
-        shape (n, K), in the library's own type; 0 at splits.
+        shape (n, K), in the library's own type. At splits it is what they predict as leaves, where that is known.
     cover
         float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
     node_id
@@ -159,12 +159,16 @@ class Trees:
 
     def ensemble(
         self,
-        cells: Mapping[int, Cells] | None,
         n_features: int,
         classes: NDArray[Any] | None,
         feature_names: tuple[str, ...] | None,
+        cells: Mapping[int, Cells] | None = None,
+        **other: Any,
     ) -> Ensemble:
-        """The trees with thresholds that float32 rows are compared with; classes where leaves hold class fractions."""
+        """The trees with thresholds that float32 rows are compared with; classes where leaves hold class fractions.
+
+        `other` are further fields of `Ensemble`.
+        """
         threshold = self.threshold.astype(np.float64)
         for f, own in (cells or {}).items():
             mine = self.feature == f
@@ -178,10 +182,38 @@ class Trees:
             self.missing_left,
             self.leaf_value.astype(np.float64),
             n_features,
-            "regression" if classes is None else "classification",
-            classes,
-            feature_names,
+            **{"task": "regression" if classes is None else "classification", **other},
+            classes=classes,
+            feature_names=feature_names,
         )
+
+
+def one_tree(
+    left: NDArray[Any],
+    right: NDArray[Any],
+    feature: NDArray[Any],
+    threshold: NDArray[np.floating],
+    missing_left: NDArray[np.bool_],
+    leaf_value: NDArray[np.floating],
+    *,
+    cover: NDArray[np.float64] | None = None,
+    node_id: NDArray[np.int32] | None = None,
+    categories: Mapping[int, CategorySet] | None = None,
+) -> Trees:
+    """A tree as its library has it: parents before children, a negative left child at leaves, and anything else there."""
+    n, split = len(left), np.asarray(left) >= 0
+    return Trees(
+        np.array([0, n]),
+        np.where(split, left, -1).astype(np.int32),
+        np.where(split, right, -1).astype(np.int32),
+        np.where(split, feature, -1).astype(np.int32),
+        np.where(split, threshold, 0).astype(threshold.dtype),
+        np.asarray(missing_left, dtype=np.bool_) & split,
+        leaf_value,
+        cover,
+        np.arange(n, dtype=np.int32) if node_id is None else node_id,
+        categories or {},
+    )
 
 
 def joined(trees: Sequence[Trees]) -> Trees:
