@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 import skops.io
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.ensemble import BaggingClassifier, ExtraTreesRegressor, RandomForestClassifier
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier, ExtraTreesRegressor, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.tree._tree import Tree
 
@@ -83,6 +85,18 @@ def test_a_version_with_the_same_trees_is_read(tmp_path: Path, monkeypatch: pyte
     assert all(np.array_equal(a.tree_.value, b.tree_.value) for a, b in zip(again, forest(), strict=True))
 
 
+def test_a_pickle_with_trees_of_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scikit-learn cannot even read the trees, the message still speaks of versions."""
+
+    def incompatible(file: Path) -> None:
+        raise ValueError("node array from the pickle has an incompatible dtype")
+
+    (tmp_path / "f.joblib").touch()
+    monkeypatch.setattr(joblib, "load", incompatible)
+    with pytest.raises(pm.errors.BrokenFileError, match="another version of scikit-learn"):
+        load_forest(tmp_path / "f.joblib", trust_pickle=True)
+
+
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
 @pytest.mark.parametrize("keep", [0, 100, 5000])
 def test_a_damaged_file_is_refused(tmp_path: Path, ending: str, keep: int) -> None:
@@ -99,6 +113,24 @@ def test_unknown_types_are_refused_by_name(tmp_path: Path) -> None:
     skops.io.dump(Wrapped(2).fit(X, Y), tmp_path / "f.skops")
     with pytest.raises(pm.errors.BrokenFileError, match=r"types that no scikit-learn forest needs: .*Wrapped"):
         load_forest(tmp_path / "f.skops")
+
+
+@pytest.mark.parametrize("ending", FOREST_ENDINGS)
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        (RandomForestClassifier(), pm.errors.NotFittedForestError, "not fitted"),
+        (LogisticRegression(), pm.errors.UnsupportedModelError, "LogisticRegression cannot be pruned"),
+        (AdaBoostClassifier(n_estimators=2).fit(X, Y), pm.errors.UnsupportedModelError, "boosted trees add up"),
+        ({"a": 1}, pm.errors.UnsupportedModelError, "dict cannot be pruned"),
+    ],
+    ids=["unfitted", "linear", "boosted", "dict"],
+)
+def test_other_models_are_refused(tmp_path: Path, model: Any, error: type[Exception], message: str, ending: str) -> None:
+    """What is no fitted average of trees is refused after reading, by its kind."""
+    save_forest(model, tmp_path / f"f{ending}")
+    with pytest.raises(error, match=message):
+        load_forest(tmp_path / f"f{ending}", trust_pickle=True)
 
 
 def crafted(change: str) -> RandomForestClassifier:

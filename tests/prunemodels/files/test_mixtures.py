@@ -104,3 +104,11 @@ def test_damaged_files_are_refused(tmp_path: Path, content: bytes, message: str)
     place.write_bytes(content)
     with pytest.raises(pm.errors.BrokenFileError, match=message):
         load_mixture(place)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    """Of another ending, or not there; the message says what writes them."""
+    with pytest.raises(pm.errors.InvalidInputError, match=r"m\.skops is not a mixture; give the file ending in \.mixture\.json"):
+        load_mixture(tmp_path / "m.skops")
+    with pytest.raises(pm.errors.BrokenFileError, match=r"there is no file .*m\.mixture\.json; `prunemodels prune --mixture`"):
+        load_mixture(tmp_path / "m.mixture.json")

@@ -183,3 +183,24 @@ def test_the_error_that_comes_first_is_the_one_that_is_told(tmp_path: Path, monk
 
     with pytest.raises(InvalidInputError, match="the reason"):
         fail()
+
+
+def test_one_name_for_two_outputs_is_refused(tmp_path: Path) -> None:
+    """The second output would overwrite the first."""
+    with OutputFiles() as outputs:
+        outputs.aside(tmp_path / "a")
+        with pytest.raises(InvalidInputError, match="two outputs"):
+            outputs.aside(tmp_path / "." / "a")
+    assert names(tmp_path) == ["a"]
+
+
+def test_a_new_folder_goes_away_with_its_files(tmp_path: Path) -> None:
+    """It was made for the files alone; with a file of somebody else's in it, it stays."""
+    for stranger in (False, True):
+        with suppress(KeyboardInterrupt), OutputFiles() as outputs:
+            outputs.folder(tmp_path / "new")
+            outputs.reserve(tmp_path / "new" / "a.csv", "--out")
+            if stranger:
+                (tmp_path / "new" / "stranger").touch()
+            raise KeyboardInterrupt
+        assert [str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")] == (["new", "new/stranger"] if stranger else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from prunemodels.rivals.baselines.early_stopping import early_stopping_path, node_impurities
-from tests.instances import random_problem
+from tests.instances import random_problem, with_usage
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
 
@@ -122,3 +123,14 @@ def test_what_does_not_fit_is_refused(kind: str, options: dict[str, Any], messag
         options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         early_stopping_path(problem, **options)
+
+
+@pytest.mark.parametrize("node", [[1.2, -0.2], [0.5, 0.6]])
+def test_values_that_are_no_class_fractions_are_refused(node: list[float]) -> None:
+    """Entropies of something else would be numbers, too."""
+    problem = hand_forest()
+    value = np.full((8, 2), 0.5)
+    value[3] = node
+    problem = with_usage(problem, ensemble=replace(problem.ensemble, value=value, classes=np.array([0, 1])))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"node 3 predicts .*, no class fractions"):
+        early_stopping_path(problem)

@@ -199,3 +199,11 @@ def test_as_many_random_stumps_as_the_paper_has(monkeypatch: pytest.MonkeyPatch)
     assert [table.size.sum() for table in tables] == [len(X), len(X)]
     assert (tables[0].size == tables[0].weight).all()
     assert [table.weight.sum() for table in tables] == [len(X), 7 * len(X)]
+
+
+@pytest.mark.parametrize(("given", "number"), [(None, 30), ("sqrt", 5), ("log2", 4), (0.5, 15), (7, 7), (1e-9, 1)])
+def test_max_features(given: Any, number: int) -> None:
+    """As in scikit-learn's forests; the trees know the number."""
+    model = learner(n_estimators=1, max_features=given).fit(X, Y)
+    assert model.forest_.estimators_[0].max_features_ == number
+    assert model.forest_.max_features == given

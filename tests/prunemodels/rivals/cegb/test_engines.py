@@ -184,3 +184,14 @@ def test_a_class_without_a_worthy_split_does_not_stop_the_others(engine: Any) ->
     assert model.n_iter_ == 3
     e = model.forest_.ensemble
     assert [bool(e.is_split[root]) for root in e.roots] == [True, True, False] * 3
+
+
+@pytest.mark.parametrize("engine", ["lightgbm", "own"])
+def test_growing_stops_when_no_split_is_worth_its_price(engine: Any) -> None:
+    """With prices beyond all gains one leaf is left, which costs nothing and predicts the mean; with few gains, few rounds."""
+    model = CEGBRegressor(lam=1e6, engine=engine, **QUICK).fit(X, Y)
+    assert (model.n_iter_, model.forest_.ensemble.n_splits) == (1, 0)
+    np.testing.assert_allclose(model.predict(X), Y.mean())
+    assert model.prediction_cost(X).max() == 0
+    some = CEGBRegressor(0, evaluation_cost=1, lam=0.02, engine=engine, n_estimators=200, learning_rate=0.5).fit(X, Y)
+    assert 1 < some.n_iter_ < 200
