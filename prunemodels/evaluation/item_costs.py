@@ -48,8 +48,8 @@ class ItemCost:
 
 
 def item_label(name: str) -> str:
-    """An item's name in words: what the features of a group share (`CostItems.discounted`) is called "shared item GROUP"."""
-    return f"shared item {name.removeprefix(SHARED)}" if name.startswith(SHARED) else name
+    """An item's name in words: what the features of a group share (`CostItems.discounted`), and the first of them pays."""
+    return f"first of group {name.removeprefix(SHARED)}" if name.startswith(SHARED) else name
 
 
 def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCost]:

@@ -42,6 +42,8 @@ class Stops:
         the prices; empty where the stages do not tell what they read.
     bought
         bool, shape (M, N): what it has bought by then, of priced items.
+    by_last
+        bool, shape (M, N): what it would have bought by the last stage.
     """
 
     evaluation: ExitPathEvaluation
@@ -50,6 +52,7 @@ class Stops:
     loss: Floats | None
     items: CostItems
     bought: NDArray[np.bool_]
+    by_last: NDArray[np.bool_]
 
     @property
     def used(self) -> NDArray[np.int64]:
@@ -121,15 +124,17 @@ def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLik
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
     stage = seen.stages(cascade.policy_)
     items, bought = CostItems((), (), ()), np.zeros((0, seen.n), dtype=bool)
+    by_last = bought
     if isinstance(stages, SetStages):
         items, region = stages.items, stages.region(cascade._rows(X))
         by_stage = np.array([chain.bought() for chain in stages.regions])
-        bought = by_stage[region, stage].T & (items.price > 0)[:, None]
+        bought, by_last = (by_stage[region, s].T & (items.price > 0)[:, None] for s in (stage, stages.n_stages - 1))
     elif isinstance(stages, TreeStages):
         rows, items = cascade._rows(X), stages.items
-        bought = first_stages_of_items(stages.ensemble, rows, items, stages.first_stage, stages.n_stages) <= stage
+        first = first_stages_of_items(stages.ensemble, rows, items, stages.first_stage, stages.n_stages)
+        bought, by_last = first <= stage, first < stages.n_stages
     loss = None if y is None else seen.losses(cascade.policy_)
-    return Stops(seen, stage, seen.costs(cascade.policy_), loss, items, bought)
+    return Stops(seen, stage, seen.costs(cascade.policy_), loss, items, bought, by_last)
 
 
 def shown_cascade(source: Cascade | ExitPath, budget: Price | None = None) -> Cascade:

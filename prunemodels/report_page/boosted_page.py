@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.instance.cost_items import CostItems
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.instance.tree_loss import usual_loss
@@ -22,12 +23,13 @@ from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.evaluation.wording import count
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.boosting.losses import loss_of
-from prunemodels.models.forests.labels import losses_of
+from prunemodels.models.forests.labels import class_numbers, losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.response import sum_response
 from prunemodels.on_demand.tree_order import items_on_path
+from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.facts import Labels, PageOptions, shown_as, versions
-from prunemodels.report_page.rendering import render_page
+from prunemodels.report_page.rendering import BY_CLASS, render_page
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,7 @@ class BoostedFacts:
     loss: tuple[float, float]
     items: tuple[ItemCost, ...]
     along: TradeoffCurve
+    classes: ByClass | None
     versions: Mapping[str, str]
 
     @property
@@ -77,10 +80,11 @@ def gather_boosted(
     usage = before.usage.on(rows, weight)
     leaves = leaves_of(ensemble, rows).T
     nodes = [pruned_ends(ensemble, p.kept)[leaves] for p in (before, chosen)]
-    losses, errors = [], []
+    losses, errors, said = [], [], []
     for pruning, reached in zip((before, chosen), nodes, strict=True):
         response = sum_response(pruning.forest)
-        errors.append(losses_of(response.classes, response.predictions(response.sums(reached)), y)[counted])
+        said.append(response.predictions(response.sums(reached)))
+        errors.append(losses_of(response.classes, said[-1], y)[counted])
         margins = pruning.forest.margins(rows, pruning.kept)
         losses.append(float(np.average(loss_of(pruning.forest, y, len(rows)).values(margins), weights=weight)))
     paid = [Paid(usage.row_costs(p.kept), usage.once_cost(p.kept)) for p in (before, chosen)]
@@ -95,8 +99,29 @@ def gather_boosted(
         (losses[0], losses[1]),
         tuple(_item_costs(usage, columns, [reached[counted] for reached in nodes], weight[counted], [before.kept, chosen.kept])),
         boosted_curve(path, X, y, "prune_boosted", None),
+        _by_class(before.forest.classes, said, y, counted, weight[counted], paid, usage.costs, confidence, labels.positive),
         versions(),
     )
+
+
+def _by_class(
+    classes: NDArray[Any] | None,
+    said: Sequence[Any],
+    y: Any,
+    counted: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    paid: Sequence[Paid],
+    costs: CostItems,
+    confidence: float,
+    positive: Any,
+) -> ByClass | None:
+    """Both models class by class."""
+    if classes is None:
+        refuse_positive(positive)
+        return None
+    truth, *answers = (class_numbers(classes, np.asarray(labels), counted.size)[counted] for labels in (y, *said))
+    before, after = (Answers(labels, p.rows) for labels, p in zip(answers, paid, strict=True))
+    return by_class(classes, truth, weights, (before, after), costs, confidence=confidence, positive=positive)
 
 
 def _item_costs(
@@ -128,6 +153,8 @@ def _item_costs(
 
 
 CONTENTS = {
+    "detection": "Missed and false alarms",
+    "payers": "Who pays what",
     "tradeoff": "The trade-off",
     "items": "What predictions pay for",
     "proof": "What is proven, and what is not",
@@ -150,4 +177,5 @@ def render_boosted(facts: BoostedFacts) -> str:
     points = list(zip(reversed(facts.path.prunings), facts.along.cost, facts.along.error, strict=True))
     loss = "log loss" if facts.task == "classification" else "squared error"
     drawn = {"boosted": pictures.boosted(facts)}
-    return render_page("boosted", CONTENTS, facts, data=data, pictures=drawn, points=points, loss_name=loss)
+    contents = {key: heading for key, heading in CONTENTS.items() if facts.classes is not None or key not in BY_CLASS}
+    return render_page("boosted", contents, facts, data=data, pictures=drawn, points=points, loss_name=loss)

@@ -20,6 +20,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.instance.problem import PruningProblem
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
@@ -27,7 +28,9 @@ from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.limit_uses import transferable
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import is_overrun
+from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
 
@@ -52,12 +55,15 @@ class Labels:
         the command that makes the page again; None: not shown.
     sources
         the origin of the data, by their use; shown as given.
+    positive
+        the class whose examples are to be found; None: the rarer of two.
     """
 
     title: str = "Pruned forest"
     unit: str = ""
     command: str | None = None
     sources: Mapping[str, str] | None = None
+    positive: Any = None
 
 
 class PageOptions(TypedDict, total=False):
@@ -69,6 +75,7 @@ class PageOptions(TypedDict, total=False):
     unit: str
     command: str | None
     sources: Mapping[str, str] | None
+    positive: Any
 
 
 @checked
@@ -81,9 +88,10 @@ def shown_as(
     unit: str = "",
     command: str | None = None,
     sources: Mapping[str, str] | None = None,
+    positive: Any = None,
 ) -> dict[str, Any]:
     """`PageOptions` as the functions that gather facts take them; `heading` is the title of a page without one."""
-    labels = Labels(heading if title is None else title, unit, command, sources)
+    labels = Labels(heading if title is None else title, unit, command, sources, positive)
     return {"sample_weight": sample_weight, "confidence": confidence, "labels": labels}
 
 
@@ -101,6 +109,7 @@ class Facts:
     held_out: HeldOutChange
     along_path: PathEvaluation
     items: tuple[ItemCost, ...]
+    classes: ByClass | None
     usage: tuple[UsageCounts, UsageCounts]
     shapes: tuple[TreeShapes, TreeShapes]
     evidence: Evidence
@@ -171,12 +180,30 @@ def gather(
         held_out=held_out_change(on_held_out, pruning.kept, forest, y, confidence, limits),
         along_path=along_path,
         items=tuple(item_costs(on_held_out, pruning.kept)),
+        classes=_by_class(on_held_out, pruning.kept, (forest, pruned), rows, y, confidence, labels),
         usage=(counts[0], counts[1]),
         shapes=(tree_shapes(unpruned), tree_shapes(pruning)),
         evidence=evidence_of(path, pruning, solution, within),
         deployment=measure_deployment(forest, pruned, rows),
         versions=versions(),
     )
+
+
+def _by_class(
+    problem: PruningProblem, kept: NDArray[np.bool_], models: Sequence[Any], rows: Any, y: Any, confidence: float, labels: Labels
+) -> ByClass | None:
+    """Both forests on the held-out examples, class by class."""
+    classes = problem.ensemble.classes
+    if classes is None:
+        refuse_positive(labels.positive)
+        return None
+    truth = class_numbers(classes, np.asarray(y)[problem.rows], len(problem.rows))
+    answers = []
+    for model, pruning in zip(models, (Pruning.unpruned(problem), Pruning(problem, kept)), strict=True):
+        said = class_numbers(classes, np.asarray(model.predict(rows)), len(truth))
+        answers.append(Answers(said, problem.usage.row_costs(pruning.kept), pruning.bought))
+    options: dict[str, Any] = {"confidence": confidence, "positive": labels.positive}
+    return by_class(classes, truth, problem.weights, (answers[0], answers[1]), problem.costs, **options)
 
 
 def table_or_array(X: Any) -> Any:

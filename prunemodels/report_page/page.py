@@ -25,7 +25,7 @@ from prunemodels.report_page.boosted_page import boosted_page
 from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Facts, PageOptions, gather, half_width, shown_as, spread
-from prunemodels.report_page.rendering import render_page
+from prunemodels.report_page.rendering import BY_CLASS, render_page
 
 LOG = logging.getLogger(__name__)
 
@@ -94,6 +94,9 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     title, unit, command, sources
         the heading; the unit of the prices; the command that makes the page again; the origin of the data, by their use. All are
         escaped.
+    positive
+        the class whose examples are to be found, such as "ill": the page says how many of them are missed, and how many others
+        are false alarms. Default: the rarer of two classes.
 
     Returns
     -------
@@ -201,8 +204,11 @@ def write_report(file: str | Path, source: Source, *examples: Any, force: bool =
 
 
 CONTENTS = {
-    "tradeoff": "The trade-off",
+    "detection": "Missed and false alarms",
     "items": "What predictions pay for",
+    "payers": "Who pays what",
+    "tradeoff": "The trade-off",
+    "appendix": "Appendix: the mathematics, in plain words",
     "usage": "How often features are used",
     "trees": "Trees before and after",
     "proof": "What is proven",
@@ -231,4 +237,5 @@ def render(facts: Facts) -> str:
         "depth": pictures.depth(facts),
         "icicle": pictures.icicle(facts),
     }
-    return render_page("pruning", CONTENTS, facts, data=data, pictures=drawn, shown=spread(along.cost), half=half)
+    contents = {key: heading for key, heading in CONTENTS.items() if facts.classes is not None or key not in BY_CLASS}
+    return render_page("pruning", contents, facts, data=data, pictures=drawn, shown=spread(along.cost), half=half)

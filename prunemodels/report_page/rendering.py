@@ -16,6 +16,7 @@ from formulations.shown import error_name, is_rate
 from prunemodels.evaluation import wording
 from prunemodels.evaluation.limit_uses import use_in_words
 from prunemodels.evaluation.wording import budget_verdict
+from prunemodels.report_page.by_class import Rate
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import asked_for
 
@@ -56,6 +57,9 @@ MANY = 1000
 LISTED, NAMED = 4, 6
 """The largest number of features that the row of an item names, and of items or features that the row of a stage does."""
 
+BY_CLASS = ("detection", "payers")
+"""Sections that are about classes."""
+
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that an HTML document must not contain."""
 
@@ -90,6 +94,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         finalize=printable,
     )
+    environment.filters |= {"complement": complement, "of_100": of_100}
     numbers = ("amount", "change", "count", "error", "exactly", "seconds", "share", "size")
     environment.filters |= {name: getattr(wording, name) for name in numbers}
     texts: dict[str, Callable[..., str]] = {
@@ -115,6 +120,16 @@ def _template() -> jinja2.Template:
         "rounded_error": rounded_error,
     }
     return environment.get_template(TEMPLATE)
+
+
+def complement(rate: Rate) -> Rate:
+    """The others of the same examples: found in place of missed."""
+    return Rate(rate.of - rate.count, rate.of, 1 - rate.share, 1 - rate.high, 1 - rate.low)
+
+
+def of_100(share: float) -> str:
+    """A share for readers without statistics: "about 12", "none", "fewer than 1"."""
+    return "none" if share == 0 else "all" if share == 1 else "fewer than 1" if share < 0.005 else f"about {100 * share:.0f}"
 
 
 def bdi(text: object) -> Markup:

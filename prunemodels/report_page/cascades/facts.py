@@ -32,6 +32,7 @@ from prunemodels.exits.evaluation import ExitPathEvaluation
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stops import Stops, shown_cascade, stops_of
+from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_of_cascade
 from prunemodels.report_page.cascades.purchases import Purchase, purchases
 from prunemodels.report_page.facts import Labels, half_width, table_or_array, versions
@@ -77,11 +78,14 @@ class OnRows:
         from the last stage for every row to the cascade.
     stages
         the figures of every stage.
+    classes
+        errors of both kinds and payments, class by class; None for numbers.
     """
 
     stops: Stops
     change: HeldOutChange
     stages: tuple[StageFigures, ...]
+    classes: ByClass | None
 
     @property
     def items_bought(self) -> float:
@@ -169,7 +173,7 @@ def gather_cascade(
     given = _given(X, y, sample_weight)
     cascade = shown_cascade(source, budget)
     limit: Price | None = getattr(source, "budget", None) if budget is None else budget
-    on_rows = None if given is None else _on_rows(cascade, *given, confidence)
+    on_rows = None if given is None else _on_rows(cascade, *given, confidence, labels.positive)
     return CascadeFacts(
         labels=labels,
         cascade=cascade,
@@ -208,7 +212,7 @@ def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArra
     return rows, truth[counted], weights[counted]
 
 
-def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float) -> OnRows:
+def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float, positive: Any) -> OnRows:
     """Evaluate the cascade on the rows."""
     stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
     seen, policy = stops.evaluation, cascade.policy_
@@ -216,7 +220,22 @@ def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confide
     paid = Paid(seen.table.cost[-1], float(once[-1])), Paid(stops.cost, float(once[policy.last_stage]))
     losses = seen.loss[-1], seen.losses(policy)
     change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task))
-    return OnRows(stops, change, stage_figures(seen, policy))
+    return OnRows(stops, change, stage_figures(seen, policy), _by_class(stops, policy, confidence, positive))
+
+
+def _by_class(stops: Stops, policy: ExitPolicy, confidence: float, positive: Any) -> ByClass | None:
+    """The last stage for everybody, and the cascade, class by class."""
+    seen = stops.evaluation
+    if seen.path.stages.classes is None:
+        refuse_positive(positive)
+        return None
+    assert seen.truth is not None
+    said, rows = seen.table.value.argmax(axis=2), np.arange(seen.n)
+    known = stops.bought if stops.items.n_items else None
+    last = Answers(said[-1], seen.table.cost[-1], None if known is None else stops.by_last)
+    own = Answers(said[seen.stages(policy), rows], stops.cost, known)
+    options: dict[str, Any] = {"confidence": confidence, "positive": positive}
+    return by_class(seen.path.stages.classes, seen.truth, seen.weights, (last, own), stops.items, **options)
 
 
 def _measured(on_rows: OnRows, cascade: Cascade, confidence: float) -> Tradeoff:

@@ -14,7 +14,7 @@ from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.facts import spread
-from prunemodels.report_page.rendering import render_page
+from prunemodels.report_page.rendering import BY_CLASS, render_page
 
 NAMED_STAGES = 4
 """The number of stages that the sentence on who stops where names, if there are more."""
@@ -23,9 +23,12 @@ NONE = "\u2013"
 """The mean over the rows of a stage that no row reaches."""
 
 CONTENTS = {
+    "detection": "Missed and false alarms",
+    "payers": "Who pays what",
     "stages": "The stages",
     "tradeoff": "The trade-off",
     "stops": "Who stops where",
+    "appendix": "Appendix: the mathematics, in plain words",
     "proof": "What is proven",
     "data": "Data and versions",
 }
@@ -46,9 +49,10 @@ def render_cascade(facts: CascadeFacts) -> str:
     ]
     drawn = {"policies": pictures.policies(facts), "stops": [] if seen is None else pictures.stops(facts, seen)}
     kinds = {p.model[0] for p in facts.purchases or () if p.model is not None and p.model[0]}
+    by_class = seen is not None and seen.classes is not None
     return render_page(
         "cascade",
-        {key: heading for key, heading in CONTENTS.items() if key != "stops" or seen is not None},
+        {k: heading for k, heading in CONTENTS.items() if (seen is not None or k != "stops") and (by_class or k not in BY_CLASS)},
         facts,
         data=data,
         pictures=drawn,

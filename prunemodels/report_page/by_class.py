@@ -1,0 +1,200 @@
+"""What two models do for the examples of one class, the positive one, and for all others: errors of both kinds, and payments.
+
+    missed         positive examples that are called otherwise,       sensitivity = 1 - missed / positives                (1)
+    false alarms   other examples that are called positive,           specificity = 1 - false alarms / others             (2)
+
+Intervals of these shares are exact (Clopper and Pearson 1934) where all examples have the same weight, else Student's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
+from prunemodels.evaluation.item_costs import item_label
+from prunemodels.evaluation.mean_bounds import mean_interval
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+MOST_ITEMS = 15
+"""Largest number of items of which the page says who asks for them."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How many of how many, and the share of the population with its interval."""
+
+    count: int
+    of: int
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some examples: their number, and what they pay before and after, each as mean, median and 95th percentile."""
+
+    name: str
+    n: int
+    before: tuple[float, float, float]
+    after: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An item, and the share that asks for it: of positive and of other examples, before and after. Before may be unknown."""
+
+    label: str
+    positive: tuple[float | None, float]
+    other: tuple[float | None, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a model says and asks for.
+
+    Parameters
+    ----------
+    said
+        int64, shape (N,): class numbers.
+    paid
+        shape (N,): what each example pays, without items paid once for all.
+    bought
+        bool, shape (M, N): the items that each example pays; None where that is not known.
+    """
+
+    said: NDArray[np.int64]
+    paid: Floats
+    bought: Flags | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ByClass:
+    """Pairs are in the order before, after. `lost` positives were found before and are missed now, `found` the reverse."""
+
+    positive: str
+    other: str
+    missed: tuple[Rate, Rate]
+    alarms: tuple[Rate, Rate]
+    lost: int
+    found: int
+    groups: tuple[Group, ...]
+    items: tuple[Asked, ...]
+
+
+def by_class(
+    classes: NDArray[Any],
+    truth: NDArray[Any],
+    weights: Floats,
+    answers: tuple[Answers, Answers],
+    items: CostItems,
+    *,
+    confidence: float,
+    positive: Any,
+) -> ByClass | None:
+    """Compare two models class by class; None for three classes and more of which none is named.
+
+    Parameters
+    ----------
+    classes
+        the labels that the models know.
+    truth
+        shape (N,): class numbers.
+    weights
+        shape (N,), > 0.
+    positive
+        the class whose examples are to be found; default: the rarer of two.
+
+    Raises
+    ------
+    InvalidInputError
+        for a class that the models do not know, or that no example or every one has.
+    """
+    if positive is None and len(classes) != 2:
+        return None
+    names = [str(label) for label in classes.tolist()]
+    if positive is not None and str(positive) not in names:
+        raise InvalidInputError(f"positive is {positive!r}, which is none of the classes {names}; name one of them")
+    k = int(truth.mean() <= 0.5) if positive is None else names.index(str(positive))
+    ill = truth == k
+    if ill.all() or not ill.any():
+        if positive is None:
+            return None
+        raise InvalidInputError(f"positive is {positive!r}, and {'all' if ill.all() else 'no'} examples have it; give both kinds")
+    said = [answer.said == k for answer in answers]
+    missed = [_rate(~s[ill], weights[ill], confidence) for s in said]
+    alarms = [_rate(s[~ill], weights[~ill], confidence) for s in said]
+    other = names[1 - k] if len(names) == 2 else f"not {names[k]}"
+    paid = [answer.paid for answer in answers]
+    everyone = np.ones(ill.size, dtype=bool)
+    groups = [
+        ("everybody", everyone),
+        (names[k], ill),
+        (other, ~ill),
+        (f"called {names[k]}", said[1]),
+        (f"called {other}", ~said[1]),
+    ]
+    return ByClass(
+        names[k],
+        other,
+        (missed[0], missed[1]),
+        (alarms[0], alarms[1]),
+        int((said[0] & ~said[1] & ill).sum()),
+        int((~said[0] & said[1] & ill).sum()),
+        tuple(Group(name, int(at.sum()), *(_paid(p[at], weights[at]) for p in paid)) for name, at in groups if at.any()),
+        tuple(_asked(items, [answer.bought for answer in answers], ill, weights)),
+    )
+
+
+def refuse_positive(positive: Any) -> None:
+    """A model that predicts numbers has no positive class."""
+    if positive is not None:
+        raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
+
+
+def _rate(hits: Flags, weights: Floats, confidence: float) -> Rate:
+    count, n = int(hits.sum()), hits.size
+    share = float(weights @ hits / weights.sum())
+    if n > 1 and (weights != weights[0]).any():
+        found = mean_interval(hits.astype(np.float64), 1.0, confidence, "t", weights)
+        return Rate(count, n, share, found.low, found.high)
+    alpha = (1 - confidence) / 2
+    low = float(stats.beta.ppf(alpha, count, n - count + 1)) if count else 0.0
+    high = float(stats.beta.ppf(1 - alpha, count + 1, n - count)) if count < n else 1.0
+    return Rate(count, n, share, low, high)
+
+
+def _paid(paid: Floats, weights: Floats) -> tuple[float, float, float]:
+    """Mean, median and 95th percentile, by weight."""
+    order = np.argsort(paid, kind="stable")
+    total = np.cumsum(weights[order])
+    median, high = (float(paid[order][np.searchsorted(total, q * total[-1] * (1 - 1e-12))]) for q in (0.5, 0.95))
+    return float(weights @ paid / weights.sum()), median, high
+
+
+def _asked(items: CostItems, bought: Sequence[Flags | None], ill: Flags, weights: Floats) -> list[Asked]:
+    """The priced items on which the model before spends most, if that is known, else the one after."""
+    before, after = bought
+    if after is None:
+        return []
+    spent = items.price * ((after if before is None else before) @ weights)
+    spent[items.paid_once] = 0.0
+    order = [m for m in np.argsort(-spent, kind="stable") if spent[m] > 0][:MOST_ITEMS]
+
+    def share(of: Flags | None, m: int, at: Flags) -> float | None:
+        return None if of is None else float(weights[at] @ of[m, at] / weights[at].sum())
+
+    found = []
+    for m in order:
+        pairs = [(share(before, m, at), share(after, m, at) or 0.0) for at in (ill, ~ill)]
+        found.append(Asked(item_label(items.names[m]), pairs[0], pairs[1]))
+    return found
