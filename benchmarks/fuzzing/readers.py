@@ -343,7 +343,7 @@ def _catboost_files() -> tuple[bytes, ...]:
     return tuple(json.dumps(entry["model"]).encode() for entry in stored.values())
 
 
-CATBOOST = Path(__file__).parents[2] / "tests" / "prunemodels" / "other_libraries" / "catboost_models.json"
+CATBOOST = Path(__file__).parents[2] / "tests" / "prunemodels" / "models" / "libraries" / "catboost_models.json"
 """Models that CatBoost wrote."""
 
 ROWS = 12
