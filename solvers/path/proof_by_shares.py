@@ -246,9 +246,11 @@ class ProofByShares:
         if len(self.ratios) < 2**16:  # numbers of 16 bits are sorted several times as fast
             level = level.astype(np.uint16)
         by_level = np.argsort(level, kind="stable")
-        level = level[by_level]
-        for number, (blocks, surplus) in list(uneven.items()):
-            mine = by_level[np.searchsorted(level, number) : np.searchsorted(level, number, side="right")]
+        # of the same type: a search for other numbers would convert all of them each time
+        numbers = np.array(list(uneven), dtype=level.dtype)
+        first, last = (np.searchsorted(level[by_level], numbers, side) for side in ("left", "right"))
+        for (number, (blocks, surplus)), begin, end in zip(list(uneven.items()), first, last, strict=True):
+            mine = by_level[begin:end]
             moves = blocks.moves(surplus, SharedArcs(arcs.tail[mine], arcs.head[mine], arcs.share[mine]))
             if moves is not None:
                 self.moves += moves
