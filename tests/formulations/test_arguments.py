@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from formulations import InvalidInputError
-from formulations.arguments import Count, NotNegative, Range, Seconds, Seed, Share, check_argument, checked
+from formulations.arguments import Count, NotNegative, Range, Seconds, Seed, Share, check_argument, checked, kind_of
 from formulations.instance.cost_items import Price
 from tests.loops import looped
 
@@ -97,6 +97,11 @@ def test_each_annotation_takes_its_kind_and_nothing_else(hint: Any, good: Sequen
     for value in bad:
         with pytest.raises(InvalidInputError, match=r"^size(\[.*\])? is .*; give "):
             check_argument("size", value, hint)
+
+
+def test_anything_and_type_variables_are_not_looked_at() -> None:
+    """`Any` and `object` say that the function itself reads the argument, alone or in a union."""
+    assert all(kind_of(hint) is None for hint in (Any, object, Any | None, int | Any))
 
 
 @looped(

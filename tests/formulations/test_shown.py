@@ -8,7 +8,7 @@ import pytest
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
-from formulations.shown import Card
+from formulations.shown import Card, spread
 
 
 def test_a_card_in_text_by_hand() -> None:
@@ -38,6 +38,12 @@ def test_html_is_escaped_and_complete() -> None:
 
     Tags().feed(page)
     assert open_tags == []
+
+
+@pytest.mark.parametrize(("n", "most", "rows"), [(3, 12, [0, 1, 2]), (100, 4, [0, 33, 66, 99]), (1, 2, [0])])
+def test_rows_are_spread(n: int, most: int, rows: list[int]) -> None:
+    """The first and the last are always there."""
+    assert spread(n, most) == rows
 
 
 def test_answers_show_themselves() -> None:

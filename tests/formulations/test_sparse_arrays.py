@@ -16,6 +16,8 @@ from formulations.instance.routing import as_rows
 from formulations.sparse_arrays import check_sparse, without_duplicates
 from proofs_checks import check_total_unimodularity, read_matrix, read_polyhedron
 
+FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+
 
 def damaged(kind: str) -> sparse.csr_array:
     """A sound 2 x 2 matrix of which one array was changed afterwards, which scipy does not see."""
@@ -54,6 +56,14 @@ def test_what_points_outside_is_refused_at_every_door(kind: str) -> None:
     ):
         with pytest.raises(InvalidInputError, match=DAMAGES[kind]):
             door(damaged(kind))
+
+
+@pytest.mark.parametrize("layout", FORMATS)
+def test_sound_matrices_pass_in_every_format(layout: str) -> None:
+    """Also without any entry, and with rows and columns that are empty."""
+    for entries in (np.eye(4), np.zeros((2, 4)), np.array([[0, 0, 1, 0], [0, 0, 0, 0]])):
+        check_sparse(getattr(sparse, f"{layout}_array")(entries), duplicates=False)
+    check_sparse(np.eye(2))
 
 
 def test_two_entries_at_one_place() -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import prunemodels as pm
 from formulations import InvalidInputError, UnspentBudgetWarning
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from tests.instances import random_problem
@@ -146,3 +147,12 @@ def test_no_rows_are_refused() -> None:
     """A family has a first member."""
     with pytest.raises(InvalidInputError, match="there are 0 rows"):
         PruningSequence(hand_forest(), np.zeros(8, dtype=np.int32), np.array([]), "step", "none")
+
+
+def test_decimal_budgets_are_compared_as_written() -> None:
+    """A row that costs 7.27 is affordable at 7.27, though sums of floats may say otherwise."""
+    path = pm.pruning_path(hand_forest())
+    assert three_rows().row_at_cost(8) == 0
+    assert three_rows().row_at_cost(7.999) == 1
+    assert three_rows().row_at_cost(Fraction(3)) == 1
+    assert path.row_at_cost(8) == 0

@@ -169,3 +169,11 @@ def test_memory_is_what_the_module_says(announced, bytes_each, monkeypatch):
         tracemalloc.stop()
     whole = bytes_each * n_trees * n_rows
     assert whole <= peak <= whole + 4 * n_rows + 12 * n_trees * size + 200_000
+
+
+@pytest.mark.parametrize("announced", [None, 0, 5])
+def test_no_rows_are_refused(announced, tmp_path):
+    """As `as_rows` refuses an empty table."""
+    ensemble, _ = ensemble_of([Node(0)], 1)
+    with pytest.raises(InvalidInputError, match="X is empty"):
+        ChunkedRouting(ensemble, announced, scratch=tmp_path).finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -70,3 +71,13 @@ def test_blocks_of_a_routing_on_disk_are_there_too(tmp_path):
         assert a.dtype == b.dtype
         assert np.array_equal(a, b)
         assert (mapped(a), mapped(b)) == (False, True)
+
+
+def test_a_routing_on_disk_travels_as_one_in_memory(tmp_path):
+    """Where it is opened there may be no such folder."""
+    routing = on_disk(random_problem(7).routing, tmp_path)
+    opened = pickle.loads(pickle.dumps(routing))
+    assert type(opened) is Routing
+    assert not mapped(opened.order)
+    for part in ("order", "start", "stop"):
+        assert np.array_equal(getattr(opened, part), getattr(routing, part))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -78,3 +79,11 @@ def test_prices_in_integers_need_no_errors(seed: int) -> None:
     for name in ("price", "weight", "evaluation"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(without, name))
     assert (alone.price_unit, alone.cost_rounding) == (without.price_unit, without.cost_rounding)
+
+
+def test_problems_with_other_errors_share_the_usage() -> None:
+    """Nothing is routed again, and what the usage holds is there for both."""
+    problem = random_problem(1)
+    other = PruningProblem.of(problem.usage, replace(problem.errors))
+    assert other.row_blocks is problem.row_blocks
+    assert other.routing is problem.routing

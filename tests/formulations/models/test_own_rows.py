@@ -82,3 +82,9 @@ def test_any_solver_of_pyomo() -> None:
     assert answer.bound == -np.inf
     with pytest.raises(InvalidInputError, match="solver is 'no such', which Pyomo does not find"):
         pm.programs.solve_model(again, solver="no such")
+
+
+def test_lp1_takes_no_lambda() -> None:
+    """The error says which model does."""
+    with pytest.raises(InvalidInputError, match="for a lambda build IP3 or closure"):
+        pm.programs.FORMULATIONS["LP1"](instance("random 5"), lam=0.1)

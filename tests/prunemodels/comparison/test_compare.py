@@ -38,7 +38,7 @@ from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 import numpy as np
-from formulations import Pruning, Solution, SolverFailedError, StopReason
+from formulations import InterruptedSolveError, Pruning, Solution, SolverFailedError, StopReason
 from prunemodels.comparison.worker import WARM_UP_BUDGET
 from solvers import min_cut
 from solvers.budgets import best_breakpoint
@@ -113,6 +113,12 @@ def give_up(solution):
 def fall_back(solution):
     return replace(solution, stopped=StopReason.TIME_LIMIT, stats={{"columns": 5.0}})
 
+def ctrl_c(solution):
+    raise KeyboardInterrupt
+
+def interrupted(solution):
+    raise InterruptedSolveError("interrupted")
+
 def dawdle(problem, lam, *, time_limit=float("inf")):
     if lam == {WARM_UP_LAM}:
         time.sleep(0.5)
@@ -120,7 +126,7 @@ def dawdle(problem, lam, *, time_limit=float("inf")):
 
 for work in [overspend, overmix, overweigh, overprove]:
     globals()[work.__name__] = within(work)
-for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back]:
+for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back, ctrl_c, interrupted]:
     globals()[work.__name__] = odd(work)
 """
 
@@ -435,3 +441,17 @@ def test_peak_memory_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with PeakMemory() as peak:
         pass
     assert peak.bytes is None
+
+
+def test_an_engine_that_never_begins_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports and warm-up have a limit of their own."""
+    monkeypatch.setattr(processes, "START_UP", 0.1)
+    row = compare(problem, LAM, ["min_cut"]).iloc[0]
+    assert (row.status, row.note) == ("crashed", "killed because it had not begun to solve after 0.1 s")
+
+
+@pytest.mark.parametrize("engine", ["ctrl_c", "interrupted"])
+def test_ctrl_c_in_this_process(problem: pm.PruningProblem, engine: str) -> None:
+    """With isolate=False Ctrl-C is no crash of an engine: it ends the comparison."""
+    with pytest.raises(pm.errors.InterruptedSolveError):
+        alone(problem, engine)

@@ -261,3 +261,16 @@ def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch)
     worker._warm_up(pm.engines.price_sharing)
     assert len(rounds) >= 10
     worker._warm_up(pm.engines.min_cut)
+
+
+def test_wide_has_a_row_an_engine_and_a_column_a_size() -> None:
+    """Engines in the order asked for, sizes ascending, NaN where an engine was not tried."""
+    found = of(study("z", [1, 30], seconds=[1.0, 2.0]), study("a", [1], status=["refused"]))
+    wide = found.wide()
+    assert wide.index.tolist() == ["z", "a"] == found.engines
+    assert wide.columns.tolist() == [1, 30] == found.sizes
+    assert wide.columns.name == "rows"
+    np.testing.assert_array_equal(wide.to_numpy(), [[1.0, 2.0], [1.0, math.nan]])
+    assert found.wide("status").loc["a", 1] == "refused"
+    with pytest.raises(InvalidInputError, match=r"no quantity 'hours'; there are solver, size"):
+        found.wide("hours")
