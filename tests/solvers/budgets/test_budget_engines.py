@@ -28,9 +28,9 @@ from solvers.budgets import (
     best_within,
     brute_force_budget,
     relaxed_optimum,
-    round_relaxation,
     solve_budget,
     solve_limits,
+    solve_lp1,
 )
 from solvers.budgets import search as search_module
 from solvers.budgets.exact import search as exact_search
@@ -215,7 +215,7 @@ def test_a_search_begins_with_what_costs_no_search() -> None:
         problem = a_larger_problem(seed)
         path = pm.pruning_path(problem)
         for budget in budgets_of(path)[1:-1]:
-            found, rounded = best_within(problem, budget, rounds=0, path=path), round_relaxation(problem, budget, path=path)
+            found, rounded = best_within(problem, budget, rounds=0, path=path), solve_lp1(problem, budget, path=path)
             assert found.error <= rounded.pruning.error + 1e-12
 
 
@@ -224,7 +224,7 @@ def test_money_that_the_edge_leaves_is_spent() -> None:
     ensemble, error = ensemble_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], 2)
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 2)), CostItems.plain([10, 4]))
     assert best_breakpoint(problem, 5).cost == 0
-    assert round_relaxation(problem, 5).pruning.cost == 0
+    assert solve_lp1(problem, 5).pruning.cost == 0
     assert best_within(problem, 5, rounds=0).cost == 4
 
 
