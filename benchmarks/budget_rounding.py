@@ -21,8 +21,8 @@ from statistics import fmean
 import prunemodels as pm
 from benchmarks.data.medical import load_prices
 from benchmarks.instances import REAL, grown
-from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import BudgetSolution
+from formulations.answers.lp1_solution import LP1Solution
 from prunemodels.comparison.machine import machine
 from prunemodels.data_files import load_dataset
 from solvers.budgets import best_breakpoint
@@ -35,7 +35,7 @@ PARTS = 20
 class AtBudget:
     """What is promised and what is found at one budget."""
 
-    rounding: BudgetRounding
+    rounding: LP1Solution
     breakpoint: BudgetSolution
     found: BudgetSolution
 
@@ -53,7 +53,7 @@ def at_budgets(problem: pm.PruningProblem, path: pm.PruningPath, seconds: float)
     """Every budget at which LP1's optimum is a mixture, solved and rounded; the bounds are asserted."""
     for k in range(1, PARTS):
         budget = Fraction(k, PARTS) * pm.Pruning.unpruned(problem).exact_cost
-        rounding = pm.budgets.round_relaxation(problem, budget, path=path)
+        rounding = pm.budgets.solve_lp1(problem, budget, path=path)
         if rounding.relaxation.is_integral:
             continue
         found = pm.solve(problem, budget=budget, method="exact", time_limit=seconds, path=path)
@@ -68,7 +68,7 @@ def line(name: str, problem: pm.PruningProblem, seconds: float) -> str:
     path = pm.pruning_path(problem, certificate=False)
     costs = path.exact_cost
     middles = [(a + b) / 2 for a, b in itertools.pairwise(costs)]
-    edges = [pm.budgets.round_relaxation(problem, b, path=path).n_components for b in middles]
+    edges = [pm.budgets.solve_lp1(problem, b, path=path).n_components for b in middles]
     seen = list(at_budgets(problem, path, seconds))
     roots = pm.Pruning.all_roots(problem).error
     numbers = [

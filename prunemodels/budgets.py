@@ -1,4 +1,4 @@
-"""Kinds of budgets besides those of `prunemodels.solve`: for the dearest example, with a stated confidence, and by mixtures."""
+"""Budgets beside `prunemodels.solve`: LP1 by its name, a stated confidence, and mixtures."""
 
 from formulations.lazy_names import lazy_names
 

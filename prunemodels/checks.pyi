@@ -6,7 +6,7 @@ from proofs_checks import (
     ViolatingSubmatrix as ViolatingSubmatrix,
     arbitrary_objectives as arbitrary_objectives,
     check_balanced as check_balanced,
-    check_budget_rounding as check_budget_rounding,
+    check_lp1_solution as check_lp1_solution,
     check_budget_solution as check_budget_solution,
     check_closure_path as check_closure_path,
     check_corollary as check_corollary,

@@ -8,7 +8,7 @@ from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.limits.solve import solve_limits, solve_within
 from solvers.budgets.reference import brute_force_budget
-from solvers.budgets.rounding import round_relaxation
+from solvers.budgets.rounding import solve_lp1
 from solvers.budgets.search import best_within
 from solvers.budgets.solve import solve_budget
 
@@ -35,8 +35,8 @@ __all__ = [
     "linear_program_within",
     "pyomo_within",
     "relaxed_optimum",
-    "round_relaxation",
     "solve_budget",
     "solve_limits",
+    "solve_lp1",
     "solve_within",
 ]

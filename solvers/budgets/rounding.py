@@ -2,7 +2,7 @@
 
 Components are added to the cheaper end of the mixture one at a time: of those that need no missing one, the dearest that fits.
 When none fits, the unused part of the budget is smaller than the cost of each component that could be next, and the chain
-goes on with the cheapest of them. See `formulations.answers.budget_rounding` and ``docs/budgets.md``.
+goes on with the cheapest of them. See `formulations.answers.lp1_solution` and ``docs/budgets.md``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulations.answers.budget_rounding import BudgetRounding
 from formulations.answers.budget_solution import Mixture
+from formulations.answers.lp1_solution import LP1Solution
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.instance.budget import limit_of_mean_cost
@@ -28,8 +28,8 @@ from solvers.budgets.open_part import open_part
 
 
 @checked
-def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPath | None = None) -> BudgetRounding:
-    """A pruning within the budget, optimal at lambda*, and how far above LP1's value it is, with a proof.
+def solve_lp1(problem: PruningProblem, budget: Price, *, path: PruningPath | None = None) -> LP1Solution:
+    """LP1 by the minimum cut at lambda*: the mixture that solves it, its dual value, and the pruning that this is rounded to.
 
         LP1  <=  least error within B  <=  error of the pruning  =  LP1 + lambda* (B - its cost)
                                                                  <  LP1 + lambda* (cost of any component that could be next)
@@ -43,10 +43,11 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
 
     Returns
     -------
-    BudgetRounding
-        ``bound`` is lambda* (B - cost of the pruning), ``largest_bound`` lambda* times the cost of the dearest component.
-        `prunemodels.checks.check_budget_rounding` checks both. If the instance had to be rounded, all this holds for the rounded
-        instance, and the pruning's cost exceeds B by at most ``problem.integers.cost_rounding``.
+    LP1Solution
+        ``relaxation`` is the mixture, the optimum that NWS15's Corollary 4.3 delivers, ``dual`` the dual value of the budget's
+        row, ``pruning`` the rounded pruning. ``bound`` is lambda* (B - cost of the pruning), ``largest_bound`` lambda* times the
+        cost of the dearest component. `prunemodels.checks.check_lp1_solution` checks both. If the instance had to be rounded,
+        all this holds for the rounded instance, and the pruning's cost exceeds B by at most ``problem.integers.cost_rounding``.
 
     Raises
     ------
@@ -61,22 +62,25 @@ def round_relaxation(problem: PruningProblem, budget: Price, *, path: PruningPat
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import problem
-    >>> pm.budgets.round_relaxation(problem, 10)
-    BudgetRounding(1 component, 0 within the budget, error at most 0.124768 above LP1's 0.118232)
+    >>> lp1 = pm.budgets.solve_lp1(problem, 10)
+    >>> lp1.relaxation
+    Mixture(error 0.118232: 0.795 of cost 11.0333, 0.205 of cost 6)
+    >>> print(f"dual value {lp1.dual:.4f}; rounded to cost {lp1.pruning.cost:g}")
+    dual value -0.0312; rounded to cost 6
     """
     limit = limit_of_mean_cost(problem, budget)
     with interruption_as_error("while rounding LP1's optimum"):
         return _rounded(relaxed_optimum(path_of(problem, path), limit))
 
 
-def _rounded(relaxation: Mixture) -> BudgetRounding:
+def _rounded(relaxation: Mixture) -> LP1Solution:
     """The chain between the two ends of a mixture."""
     cheaper, dearer = relaxation.cheaper, relaxation.dearer
     problem = cheaper.problem
     step = np.where(cheaper.kept, np.int32(0), np.int32(1)).astype(np.int32)
     cost = [cheaper.integer_cost]
     if relaxation.is_integral:
-        return BudgetRounding(relaxation, step, (cost[0] * problem.integers.price_unit,), 0)
+        return LP1Solution(relaxation, step, (cost[0] * problem.integers.price_unit,), 0)
     part = open_part(problem, dearer.kept, cheaper.kept)
     room = int((relaxation.budget / problem.integers.price_unit) // 1) - cost[0]
     costs: tuple[int, ...]
@@ -92,7 +96,7 @@ def _rounded(relaxation: Mixture) -> BudgetRounding:
     step[part.nodes] = place[of_split]
     cost += [costs[c] for c in order]
     unit = problem.integers.price_unit
-    return BudgetRounding(relaxation, step, tuple(Fraction(c) * unit for c in itertools.accumulate(cost)), fits)
+    return LP1Solution(relaxation, step, tuple(Fraction(c) * unit for c in itertools.accumulate(cost)), fits)
 
 
 def _chain(components: Components, room: int) -> tuple[list[int], int]:

@@ -41,7 +41,7 @@ from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.item_sets import kept_by_items
 from solvers.budgets.open_part import open_part
 from solvers.budgets.other_prices import OtherPrices
-from solvers.budgets.rounding import round_relaxation
+from solvers.budgets.rounding import solve_lp1
 from solvers.price_sharing.stopping import cut_seconds, fits_memory
 
 WIDTH = 0.1
@@ -199,7 +199,7 @@ def best_within(
     Returns
     -------
     BudgetSolution
-        its error is at most that of the best breakpoint and, where time allows a cut of the edge, of `round_relaxation`'s
+        its error is at most that of the best breakpoint and, where time allows a cut of the edge, of `solve_lp1`'s
         pruning; its bound is the relaxation's.
 
     Raises
@@ -250,7 +250,7 @@ def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, 
     seconds, _ = predicted_seconds(part.tail.size, part.nodes.size)
     if CUT_TIME_MARGIN * seconds > limit:
         return
-    pruning = round_relaxation(path.problem, budget, path=path).pruning
+    pruning = solve_lp1(path.problem, budget, path=path).pruning
     if exact_cost(pruning) <= budget:
         search.offer(pruning.integer_gain - path[row_within(path, budget)].integer_gain, pruning.kept)
 

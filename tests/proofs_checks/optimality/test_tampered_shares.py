@@ -15,8 +15,8 @@ import pytest
 
 from formulations import CostItems, PruningPath, PruningProblem
 from formulations.answers.pruning_path import PathShares
-from proofs_checks import check_budget_rounding, check_corollary, check_path
-from prunemodels.budgets import round_relaxation
+from proofs_checks import check_corollary, check_lp1_solution, check_path
+from prunemodels.budgets import solve_lp1
 from solvers import pruning_path
 from solvers.closures.cut import Ties
 from tests.instances import Node, ensemble_of, plain_errors
@@ -242,9 +242,9 @@ def test_edges_are_not_decided_by_shares() -> None:
     path = pruning_path(problem)
     with_gaps = replace(path, gaps=(Fraction(0), Fraction(0), PART))
     assert check_path(with_gaps).holds
-    rounding = round_relaxation(problem, 1.5, path=path)
+    rounding = solve_lp1(problem, 1.5, path=path)
     for other, why in ((exact(), "no dual for each usage arc"), (with_gaps, "only up to a relative gap of")):
-        for verdict in (check_corollary(other), check_budget_rounding(rounding, other)):
+        for verdict in (check_corollary(other), check_lp1_solution(rounding, other)):
             assert verdict.holds is None
             assert why in verdict.certificate
-    assert check_budget_rounding(rounding, path).holds
+    assert check_lp1_solution(rounding, path).holds

@@ -28,9 +28,9 @@ from solvers.budgets import (
     best_within,
     brute_force_budget,
     relaxed_optimum,
-    round_relaxation,
     solve_budget,
     solve_limits,
+    solve_lp1,
 )
 from solvers.budgets import search as search_module
 from solvers.budgets.exact import search as exact_search
@@ -194,12 +194,37 @@ def a_larger_problem(seed: int) -> PruningProblem:
     return PruningProblem.build(ensemble, plain_errors(ensemble, error, 40.0), rows, CostItems.plain([3, 2, 2, 1]))
 
 
+def test_the_search_beats_the_path() -> None:
+    """Over eight instances and their budgets, most of those where the path is not optimal are solved by the search."""
+    improvable = solved = 0
+    for seed in range(8):
+        problem = a_larger_problem(seed)
+        path = pm.pruning_path(problem)
+        for budget in budgets_of(path):
+            optimum = brute_force_budget(problem, budget).error
+            if best_breakpoint(problem, budget, path=path).error > optimum + 1e-12:
+                improvable += 1
+                solved += best_within(problem, budget, rounds=20, path=path).error <= optimum + 1e-12
+    assert improvable >= 10
+    assert solved >= 0.8 * improvable, f"{solved} of {improvable}"
+
+
+def test_a_search_begins_with_what_costs_no_search() -> None:
+    """Before any draw the search has LP1's rounded optimum, where the greedily filled breakpoint is worse (17 and 24) too."""
+    for seed in range(12, 26):
+        problem = a_larger_problem(seed)
+        path = pm.pruning_path(problem)
+        for budget in budgets_of(path)[1:-1]:
+            found, rounded = best_within(problem, budget, rounds=0, path=path), solve_lp1(problem, budget, path=path)
+            assert found.error <= rounded.pruning.error + 1e-12
+
+
 def test_money_that_the_edge_leaves_is_spent() -> None:
     """Gain 10 for 10, gain 3 for 4, budget 5: LP1 buys half of the first, no pruning of the edge fits, the second split does."""
     ensemble, error = ensemble_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], 2)
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 2)), CostItems.plain([10, 4]))
     assert best_breakpoint(problem, 5).cost == 0
-    assert round_relaxation(problem, 5).pruning.cost == 0
+    assert solve_lp1(problem, 5).pruning.cost == 0
     assert best_within(problem, 5, rounds=0).cost == 4
 
 

@@ -15,7 +15,7 @@ from formulations.errors import InterruptedSolveError, SolverFailedError
 from formulations.instance.cost_items import CostItems
 from formulations.instance.papers import ERRORS, two_trees
 from solvers.brute_force import all_prunings
-from solvers.budgets import brute_force_budget, round_relaxation, rounding
+from solvers.budgets import brute_force_budget, rounding, solve_lp1
 from solvers.budgets.components import components_of
 from solvers.budgets.open_part import open_part
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
@@ -62,7 +62,7 @@ def test_the_theorem_holds_at_every_budget(seed: int) -> None:
     problem = random_problem(seed) if seed < 40 else a_larger_problem(seed)
     path = pm.pruning_path(problem)
     for budget in budgets_of(path):
-        found = round_relaxation(problem, budget, path=path)
+        found = solve_lp1(problem, budget, path=path)
         mixture, best = found.relaxation, brute_force_budget(problem, budget).pruning.exact_error
         chain = [pm.Pruning(problem, found.kept(i)) for i in range(found.n_components + 1)]
         assert (chain[0].kept == mixture.cheaper.kept).all()
@@ -87,7 +87,7 @@ def test_every_chain_has_the_same_components(seed: int) -> None:
     path = pm.pruning_path(problem)
     for dearer, cheaper in zip(path.exact_cost, path.exact_cost[1:], strict=False):
         shares = (Fraction(1, 9), Fraction(1, 2), Fraction(8, 9))
-        found = [round_relaxation(problem, cheaper + s * (dearer - cheaper), path=path) for s in shares]
+        found = [solve_lp1(problem, cheaper + s * (dearer - cheaper), path=path) for s in shares]
         assert len({tuple(sorted(Counter(f.component_costs).items())) for f in found}) == 1
 
 
@@ -97,7 +97,7 @@ def test_tied_stumps_by_hand() -> None:
     The roots err 4/10. LP1 buys 1.75/15 of it, one stump 1/15, so a pruning is 0.75/15 above LP1.
     """
     problem = stumps(1, 1, 1)
-    found = round_relaxation(problem, 1.75)
+    found = solve_lp1(problem, 1.75)
     assert found.relaxation.lam == Fraction(1, 15)
     assert found.relaxation.value == Fraction(4, 10) - Fraction(7, 60)
     assert found.component_costs == (1, 1, 1)
@@ -107,7 +107,10 @@ def test_tied_stumps_by_hand() -> None:
     # the bound is tight: no pruning within 1.75 is better
     assert brute_force_budget(problem, 1.75).pruning.exact_error == found.relaxation.value + found.bound
     assert found.largest_bound == Fraction(1, 15)
-    assert repr(found) == "BudgetRounding(3 components, 1 within the budget, error at most 0.05 above LP1's 0.283333)"
+    assert found.dual == -1 / 15
+    assert found.value == pytest.approx(17 / 60)
+    assert "rounded: cost 1, error at most 0.05 above LP1" in repr(found)
+    assert [row[0] for row in found._card().rows] == ["LP1", "58.3 % of", "41.7 % of", "rounded"]
 
 
 def test_the_constant_cannot_be_smaller() -> None:
@@ -115,7 +118,7 @@ def test_the_constant_cannot_be_smaller() -> None:
     problem = stump((4, 1, 1), [1], [[0], [1]])
     for n in (2, 10, 10**6):
         budget = 1 - Fraction(1, n)
-        found = round_relaxation(problem, budget)
+        found = solve_lp1(problem, budget)
         best = brute_force_budget(problem, budget).pruning.exact_error
         assert best - found.relaxation.value == found.bound == found.largest_bound * budget
         assert found.largest_bound == Fraction(1, 5)
@@ -123,7 +126,7 @@ def test_the_constant_cannot_be_smaller() -> None:
 
 def test_the_papers_trees() -> None:
     """As in chapter 8: one component between costs 0 and 2; with node 3 erring once, two, and B = 1 buys one of them."""
-    whole, tied = round_relaxation(two_trees(), 1), round_relaxation(two_trees(dict(ERRORS) | {3: 1}), 1)
+    whole, tied = solve_lp1(two_trees(), 1), solve_lp1(two_trees(dict(ERRORS) | {3: 1}), 1)
     assert (whole.n_components, whole.row, whole.bound, whole.largest_bound) == (1, 0, Fraction(3, 8), Fraction(6, 8))
     assert (tied.n_components, tied.row, tied.bound, tied.largest_bound) == (2, 1, 0, Fraction(3, 8))
     assert tied.pruning.exact_error == tied.relaxation.value == Fraction(5, 8)
@@ -134,8 +137,8 @@ def test_the_dearest_component_that_fits_is_taken_first() -> None:
     tree = [Node(2 * p, f, 0.5, Node(0), Node(0)) for f, p in enumerate((3, 2, 2))]
     ensemble, error = ensemble_of(tree, 3)
     problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30.0), np.zeros((1, 3)), CostItems.plain([3, 2, 2]))
-    assert round_relaxation(problem, 5).bound == 0
-    greedy = round_relaxation(problem, 4)
+    assert solve_lp1(problem, 5).bound == 0
+    greedy = solve_lp1(problem, 4)
     assert greedy.bound == greedy.relaxation.lam * 1  # 3 was taken first
     assert brute_force_budget(problem, 4).pruning.exact_error == greedy.relaxation.value
 
@@ -144,7 +147,7 @@ def test_budgets_beyond_both_ends() -> None:
     """At 0 and beyond the dearest row LP1's optimum is a pruning: no component, bound 0."""
     problem = two_trees()
     for budget in (0, 2, 3, 7):
-        found = round_relaxation(problem, budget)
+        found = solve_lp1(problem, budget)
         assert (found.n_components, found.bound, found.largest_bound) == (0, 0, 0)
         assert found.pruning.exact_cost <= budget
 
@@ -157,7 +160,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(rounding, "components_of", interrupted)
     with pytest.raises(InterruptedSolveError, match="interrupted while rounding LP1's optimum; nothing was changed"):
-        round_relaxation(two_trees(), 1)
+        solve_lp1(two_trees(), 1)
 
 
 def test_bad_input_is_refused() -> None:
@@ -165,9 +168,9 @@ def test_bad_input_is_refused() -> None:
     problem = two_trees()
     for budget in (-1, float("nan"), "much"):
         with pytest.raises(InvalidInputError, match="budget is"):
-            round_relaxation(problem, budget)  # type: ignore[arg-type]
+            solve_lp1(problem, budget)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="path belongs to another problem"):
-        round_relaxation(problem, 1, path=pm.pruning_path(two_trees()))
+        solve_lp1(problem, 1, path=pm.pruning_path(two_trees()))
     unpruned = pm.Pruning.unpruned(problem).kept
     with pytest.raises(SolverFailedError, match="they are not optimal"):
         components_of(open_part(problem, unpruned, np.zeros_like(unpruned)))

@@ -1,4 +1,4 @@
-"""LP1's optimum rounded to a pruning: a chain of prunings from the cheaper end of its mixture to the dearer one.
+"""LP1's optimum, a mixture of two prunings, rounded to one: a chain of prunings from its cheaper end to the dearer one.
 
 Every pruning of the chain is optimal at lambda*, as both ends are,
 
@@ -25,16 +25,17 @@ from numpy.typing import NDArray
 from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
+from formulations.shown import Card, Shown
 
 
 @dataclass(frozen=True, eq=False)
-class BudgetRounding:
-    """A chain (1), and the pruning of it that fits the budget.
+class LP1Solution(Shown):
+    """The mixture that solves LP1, its dual value, and the pruning that it is rounded to, the last of a chain (1) that fits.
 
     Parameters
     ----------
     relaxation
-        the optimum of LP1's relaxation: value, lambda*, cheaper and dearer.
+        the mixture: value, lambda*, cheaper and dearer.
     step
         int32, shape (n,): K_i keeps the splits with ``step <= i``; r + 1 for splits that the dearer end prunes, and for leaves.
     cost
@@ -46,17 +47,29 @@ class BudgetRounding:
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import problem
-    >>> rounding = pm.budgets.round_relaxation(problem, 10)
-    >>> rounding.pruning
+    >>> lp1 = pm.budgets.solve_lp1(problem, 10)
+    >>> print(f"error {lp1.value:.5f}; another unit of the budget changes it by {lp1.dual:.5f}")
+    error 0.11823; another unit of the budget changes it by -0.03119
+    >>> lp1.pruning
     Pruning(cost=6, error=0.243, 6 splits)
-    >>> print(f"at most {float(rounding.bound):.5f} above the relaxation")
-    at most 0.12477 above the relaxation
+    >>> print(f"at most {float(lp1.bound):.5f} above LP1")
+    at most 0.12477 above LP1
     """
 
     relaxation: Mixture
     step: NDArray[np.int32]
     cost: tuple[Fraction, ...]
     row: int
+
+    @property
+    def value(self) -> float:
+        """The error of the mixture: no pruning within the budget has less."""
+        return float(self.relaxation.value)
+
+    @property
+    def dual(self) -> float:
+        """The dual value of the budget's row, d value / d B = -lambda* <= 0."""
+        return 0.0 - float(self.relaxation.lam)
 
     @property
     def n_components(self) -> int:
@@ -88,9 +101,18 @@ class BudgetRounding:
         """Lambda* times the cost of the dearest component: `bound` is smaller at every budget between the two ends."""
         return self.relaxation.lam * max(self.component_costs, default=Fraction(0))
 
-    def __repr__(self) -> str:
-        components = f"{self.n_components} component{'s' if self.n_components != 1 else ''}"
-        return (
-            f"BudgetRounding({components}, {self.row} within the budget, error at most "
-            f"{float(self.bound):.6g} above LP1's {float(self.relaxation.value):.6g})"
+    def _card(self) -> Card:
+        mixture, pruning = self.relaxation, self.pruning
+        parts = [(mixture.weight, mixture.dearer), (1 - mixture.weight, mixture.cheaper)]
+        rows = [("LP1", f"{self.value:.6g}", f"{float(mixture.budget):.6g}", "")]
+        for name, end in [(f"{100 * float(part):.3g} % of", end) for part, end in parts if part] + [("rounded", pruning)]:
+            rows.append((name, f"{end.error:.6g}", f"{end.cost:.6g}", f"{end.n_splits:,}"))
+        notes = (
+            f"Another unit of the budget changes LP1's error by {self.dual:.6g}, the dual value of its row.",
+            f"The best pruning within the budget errs at most {float(self.bound):.6g} more than LP1.",
         )
+        return Card(f"LP1 at the budget {float(mixture.budget):.6g}", tuple(rows), ("", "error", "cost", "splits"), notes)
+
+    def __repr__(self) -> str:
+        rounded = f"cost {self.pruning.cost:.6g}, error at most {float(self.bound):.6g} above LP1"
+        return f"LP1Solution({self.relaxation!r}, dual {self.dual:.6g}; rounded: {rounded})"

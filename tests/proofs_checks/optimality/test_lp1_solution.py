@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations.answers.budget_rounding import BudgetRounding
+from formulations.answers.lp1_solution import LP1Solution
 from formulations.instance.papers import ERRORS, two_trees
-from proofs_checks import check_budget_rounding
-from solvers.budgets import round_relaxation
+from proofs_checks import check_lp1_solution
+from solvers.budgets import solve_lp1
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_budget_engines import a_larger_problem, budgets_of
@@ -26,24 +26,24 @@ def test_true_chains_hold(seed: int) -> None:
     for ties in ("smallest", "largest"):
         path = pm.pruning_path(problem, ties=ties)
         for budget in budgets_of(path):
-            found = round_relaxation(problem, budget, path=path)
-            verdict = check_budget_rounding(found, path)
+            found = solve_lp1(problem, budget, path=path)
+            verdict = check_lp1_solution(found, path)
             assert verdict, str(verdict)
             told = verdict.certificate
             assert told["error"] == pytest.approx(told["relaxation"] + told["bound"])
             assert told["components"] == found.n_components
 
 
-def tied() -> tuple[BudgetRounding, pm.PruningPath]:
+def tied() -> tuple[LP1Solution, pm.PruningPath]:
     """The papers' trees with node 3 erring once: two components of cost 1 between 0 and 2, at lambda* = 3/8."""
     path = pm.pruning_path(two_trees(dict(ERRORS) | {3: 1}))
-    return round_relaxation(path.problem, 1.5, path=path), path
+    return solve_lp1(path.problem, 1.5, path=path), path
 
 
 def test_the_papers_trees() -> None:
     """B = 1.5 buys one of the two; half a unit is left, worth 3/16."""
     found, path = tied()
-    told = check_budget_rounding(found, path).certificate
+    told = check_lp1_solution(found, path).certificate
     assert told == {
         "relaxation": 7 / 16,
         "lambda": 3 / 8,
@@ -55,7 +55,7 @@ def test_the_papers_trees() -> None:
     }
 
 
-def swapped(found: BudgetRounding) -> BudgetRounding:
+def swapped(found: LP1Solution) -> LP1Solution:
     """The top split of a component goes over to the other one, and the cost is what it is then."""
     step = found.step.copy()
     step[int(np.flatnonzero(step == 2)[0])] = 1
@@ -63,12 +63,12 @@ def swapped(found: BudgetRounding) -> BudgetRounding:
     return replace(found, step=step, cost=(found.cost[0], middle.exact_cost, found.cost[2]))
 
 
-def joined(found: BudgetRounding) -> BudgetRounding:
+def joined(found: LP1Solution) -> LP1Solution:
     """Both components in one step: true, but not indivisible."""
     return replace(found, step=np.where(found.step == 2, 1, found.step), cost=(found.cost[0], found.cost[2]), row=0)
 
 
-def childless(found: BudgetRounding) -> BudgetRounding:
+def childless(found: LP1Solution) -> LP1Solution:
     """A parent joins the chain after its child."""
     parent = found.relaxation.cheaper.problem.ensemble.parent
     child = next(h for h in range(parent.size) if parent[h] >= 0 and found.step[h] <= 2)
@@ -108,7 +108,7 @@ def test_forged_chains_are_refuted(case: str) -> None:
     """Sets that are no prunings or not optimal, divisible steps, wrong costs, rows, ends, budgets and relaxations."""
     found, path = tied()
     forge, message = FORGED[case]
-    verdict = check_budget_rounding(forge(found), path)  # type: ignore[no-untyped-call]
+    verdict = check_lp1_solution(forge(found), path)  # type: ignore[no-untyped-call]
     assert verdict.holds is False
     assert re.search(message, verdict.certificate), verdict.certificate
 
@@ -116,14 +116,11 @@ def test_forged_chains_are_refuted(case: str) -> None:
 def test_what_is_not_proven_is_undecided() -> None:
     """A path without or with a wrong certificate, and a rounded instance."""
     found, path = tied()
-    assert check_budget_rounding(found, replace(path, certificate=None)).holds is None
+    assert check_lp1_solution(found, replace(path, certificate=None)).holds is None
     assert path.certificate is not None
     wrong = replace(path, certificate=replace(path.certificate, dual=path.certificate.dual + 1))
-    verdict = check_budget_rounding(found, wrong)
+    verdict = check_lp1_solution(found, wrong)
     assert verdict.holds is None
     assert "the path is not proven" in verdict.certificate
     rounded = random_problem(1, rounded=True)
-    assert (
-        check_budget_rounding(round_relaxation(rounded, 1), pm.pruning_path(rounded)).certificate
-        == "the instance had to be rounded"
-    )
+    assert check_lp1_solution(solve_lp1(rounded, 1), pm.pruning_path(rounded)).certificate == "the instance had to be rounded"

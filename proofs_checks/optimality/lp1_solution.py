@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.budget_rounding import BudgetRounding
+from formulations.answers.lp1_solution import LP1Solution
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from proofs_checks.optimality.corollary import AtBudget, Point, at_budgets
@@ -31,13 +31,13 @@ METHOD = "the chain recounted in fractions, the relaxation from a proven path"
 
 
 @checked
-def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = None) -> Verdict:
+def check_lp1_solution(rounding: LP1Solution, path: PruningPath, X: Any = None) -> Verdict:
     """Is every set of the chain an optimal pruning at lambda*, and does the bound follow?
 
     Parameters
     ----------
     rounding
-        of `prunemodels.budgets.round_relaxation`.
+        of `prunemodels.budgets.solve_lp1`.
     path
         of the same problem, with its certificate.
     X
@@ -53,8 +53,8 @@ def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = 
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import path, problem
-    >>> rounding = pm.budgets.round_relaxation(problem, 10, path=path)
-    >>> pm.checks.check_budget_rounding(rounding, path).holds
+    >>> rounding = pm.budgets.solve_lp1(problem, 10, path=path)
+    >>> pm.checks.check_lp1_solution(rounding, path).holds
     True
     """
     budget = shown(rounding.relaxation.budget)
@@ -83,7 +83,7 @@ def check_budget_rounding(rounding: BudgetRounding, path: PruningPath, X: Any = 
     return Verdict(claim, True, METHOD, told)
 
 
-def _check(rounding: BudgetRounding, row: AtBudget, points: list[Point]) -> None:
+def _check(rounding: LP1Solution, row: AtBudget, points: list[Point]) -> None:
     """(1) to (3), and that the stated numbers are those of the chain."""
     relaxation, budget = rounding.relaxation, rounding.relaxation.budget
     for what, ours, theirs in (("value", relaxation.value, row.value), ("lambda*", relaxation.lam, row.lam)):
@@ -112,7 +112,7 @@ def _check(rounding: BudgetRounding, row: AtBudget, points: list[Point]) -> None
         raise Refuted(f"the edge has {row.components} components, the chain {rounding.n_components}")
 
 
-def _chain(recount: Recount, rounding: BudgetRounding) -> list[Point]:
+def _chain(recount: Recount, rounding: LP1Solution) -> list[Point]:
     """Cost and error of every pruning of the chain.
 
     Raises
