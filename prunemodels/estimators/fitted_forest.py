@@ -49,6 +49,8 @@ def prune_forest(
 ) -> PrunedForest:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
+    On a terminal a bar on stderr shows how far it is, where it takes longer than three seconds.
+
     Parameters
     ----------
     forest
@@ -119,11 +121,11 @@ def prune_forest(
         return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
     if goal.limits:
-        solution = goal.within(problem)
+        solution = goal.within(problem, progress=None)
         pruned = apply_pruning(solution.pruning, forest)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
-    return prune_by(goal, forest, pruning_path(problem), *valid, held_out=not on_validation)
+    return prune_by(goal, forest, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
 
 
 def prune_by(

@@ -103,9 +103,11 @@ class Goal:
         """Whether the choice uses held-out errors."""
         return not self.limits and self.lam is None
 
-    def within(self, problem: PruningProblem, path: PruningPath | None = None) -> BudgetSolution | LimitsSolution:
+    def within(
+        self, problem: PruningProblem, path: PruningPath | None = None, *, progress: bool | None = False
+    ) -> BudgetSolution | LimitsSolution:
         """The solution within the limits; without the path, only the part of it that is needed is computed."""
-        return solve_within(problem, self.limits, method=self.method, time_limit=self.time_limit, path=path)
+        return solve_within(problem, self.limits, method=self.method, time_limit=self.time_limit, path=path, progress=progress)
 
     def choose(
         self, path: PruningPath, evaluation: PathEvaluation | None

@@ -58,7 +58,7 @@ def solve_budget(
     time_limit: Seconds | None = None,
     work: NotNegative | None = None,
     path: PruningPath | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> BudgetSolution:
     """The least error of all prunings that cost at most the budget on the cost sample, and how much better it could be.
 
@@ -81,7 +81,7 @@ def solve_budget(
     path
         `pruning_path(problem)`, if it is known already. Without it "path" and "best" compute the part of it around the budget.
     progress
-        show the progress of "exact" on stderr.
+        show progress bars on stderr, of the path and of "exact"; None: as in `pruning_path`, and none of "exact".
 
     Returns
     -------
@@ -105,13 +105,13 @@ def solve_budget(
     reduced = problem.reduced()
     if whole is None:
         around = None if method == "exact" else limit_of_mean_cost(problem, budget)
-        path = divide_and_conquer(reduced.problem, certificate=False, reduce=False, around=around)
+        path = divide_and_conquer(reduced.problem, certificate=False, reduce=False, around=around, progress=progress)
     else:
         level = np.where(reduced.groups.is_group, whole.level[reduced.groups.bearer], np.int32(0))
         path = PruningPath(reduced.problem, level, whole.breakpoints)
     if method != "path":
         _compile()
-    found = _solved(path, budget, method, by_clock, work, progress=progress)
+    found = _solved(path, budget, method, by_clock, work, progress=bool(progress))
     return _told(problem, reduced.groups, found, path.stats.get("gap", 0.0))
 
 

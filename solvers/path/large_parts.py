@@ -120,6 +120,8 @@ class Division:
         never take an end for the optimum where a cut can tell.
     around
         an integer cost: of the large parts only those are divided between whose ends it lies. None: all.
+    tick
+        called every ten rounds.
     unsure
         the edges whose gap is not closed.
     scores
@@ -135,6 +137,7 @@ class Division:
     pool: ThreadPoolExecutor
     cuts: bool = False
     around: int | None = None
+    tick: Callable[[], None] = lambda: None
     unsure: list[Edge] = field(default_factory=list)
     scores: list[Scores] = field(default_factory=list)
     stats: dict[str, float] = field(
@@ -274,6 +277,7 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
     negligible = negligible_gain(run.objective)
     while True:
         stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + ROUNDS_PER_CHECK, SMALL_CORE), save, progress=False)
+        how.tick()
         if stopped is StopReason.CONVERGED:
             return
         gap = (run.bound - run.best_value) / max(run.bound, negligible)

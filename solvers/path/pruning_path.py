@@ -70,7 +70,7 @@ def pruning_path(
     certificate: bool = True,
     gap: NotNegative = 0.0,
     checkpoint: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> PruningPath:
     """Every optimal pruning for every lambda >= 0, exactly.
 
@@ -89,7 +89,7 @@ def pruning_path(
         a folder, made if it does not exist, for what price sharing finds in parts that are too large for a network. After an
         interruption the same call goes on from there. Smaller parts are cut again: that takes seconds for each.
     progress
-        show a progress bar on stderr.
+        show a progress bar on stderr; None: on a terminal, where it takes longer than three seconds.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def divide_and_conquer(
     certificate: bool = True,
     gap: float = 0.0,
     checkpoint: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
     largest: int = LARGEST_NETWORK,
     reduce: bool = True,
     cuts: bool = False,
@@ -164,7 +164,7 @@ class _Asked:
     certificate: bool
     gap: float
     checkpoint: str | Path | None
-    progress: bool
+    progress: bool | None
     largest: int
     cuts: bool
     around: Fraction | None
@@ -255,7 +255,7 @@ def _found(problem: PruningProblem, asked: _Asked) -> _Found:
     ):
         work = PathDecomposition(parts, asked.ties, bar.advance)
         limit = None if asked.around is None else int(asked.around // problem.integers.price_unit)
-        how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit)
+        how = Division(problem, asked.ties, asked.gap, files, pool, asked.cuts, limit, bar.tick)
         for part in small_parts(how, outer, inner, asked.largest):
             if isinstance(part, Edge):
                 leaving.append((part.ratio, part.nodes))

@@ -103,7 +103,7 @@ def solve_within(
     method: LimitMethod,
     time_limit: float | None,
     path: PruningPath | None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> BudgetSolution | LimitsSolution:
     """`solve_limits`, and `solve_budget` where there is one limit and that a budget: with what only a budget has.
 
