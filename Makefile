@@ -8,6 +8,7 @@
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
 # make fuzz SECONDS=600  damaged files against every reader, random instances and cascades; SEED=N: others
+# make papers    every experiment of the papers in its short form; ten minutes. The full forms take hours: benchmarks/papers/README.md
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
@@ -32,7 +33,7 @@ PYTHON_TESTS := build/pythons
 SECONDS ?= 600
 SEED ?= 0
 
-.PHONY: demo test test-slow slow-list test-versions test-pythons lint types wheel notebooks docs fuzz bench bench-quick clean
+.PHONY: demo test test-slow slow-list test-versions test-pythons lint types wheel notebooks docs fuzz papers bench bench-quick clean
 
 demo: $(VENV)/.user
 	$(BIN)/prunemodels demo --force
@@ -90,6 +91,9 @@ fuzz: $(VENV)/.dev
 	status=0; for fuzzer in files answers limits cascades; do \
 	    $(BIN)/python -m benchmarks.fuzzing $$fuzzer --seconds $$(($(SECONDS) / 4)) --seed $(SEED) || status=$$?; \
 	done; exit $$status
+
+papers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.papers all --rows 2000
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
@@ -145,28 +144,12 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def picture(frame: pd.DataFrame) -> Figure:
-    """Ratios of the instances, and the bound, by number of examples."""
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes = figure.add_subplot()
-    for k, (method, of) in enumerate(frame.groupby("method", sort=False)):
-        ratio = of["max_cost"] / of["optimal_max_cost"]
-        axes.scatter(of["examples"] * 1.08 ** (k - 1), ratio, s=6, alpha=0.4, label=str(method))
-    bound = frame[frame["method"] == next(iter(METHODS))].groupby("examples")["bound"].min()
-    axes.plot(bound.index, bound, "k--", label="bound for pairs")
-    axes.set_xscale("log", base=2)
-    axes.set_xlabel("examples")
-    axes.set_ylabel("max-cost of GreedyTree / OPT")
-    axes.legend(fontsize=8)
-    return figure
-
-
 def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
     notes = [
         "bound: ln F(S) + 1 of Theorem 2.2, for worst-outcome splits; beside expected-outcome splits it is for comparison only",
         f"{int(frame['wrong'].sum())} examples in all are predicted wrong: the trees are grown until their leaves are pure",
     ]
-    return Presentation({"ratios": table(frame)}, {"ratios": picture(frame)}, notes)
+    return Presentation({"ratios": table(frame)}, notes=notes)
 
 
 def compare(frame: pd.DataFrame) -> Sequence[Comparison]:

@@ -119,13 +119,6 @@ class Comparison:
     holds: bool | None = None
     other_data: bool = False
 
-    @property
-    def difference(self) -> float:
-        """Ours less theirs; NaN of sentences."""
-        if isinstance(self.published, str) or isinstance(self.ours, str):
-            return float("nan")
-        return self.ours - self.published
-
 
 @dataclass(frozen=True, eq=False)
 class Presentation:
@@ -147,10 +140,6 @@ class Presentation:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     notes: Sequence[str] = ()
     files: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-
-
-def _nothing(_: pd.DataFrame) -> Sequence[Comparison]:
-    return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +186,7 @@ class Experiment:
     present: Callable[[pd.DataFrame, Scope], Presentation]
     full_data: tuple[str, ...] | None = None
     full_repeats: int = 10
-    compare: Callable[[pd.DataFrame], Sequence[Comparison]] = _nothing
+    compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()
     why: str = ""
 
     def scope(

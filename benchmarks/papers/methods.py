@@ -12,6 +12,11 @@ from benchmarks.papers.experiment import Value
 from benchmarks.papers.protocols import Grown
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.errors import InvalidInputError
+from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
+from prunemodels.rivals.baselines.early_stopping import early_stopping_path
+from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
+from prunemodels.rivals.baselines.individual import individual_path
+from prunemodels.rivals.baselines.sub_forest import sub_forest_path
 
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"
@@ -22,36 +27,6 @@ GREEDY_MISER, CEGB = "GreedyMiser", "CEGB"
 def optimal(grown: Grown) -> NestedPrunings:
     """BP16's BudgetPrune, solved exactly: all optimal prunings."""
     return pm.pruning_path(grown.problem, certificate=False)
-
-
-def _ccp(grown: Grown) -> NestedPrunings:
-    from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
-
-    return cost_complexity_path(grown.problem)
-
-
-def _greedy(grown: Grown) -> NestedPrunings:
-    from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
-
-    return greedy_feature_path(grown.problem)
-
-
-def _individual(grown: Grown) -> NestedPrunings:
-    from prunemodels.rivals.baselines.individual import individual_path
-
-    return individual_path(grown.problem)
-
-
-def _early(grown: Grown) -> NestedPrunings:
-    from prunemodels.rivals.baselines.early_stopping import early_stopping_path
-
-    return early_stopping_path(grown.problem, grown.forest, criterion="entropy")
-
-
-def _fewer(grown: Grown) -> NestedPrunings:
-    from prunemodels.rivals.baselines.sub_forest import sub_forest_path
-
-    return sub_forest_path(grown.problem, random_state=0)
 
 
 SECONDS = 5.0
@@ -75,11 +50,11 @@ def within_budgets(grown: Grown, budgets: Sequence[float]) -> dict[float, Nested
 
 PRUNINGS: dict[str, Callable[[Grown], NestedPrunings]] = {
     OPTIMAL: optimal,
-    CCP: _ccp,
-    GREEDY: _greedy,
-    EARLY: _early,
-    INDIVIDUAL: _individual,
-    FEWER: _fewer,
+    CCP: lambda grown: cost_complexity_path(grown.problem),
+    GREEDY: lambda grown: greedy_feature_path(grown.problem),
+    EARLY: lambda grown: early_stopping_path(grown.problem, grown.forest, criterion="entropy"),
+    INDIVIDUAL: lambda grown: individual_path(grown.problem),
+    FEWER: lambda grown: sub_forest_path(grown.problem, random_state=0),
 }
 """Of one and the same forest; early stopping is BP16's: a split stays while its entropy exceeds a threshold."""
 

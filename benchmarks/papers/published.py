@@ -23,6 +23,7 @@ NAMES = {
     "heart_statlog": "Heart",
     "cifar10": "CIFAR-10",
     "yahoo": "Yahoo",
+    "yahoo_challenge": "Yahoo",
     "scene15": "Scene15",
     "hepmass_1000": "HEPMASS-1000",
     "hepmass_not1000": "HEPMASS-not1000",

@@ -11,6 +11,8 @@ s_p where it prints one, else 0. The interval is that of Welch, for the differen
     other data          the paper's data are absent
     not run             the data are there, and no rows are kept
 
+Each number that is not reproduced has the reason that was tested, or "open" and what was tried.
+
 On MiniBooNE and Forest the papers' data are there in part only (`benchmarks.papers.published.SUBSETS`). They have verdicts all
 the same, with that reservation. The errors at the levels of NWS15's Table 1 are matched to the paper's ratio: there its costs
 are what is tested.
@@ -21,6 +23,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +43,7 @@ FEWEST = 3
 REPRODUCED, NOT_REPRODUCED, OTHER_DATA = "reproduced", "not reproduced", "other data"
 TOO_FEW, NOT_RUN = "too few repeats", "not run"
 
-COLUMNS = ("source", "data", "method", "quantity", "published", "ours", "interval", "repeats", "verdict")
+COLUMNS = ("source", "data", "method", "quantity", "published", "ours", "interval", "repeats", "verdict", "reason")
 
 
 def half_width(values: Sequence[float], published_sd: float = math.nan, published_runs: int = 10) -> float:
@@ -70,7 +73,7 @@ def verdict_on(comparison: Comparison) -> str:
     half = interval_of(comparison)
     if math.isnan(half):
         return TOO_FEW
-    return REPRODUCED if abs(comparison.difference) <= half else NOT_REPRODUCED
+    return REPRODUCED if abs(float(comparison.ours) - float(comparison.published)) <= half else NOT_REPRODUCED
 
 
 def parts_of(figure: str) -> tuple[str, str, str]:
@@ -90,19 +93,20 @@ def verdict_table(folder: Path = FOLDER) -> pd.DataFrame:
     for experiment in experiments().values():
         frame = kept_frame(experiment, folder)
         if len(frame):
-            answers |= {(experiment.source, c.figure): c for c in experiment.compare(frame)}
+            found = (replace(c, why=c.why or experiment.why) for c in experiment.compare(frame))
+            answers |= {(experiment.source, c.figure): c for c in found}
     rows = []
     for source, figure, published, absent in printed():
         answer = answers.pop((source, figure), None)
-        blank = (source, *parts_of(figure), published, "", math.nan, 0, OTHER_DATA if absent else NOT_RUN)
+        blank = (source, *parts_of(figure), published, "", math.nan, 0, OTHER_DATA if absent else NOT_RUN, "")
         rows.append(blank if answer is None else _row(source, answer))
     rows += [_row(source, answer) for (source, _), answer in answers.items()]
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"published": object, "ours": object})
 
 
 def _row(source: str, c: Comparison) -> tuple[str | float | int, ...]:
-    values = (c.published, c.ours, interval_of(c), len(c.values))
-    return (source, *parts_of(c.figure), *values, verdict_on(c))
+    values, verdict = (c.published, c.ours, interval_of(c), len(c.values)), verdict_on(c)
+    return (source, *parts_of(c.figure), *values, verdict, c.why if verdict == NOT_REPRODUCED else "")
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.data import load_cifar10
-from benchmarks.papers import brf15_table1, cegb17_figure2a, data, nws15_table1, other_data
+from benchmarks.papers import brf15_table1, data, nws15_table1, other_data
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.data import LOADING
 from benchmarks.papers.experiment import Scope
@@ -70,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     small = partial(load_cifar10, n_centroids=4, n_patches=400)
     monkeypatch.setattr(data, "load_cifar10", small)
     monkeypatch.setattr(other_data, "LOADERS", {**other_data.LOADERS, "cifar10": small})
-    for cache in (data.parts, other_data.loaded, other_data._forest, cegb17_figure2a.loaded):
+    for cache in (data.parts, other_data.loaded, other_data._forest):
         cache.cache_clear()
     return tmp_path
 

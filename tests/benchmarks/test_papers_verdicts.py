@@ -185,6 +185,31 @@ def test_the_commands(
     assert command.main(["hours"]) == 0
 
 
+def test_what_is_not_reproduced_has_a_reason(finished: Path, tmp_path: Path) -> None:
+    """The experiment's, or the number's own; nothing else has one."""
+    keep_rows(finished, tmp_path / "kept")
+    table = verdicts.verdict_table(tmp_path / "kept")
+    missed = table["verdict"] == "not reproduced"
+    assert table.loc[missed, "reason"].tolist() == [published.SUBSETS]
+    assert not table.loc[~missed, "reason"].any()
+
+
+def test_the_page_has_a_line_for_each_cell(finished: Path, tmp_path: Path) -> None:
+    """Printed and ours side by side, with the verdict's mark; what was not run is left out."""
+    keep_rows(finished, tmp_path / "kept")
+    lines = verdicts.page(verdicts.verdict_table(tmp_path / "kept")).splitlines()
+    assert lines[2] == "| data | of | cost, printed | cost, here | error, printed | error, here |"
+    assert lines[4] == "| MiniBooNE | BudgetRF, 1 trees | 16.4 | 21 ± 2.5 ✗ | 0.1241 | 0.1242 ± 0.00025 ✓ |"
+    assert len([line for line in lines if line.startswith("| MiniBooNE")]) == 4
+
+
+def test_the_site_shows_the_committed_verdicts() -> None:
+    """Every line that the command page prints stands on the page."""
+    page = (Path(verdicts.__file__).parents[2] / "docs" / "papers.md").read_text()
+    missing = [line for line in verdicts.page(verdicts.verdict_table()).splitlines() if line.startswith("|") and line not in page]
+    assert not missing
+
+
 def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
     """The table in the repository is the command's: nobody typed or forgot to renew it."""
     made = verdicts.rounded(verdicts.verdict_table()).fillna("").astype(str)
