@@ -60,6 +60,7 @@ FOREST_OPTIONS = {
     "train": None,
     "error_data": None,
     "given_share": 0.5,
+    "mistakes": None,
     "pruned": None,
     "method": None,
     "time_limit": None,
@@ -97,7 +98,7 @@ def report_command(args: argparse.Namespace) -> Summary:
         facts = gather(path, forest, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     budget = None if facts.solution is None else facts.solution.budget
-    record = on_change(facts.held_out, budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.task}
+    record = on_change(facts.held_out, budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.measure}
     return report_summary(record, place, start, hints=hints_on_rows(held_out, *instance.seen))
 
 
@@ -233,7 +234,8 @@ def _page_options(args: argparse.Namespace, title: str, model: str) -> dict[str,
     files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f) for f in FILES}
     present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     sources = {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
-    return {"confidence": args.confidence, "labels": Labels(args.title or title, args.unit or "", _command(args), sources)}
+    labels = Labels(args.title or title, args.unit or "", _command(args), sources, args.positive)
+    return {"confidence": args.confidence, "labels": labels}
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -148,7 +148,7 @@ def test_a_shared_item_is_named_in_words() -> None:
     costs = pm.CostItems.discounted([3] * 6, [1] * 6, ["B", "B", "", "", "", ""])
     path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=costs))
     text = Page(report_page(path, case.forest, case.X, case.y, chosen=path[0])).text()
-    assert "shared item B paid once for  x0 and x1" in text
+    assert "first of group B paid once for  x0 and x1" in text
     assert "shared:" not in text
 
 
