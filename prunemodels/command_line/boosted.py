@@ -35,6 +35,7 @@ FOREST_OPTIONS = {
     "train": (None, OWN_LOSS),
     "error_data": (None, OWN_LOSS),
     "given_share": (0.5, OWN_LOSS),
+    "mistakes": (None, OWN_LOSS),
     "method": (None, "boosted models have one search"),
     "limit": (None, "its search knows a budget only"),
 }

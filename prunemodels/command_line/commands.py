@@ -99,6 +99,7 @@ def inputs(model: str = f"forest FOREST  {MODEL}", *, need: str = "!", boosted: 
 --train FILE                the forest's training data, rows in their order, for in-bag, out-of-bag or blend
 --error-data FILE           labelled data for given or blend
 --given-share S:share=0.5   part of --error-data in a blend with in-bag (default: 0.5)
+--mistakes COSTS:mistakes    what it costs to call A's examples B, e.g. ill:well=10,well:ill=1 (default: 1 each)
 """
 
 
@@ -284,6 +285,7 @@ forest FOREST    {MODEL}{BOOSTED}
 --confidence C:confidence=0.95  confidence of the page's intervals (default: 0.95)
 --title TITLE          heading of the page
 --unit WORD            unit of the prices, e.g. dollars
+--positive CLASS       the class to be found, e.g. ill: the page says how many are missed (default: the rarer of two)
 --out FILE.html!       the page: complete, it loads nothing from elsewhere
 """,
             f"report {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --unit dollars --out report.html",

@@ -330,8 +330,25 @@ def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
     costs = read_costs(args.costs, data.names, data.X)
     errors, seen = read_errors(args, model)
     options = {"errors": errors, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}
+    options["misclassification_costs"] = mistake_costs(args.mistakes, model.ensemble.classes)
     problem = problem_from_forest(forest, data.X, costs=costs, **options)
     return Instance(forest, TreeModel(forest, problem.ensemble), data, costs, problem, [data, *seen])
+
+
+def mistake_costs(given: dict[tuple[str, str], float] | None, classes: Any) -> Any:
+    """The matrix of ``--mistakes``, where a mistake that is not named costs 1; None without that option."""
+    if given is None:
+        return None
+    if classes is None:
+        raise InvalidInputError("--mistakes is for classes, and the model predicts numbers; drop it")
+    names = [str(label) for label in classes.tolist()]
+    costs = 1.0 - np.eye(len(names))
+    for pair, cost in given.items():
+        for name in pair:
+            if name not in names:
+                raise InvalidInputError(f"--mistakes: {name!r} is none of the model's classes {names}; name these")
+        costs[names.index(pair[0]), names.index(pair[1])] = cost
+    return costs
 
 
 def read_model_file(args: argparse.Namespace) -> Any:

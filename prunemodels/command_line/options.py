@@ -125,6 +125,18 @@ def pairs(text: str) -> dict[str, str]:
     return {old.strip(): new.strip() for old, _, new in found}
 
 
+def mistakes(text: str) -> dict[tuple[str, str], float]:
+    """``ill:well=10,well:ill=1`` as a mapping from (true class, predicted class) to costs."""
+    found = {}
+    for word in names(text):
+        classes, equals, cost = word.rpartition("=")
+        true, colon, said = classes.partition(":")
+        if not (equals and colon and true.strip() and said.strip()):
+            raise argparse.ArgumentTypeError(f"{text!r} has {word!r}; give TRUE:PREDICTED=COST, such as ill:well=10,well:ill=1")
+        found[true.strip(), said.strip()] = nonnegative(cost)
+    return found
+
+
 def count(text: str) -> int:
     """An integer >= 1."""
     if not text.isdecimal() or int(text) < 1:
@@ -138,6 +150,7 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "confidence": number("confidence level", "a number between 0 and 1, such as 0.95", lambda x: 0 < x < 1),
     "count": count,
     "limit": limit,
+    "mistakes": mistakes,
     "names": names,
     "pairs": pairs,
     "part": number("share", "a number between 0 and 1, such as 0.25", lambda x: 0 < x < 1),

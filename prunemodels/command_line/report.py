@@ -62,6 +62,7 @@ FOREST_OPTIONS = {
     "train": None,
     "error_data": None,
     "given_share": 0.5,
+    "mistakes": None,
     "pruned": None,
     "limit": None,
     "method": None,
@@ -99,7 +100,7 @@ def report_command(args: argparse.Namespace) -> Summary:
     with errors_naming(f"--held-out {args.held_out}"):
         facts = gather(path, forest, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    record = on_change(facts.held_out, facts.budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.task}
+    record = on_change(facts.held_out, facts.budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.measure}
     return report_summary(record, place, start, hints=hints_on_rows(held_out, *instance.seen))
 
 
@@ -241,7 +242,8 @@ def _page_options(args: argparse.Namespace, title: str, model: str) -> dict[str,
     files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f) for f in FILES}
     present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     sources = {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
-    return {"confidence": args.confidence, "labels": Labels(args.title or title, args.unit or "", _command(args), sources)}
+    labels = Labels(args.title or title, args.unit or "", _command(args), sources, args.positive)
+    return {"confidence": args.confidence, "labels": labels}
 
 
 def _command(args: argparse.Namespace) -> str:

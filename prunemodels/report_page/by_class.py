@@ -136,13 +136,8 @@ def by_class(
     other = names[1 - k] if len(names) == 2 else f"not {names[k]}"
     paid = [answer.paid for answer in answers]
     everyone = np.ones(ill.size, dtype=bool)
-    groups = [
-        ("everybody", everyone),
-        (names[k], ill),
-        (other, ~ill),
-        (f"called {names[k]}", said[1]),
-        (f"called {other}", ~said[1]),
-    ]
+    truly = [("everybody", everyone), (f"“{names[k]}”", ill), (f"“{other}”", ~ill)]
+    groups = [*truly, (f"called “{names[k]}”", said[1]), (f"called “{other}”", ~said[1])]
     return ByClass(
         names[k],
         other,

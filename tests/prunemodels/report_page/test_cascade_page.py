@@ -87,8 +87,12 @@ def test_the_headline_by_hand(pages: dict[str, str]) -> None:
     assert paragraph(pages["hand"], 1) == (
         "Of 8 examples, 3 (38 %) stop at stage 0, 2 (25 %) at stage 1 and 3 (38 %) at stage 2. The first stage is stage 0."
     )
-    assert "The saving per prediction is 3.875 " in paragraph(pages["hand"], 2)
-    assert "1 prediction went from right to wrong, 0 from wrong to right" in paragraph(pages["hand"], 2)
+    assert paragraph(pages["hand"], 2) == (
+        "Of 100 examples that are “1”, it misses about 25; before, about 25. Of 100 others, it calls about 50 “1” by mistake; "
+        "before, about 25."
+    )
+    assert "The saving per prediction is 3.875 " in paragraph(pages["hand"], 3)
+    assert "1 prediction went from right to wrong, 0 from wrong to right" in paragraph(pages["hand"], 3)
     text = Page(pages["hand"]).text().replace("\u00a0", " ")
     assert re.search(r"Cost per prediction, <euros>\s+11 →\s+7.125\s", text)
     assert re.search(r"Predictions that are wrong\s+25.0 →\s+37.5 %\s", text)

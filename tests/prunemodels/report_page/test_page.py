@@ -140,6 +140,16 @@ def test_an_overrun_stands_at_the_top() -> None:
     assert 'class="alert"' not in whole(case, found.pruning)  # without a budget there is none to overrun
 
 
+def test_a_shared_item_is_named_in_words() -> None:
+    """What the features of a group share is not called by its internal name."""
+    case = regressor()
+    costs = pm.CostItems.discounted([3] * 6, [1] * 6, ["B", "B", "", "", "", ""])
+    path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=costs))
+    text = Page(report_page(path, case.forest, case.X, case.y, chosen=path[0])).text()
+    assert "first of group B paid once for  x0 and x1" in text
+    assert "shared:" not in text
+
+
 def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
     """Whatever else the page says."""
     case = classifier()
