@@ -63,7 +63,7 @@ from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.models.tree_model import adds_up
 from prunemodels.models.unused_columns import drop_unused
 from solvers.budgets import solve_budget, solve_within
-from solvers.budgets.exact.cost import exact_cost
+from solvers.budgets.by_path import exact_cost
 
 SEED = 0
 """Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""

@@ -20,8 +20,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.worker import Answer, MixtureAnswer, Run
-from solvers.budgets.by_path import error_of
-from solvers.budgets.exact.cost import exact_cost
+from solvers.budgets.by_path import error_of, exact_cost
 
 TYPES: dict[str, str] = {
     "solver": "str",

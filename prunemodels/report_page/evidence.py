@@ -22,7 +22,7 @@ from proofs_checks.optimality.limits_solution import check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.verdict import Verdict
 from solvers.budgets import solve_budget
-from solvers.budgets.exact.cost import exact_cost
+from solvers.budgets.by_path import exact_cost
 
 ROUNDING = 1e-12
 """Bounds that differ by less count as equal."""

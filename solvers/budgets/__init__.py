@@ -2,10 +2,9 @@
 
 from formulations.answers.budget_solution import BudgetSolver
 from solvers.budgets.by_columns import dantzig_wolfe_within
-from solvers.budgets.by_path import best_breakpoint
+from solvers.budgets.by_path import best_breakpoint, relaxed_optimum
 from solvers.budgets.by_programs import integer_program_within, linear_program_within, pyomo_within
 from solvers.budgets.exact.solve import exact_budget
-from solvers.budgets.hull import relaxed_optimum
 from solvers.budgets.limits.solve import solve_limits, solve_within
 from solvers.budgets.reference import brute_force_budget
 from solvers.budgets.rounding import solve_lp1

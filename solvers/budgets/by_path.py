@@ -1,4 +1,12 @@
-"""The best breakpoint of the path within the budget."""
+"""Budgets answered by the path alone: the best breakpoint, LP1's relaxation, exact costs, and the room that a budget leaves.
+
+The path's rows k have falling costs, and lambda_k is the breakpoint between the rows k and k + 1. Then
+
+    cost_{k+1} <= B < cost_k:    the mixture of k + 1 and k that costs B,     lambda* = lambda_k                        (1)
+    B >= cost_0:                 the row 0,                                  lambda* = 0                               (2)
+
+are optimal for the relaxation by weak duality: error >= opt(lambda*) - lambda* B for every point of it within B.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +24,54 @@ from formulations.errors import InvalidInputError
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.exact.cost import exact_cost
-from solvers.budgets.hull import relaxed_optimum
 from solvers.path.pruning_path import pruning_path
+
+
+def exact_cost(pruning: Pruning) -> Fraction:
+    """The real cost as a fraction, from prices and weights as they were given, even if the instance was rounded."""
+    problem = pruning.problem
+    if problem.integers.cost_rounding == 0:
+        return pruning.exact_cost
+    weight = [Fraction(repr(float(w))) for w in problem.weights]
+    total = sum(weight)
+    paid = Fraction(0)
+    for price, bought in zip(problem.costs.prices, pruning.bought, strict=True):
+        if price:
+            paid += price * sum((weight[i] for i in bought.nonzero()[0].tolist()), Fraction(0)) / total
+    for m in pruning.bought_once.nonzero()[0].tolist():
+        paid += problem.costs.prices[m]
+    return paid + _evaluation(pruning, weight) / total
+
+
+def _evaluation(pruning: Pruning, weight: list[Fraction]) -> Fraction:
+    """Sum over kept splits of a_f |S_h|."""
+    problem = pruning.problem
+    routing, ensemble = problem.routing, problem.ensemble
+    paid = Fraction(0)
+    for h in pruning.kept.nonzero()[0].tolist():
+        a = problem.evaluation[int(ensemble.feature[h])]
+        if a:
+            rows = routing.order[ensemble.tree_of[h], routing.start[h] : routing.stop[h]]
+            paid += a * sum((weight[i] for i in rows.tolist()), Fraction(0))
+    return paid
+
+
+def room(problem: PruningProblem, budget: Fraction) -> int:
+    """The largest integer cost that certainly fits the budget, whatever the rounding errors of the instance are."""
+    spare = budget - Fraction(problem.integers.cost_rounding)
+    return int(spare // problem.integers.price_unit) if spare >= 0 else -1
+
+
+def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:
+    """(1) and (2), in exact fractions. If the instance had to be rounded, they are exact for the rounded instance."""
+    costs, errors = path.exact_cost, path.exact_error
+    k = next((k for k in range(len(path)) if costs[k] <= budget), len(path) - 1)
+    lam = path.between(k - 1) if k > 0 else Fraction(0)
+    if k == 0 or costs[k] == budget:
+        # at a breakpoint's cost any lambda of its interval is a dual value; the larger end is the value of a smaller budget
+        return Mixture(budget, lam, path[k], path[k], Fraction(1), errors[k])
+    weight = (budget - costs[k]) / (costs[k - 1] - costs[k])
+    return Mixture(budget, lam, path[k], path[k - 1], weight, weight * errors[k - 1] + (1 - weight) * errors[k])
 
 
 @checked

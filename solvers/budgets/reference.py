@@ -14,9 +14,7 @@ from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings
-from solvers.budgets.by_path import path_of, solution
-from solvers.budgets.exact.cost import room
-from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.by_path import path_of, relaxed_optimum, room, solution
 
 
 @checked

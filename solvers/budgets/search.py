@@ -31,13 +31,10 @@ from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
-from solvers.budgets.by_path import path_of, row_within, solution
+from solvers.budgets.by_path import exact_cost, path_of, relaxed_optimum, room, row_within, solution
 from solvers.budgets.descent import Bracket, descend
 from solvers.budgets.effort import Effort
-from solvers.budgets.exact.core import KnapsackCore
-from solvers.budgets.exact.cost import exact_cost, room
-from solvers.budgets.exact.filling import filled
-from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.exact.core import KnapsackCore, filled
 from solvers.budgets.item_sets import kept_by_items
 from solvers.budgets.open_part import open_part
 from solvers.budgets.other_prices import OtherPrices

@@ -22,8 +22,8 @@ from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups
 from solvers.budgets.by_path import best_breakpoint, error_of, path_of
+from solvers.budgets.exact.core import FIRST_WINDOW_ARCS
 from solvers.budgets.exact.solve import exact_budget
-from solvers.budgets.exact.window import FIRST_WINDOW_ARCS
 from solvers.budgets.search import best_within
 from solvers.path.pruning_path import divide_and_conquer
 

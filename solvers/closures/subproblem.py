@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from formulations.instance.merging import merge_purchases
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import MAX_PRODUCT as MAX_PRODUCT
-from solvers.closures.cut import ClosureProblem, check_products
+from solvers.closures.cut import ClosureProblem, check_products, compact, local_forest
 from solvers.closures.integer_objective import IntegerPrices
-from solvers.closures.numbering import compact, local_forest
 
 ARCS_AT_ONCE = 4_000_000
 """Usage arcs that are made before those that are paid are left out."""

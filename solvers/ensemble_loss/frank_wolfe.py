@@ -41,9 +41,8 @@ from formulations.errors import InterruptedSolveError, InvalidInputError, Solver
 from formulations.instance.cost_items import exact
 from formulations.instance.ensemble_loss import EnsembleProblem
 from formulations.instance.merging import merge_purchases
-from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.cut import ClosureProblem, best_closure, compact
 from solvers.closures.integer_objective import BinaryGrid
-from solvers.closures.numbering import compact
 from solvers.closures.subproblem import subproblem
 from solvers.closures.tree_pass import best_tree_closures
 from solvers.ensemble_loss.level_values import level_sets_of

@@ -25,8 +25,7 @@ from solvers.closures.preflow import Flow, preflow_closure
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path.guess import GUESS_ARCS, guessed_parts, shared_flow
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts
-from solvers.path.windows import contradictions
+from solvers.path.parts import Parts, contradictions
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")

@@ -30,8 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.closures.cut import FlowNetwork
-from solvers.closures.numbering import compact
+from solvers.closures.cut import FlowNetwork, compact
 from solvers.path.level_shares import SharedArcs
 
 MOST_FLOW = 2**62

@@ -50,9 +50,8 @@ from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
 from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, small_parts
 from solvers.path.part_files import PartFiles
-from solvers.path.parts import Parts
+from solvers.path.parts import Parts, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
-from solvers.path.windows import contradictions, in_order
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.progress import Progress
 

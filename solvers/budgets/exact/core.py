@@ -20,17 +20,27 @@ A core may be a window of the path: the splits between two optima, `inner` for l
 and the right-hand side agrees with Y on every split of the window. So Lagrangian bounds of a window at these lambdas hold for
 the whole instance, whatever was decided in the window, and (3) and (4) do not change them. But in a window (2) must not be used,
 nor the fact that a room is exceeded, because Y need not pay for `inner`.
+
+A long hull edge holds most of the splits among which a budget inside it can choose, and its neighbours on the path mostly hold
+few. But a window's bounds hold only at its own lambdas, see (5), and branches need other lambdas than the edge's. So the first
+window also takes neighbours, the nearest lambdas first, until it has 1.5 times the edge's usage arcs. A wider window, in the end
+the whole instance, is searched only if the bounds of the smaller one are too weak.
+
+A core is filled greedily: splits are added one by one while they fit, those with the most gain for their unpaid cost first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.pruning_path import PruningPath
 from formulations.compiled import njit
+from solvers.budgets.open_part import open_part
 from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 
@@ -131,3 +141,127 @@ def chain_sums(parent: NDArray[np.int32], amount: NDArray[np.int64]) -> NDArray[
     """Sum of the amounts of each split and its ancestors within the core; int64, shape (k,)."""
     total: NDArray[np.int64] = _chain_sums(parent, amount)
     return total
+
+
+FIRST_WINDOW_ARCS = 300_000
+"""The first window may always have this many usage arcs; instances with fewer are searched as a whole."""
+
+WINDOW_WIDTHS = (1.5, 4.0)
+"""Usage arcs of the windows, as multiples of the edge's."""
+
+
+def windows(path: PruningPath, budget: Fraction) -> Iterator[tuple[int, int]]:
+    """Pairs of rows, outer < inner, around the budget; each pair is wider than the one before, and the last has all rows."""
+    last = len(path) - 1
+    row = next((k for k in range(len(path)) if path.exact_cost[k] <= budget), last)
+    outer, inner = max(row - 1, 0), max(row, min(1, last))
+    arcs = _arcs_between(path)
+    edge, lam = float(arcs[outer:inner].sum()), path.between(outer) if last else Fraction(0)
+    for width in WINDOW_WIDTHS:
+        wider = _widened(path, arcs, (outer, inner), lam, max(FIRST_WINDOW_ARCS, width * edge))
+        if wider == (0, last):
+            break
+        if wider != (outer, inner) or width == WINDOW_WIDTHS[0]:
+            yield wider
+        outer, inner = wider
+    yield 0, last
+
+
+def _widened(path: PruningPath, arcs: NDArray[np.float64], rows: tuple[int, int], lam: Fraction, most: float) -> tuple[int, int]:
+    """The rows with as many neighbours as fit `most` usage arcs together, those nearest to lambda first."""
+    (outer, inner), last = rows, len(path) - 1
+    held = float(arcs[outer:inner].sum())
+    while True:
+        sides = []
+        if outer > 0 and held + arcs[outer - 1] <= most:
+            sides.append((lam - path.between(outer - 1), outer - 1, inner, arcs[outer - 1]))
+        if inner < last and held + arcs[inner] <= most:
+            sides.append((path.between(inner) - lam, outer, inner + 1, arcs[inner]))
+        if not sides:
+            return outer, inner
+        _, outer, inner, more = min(sides)
+        held += more
+
+
+def _arcs_between(path: PruningPath) -> NDArray[np.float64]:
+    """Usage arcs of the splits between each row and the next; shape (rows - 1,)."""
+    problem = path.problem
+    level = path.level[problem.splits]
+    weights = problem.usage.arcs_per_node[problem.splits].astype(np.float64)
+    arcs = np.bincount(level + 1, weights=weights, minlength=len(path.breakpoints) + 2).astype(np.float64)
+    # the splits between the rows k and k + 1 have the level k + 1 (smallest optima) or k (largest)
+    shift = 2 if path.ties == "smallest" else 1
+    between: NDArray[np.float64] = arcs[shift : shift + len(path) - 1]
+    return between
+
+
+def core_between(path: PruningPath, outer: int, inner: int, room: int) -> KnapsackCore:
+    """The window between two rows of a path, outer <= inner; the whole instance between the first and the last.
+
+    Parameters
+    ----------
+    room
+        the largest cost of the whole pruning, including the inner row.
+    """
+    problem = path.problem
+    inside, unit = path[inner], problem.integers.lam_unit
+    part = open_part(problem, path[outer].kept, inside.kept)
+    low = path.between(outer - 1) / unit if outer > 0 else Fraction(0)
+    high = path.between(inner) / unit if inner + 1 < len(path) else None
+    room_left = room - inside.integer_cost
+    taken = (np.flatnonzero(inside.kept).astype(np.int32),)
+    return KnapsackCore(**part.arrays(), gained=inside.integer_gain, room=room_left, taken=taken, low=low, high=high).trimmed()
+
+
+PRICING_ROUNDS = 20
+"""Most rounds. A round prices each split whose parent is kept and tries each once, the one with the least gain per cost last."""
+
+
+def filled(core: KnapsackCore) -> NDArray[np.bool_]:
+    """A closure whose cost is at most the core's room; bool, shape (k,)."""
+    order = np.argsort(core.tail, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(core.tail, minlength=core.nodes.size))]).astype(np.int64)
+    head = core.head[order]
+    keep: NDArray[np.bool_] = np.zeros(core.nodes.size, dtype=np.bool_)
+    paid, rate, room = np.zeros(core.price.shape[0], dtype=np.bool_), np.empty(core.nodes.size), core.room
+    for _ in range(PRICING_ROUNDS):
+        _rate(core.parent, core.gain, core.evaluation, start, head, core.price, room, keep, paid, rate)
+        best_first = np.argsort(-rate, kind="stable")  # numpy's, for numba takes seconds to compile a sort
+        left = _fill(best_first, rate, core.evaluation, start, head, core.price, room, keep, paid)
+        if left < 0:
+            break
+        room = left
+    return keep
+
+
+@njit(cache=True)
+def _rate(parent, gain, evaluation, start, head, price, room, keep, paid, rate):  # type: ignore[no-untyped-def]
+    """The gain of each split for its unpaid cost; 0 where it may not be kept or does not fit."""
+    for h in range(parent.shape[0]):
+        rate[h] = 0.0
+        if not keep[h] and gain[h] > 0 and (parent[h] < 0 or keep[parent[h]]):
+            cost = evaluation[h]
+            for k in range(start[h], start[h + 1]):
+                if not paid[head[k]]:
+                    cost += price[head[k]]
+            if cost <= room:
+                rate[h] = gain[h] / (cost + 1e-9)
+
+
+@njit(cache=True)
+def _fill(best_first, rate, evaluation, start, head, price, room, keep, paid):  # type: ignore[no-untyped-def]
+    """Keep what fits, in the given order; the room that is left, or -1 where nothing fitted."""
+    added = False
+    for h in best_first:
+        if rate[h] <= 0.0:
+            break
+        cost = evaluation[h]
+        for k in range(start[h], start[h + 1]):
+            if not paid[head[k]]:
+                cost += price[head[k]]
+        if cost <= room:
+            room -= cost
+            keep[h] = added = True
+            for k in range(start[h], start[h + 1]):
+                paid[head[k]] = True
+    return room if added else -1

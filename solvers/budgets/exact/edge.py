@@ -1,4 +1,4 @@
-"""The hull edge of a core in which its budget lies: two nested closures, and the Lagrangian bound between them.
+"""Bounds of a core: the hull edge in which its budget lies, and what reduced costs fix.
 
 For every lambda = p / q >= 0 and every closure y of the core within the room,
 
@@ -9,9 +9,17 @@ V is a minimum cut, in integers, so with ``gained`` the least of
     gained + floor((V + p room) / q)                                                                                    (2)
 
 over the lambdas tried is a bound. It is least if one optimum at lambda fits the room and another exceeds it. The next lambda is
-the ratio of gain to cost of the splits between two such closures, until the cut finds nothing better. If all gains of a whole
-core are multiples of a number, (2) is rounded down to such a multiple. In a window, only the lambdas between its `low` and `high`
-are allowed.
+the ratio of gain to cost of the splits between two such closures, the edge's ends, until the cut finds nothing better. If all
+gains of a whole core are multiples of a number, (2) is rounded down to such a multiple. In a window, only the lambdas between its
+`low` and `high` are allowed.
+
+A cut's duals share the prices of the purchases among the splits, so that the trees are independent. With profits less duals,
+
+    V  =  sum over trees of their best closures                                                                          (3)
+    V_h(kept), V_h(pruned):  the same with h forced in or out, by one pass up the trees and one pass down                 (4)
+
+and a pruning that keeps (prunes) h gains at most  gained + floor((V_h + p room) / q). If that is at most the incumbent's gain, h
+is pruned (kept).
 """
 
 from __future__ import annotations
@@ -20,11 +28,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore
 from solvers.closures.cut import Closure, best_closure
 from solvers.closures.subproblem import MAX_PRODUCT
+from solvers.closures.tree_pass import force
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +136,38 @@ def cut(core: KnapsackCore, lam: Fraction) -> Closure:
         if the products do not fit 62 bits.
     """
     return best_closure(core.at(lam))
+
+
+REPEAT_SHARE = 0.1
+"""Fixing is repeated as long as it decides at least this part of the splits."""
+
+
+def fixed(core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = None) -> KnapsackCore | None:
+    """The core after fixing all splits that are decided in every pruning with a gain above `goal`; None if there is none."""
+    effort = effort or Effort()
+    while core.nodes.size and lam > 0 and not effort.is_over:
+        effort.count_cut(core)
+        kept, pruned = forced(core, lam)
+        limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
+        # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
+        must, cannot = pruned < limit, kept < limit
+        if (must & cannot).any() or (core.is_whole and core.cost_of(must) > core.room):
+            return None
+        decided = int(must.sum()) + int(cannot.sum())
+        if decided == 0:
+            return core
+        size = core.nodes.size
+        core = core.within(~cannot).take(must[~cannot]).trimmed()
+        if decided < REPEAT_SHARE * size:
+            return core
+    return core
+
+
+def forced(core: KnapsackCore, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(4): upper bounds with each split kept, and with each pruned; int64, shape (k,) each."""
+    charge = np.zeros(core.nodes.size, dtype=np.int64)
+    np.add.at(charge, core.tail, cut(core, lam).duals())
+    worth = core.gain * lam.denominator - core.evaluation * lam.numerator - charge
+    kept, pruned = np.empty_like(worth), np.empty_like(worth)
+    force(core.parent, worth, kept, pruned)
+    return kept, pruned

@@ -27,14 +27,10 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.by_path import error_of, path_of, solution, within
+from solvers.budgets.by_path import error_of, exact_cost, path_of, relaxed_optimum, room, solution, within
 from solvers.budgets.effort import Effort
-from solvers.budgets.exact.core import KnapsackCore
-from solvers.budgets.exact.cost import exact_cost, room
-from solvers.budgets.exact.progress import GapProgress
-from solvers.budgets.exact.search import Search
-from solvers.budgets.exact.window import core_between, windows
-from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.exact.core import KnapsackCore, core_between, windows
+from solvers.budgets.exact.search import GapProgress, Search
 from solvers.budgets.listing import best_allowed, is_tiny
 
 

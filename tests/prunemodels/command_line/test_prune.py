@@ -31,7 +31,7 @@ from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.surgery import pruning_from_forest
 from prunemodels.plots import tradeoff
 from solvers.budgets import solve_budget
-from solvers.budgets.exact.cost import exact_cost
+from solvers.budgets.by_path import exact_cost
 from tests.prunemodels.command_line.conftest import House
 
 IN = "forest.skops --data valid.csv --costs costs.csv --quiet"

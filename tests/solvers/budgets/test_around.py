@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from solvers.budgets import solve
-from solvers.budgets.hull import relaxed_optimum
+from solvers.budgets.by_path import relaxed_optimum
 from solvers.budgets.solve import solve_budget
 from solvers.path import large_parts
 from solvers.path import pruning_path as pruning_path_module

@@ -33,8 +33,8 @@ from solvers.budgets import (
     solve_lp1,
 )
 from solvers.budgets import search as search_module
+from solvers.budgets.by_path import exact_cost, room
 from solvers.budgets.exact import search as exact_search
-from solvers.budgets.exact.cost import exact_cost, room
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import LimitMethod
 from solvers.budgets.open_part import open_part

@@ -22,16 +22,13 @@ from formulations.answers.solution import Status, StopReason
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from solvers.brute_force import AllPrunings, all_prunings, count_prunings
 from solvers.budgets import brute_force_budget
-from solvers.budgets.exact import progress as exact_progress
+from solvers.budgets.by_path import exact_cost, room
+from solvers.budgets.exact import core as exact_window
+from solvers.budgets.exact import search as exact_progress
 from solvers.budgets.exact import search as exact_search
-from solvers.budgets.exact import window as exact_window
-from solvers.budgets.exact.core import KnapsackCore
-from solvers.budgets.exact.cost import exact_cost, room
-from solvers.budgets.exact.edge import cut, edge_of
-from solvers.budgets.exact.filling import filled
-from solvers.budgets.exact.fixing import fixed, forced
+from solvers.budgets.exact.core import KnapsackCore, core_between, filled, windows
+from solvers.budgets.exact.edge import cut, edge_of, fixed, forced
 from solvers.budgets.exact.solve import exact_budget
-from solvers.budgets.exact.window import core_between, windows
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree

@@ -20,9 +20,9 @@ from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, solve
 from solvers.budgets.effort import Effort
+from solvers.budgets.exact.core import core_between
 from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
-from solvers.budgets.exact.window import core_between
 from solvers.budgets.solve import METHODS
 from tests.loops import looped
 from tests.solvers.budgets.test_exact import costly

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.path.windows import contradictions, in_order
+from solvers.path.parts import contradictions, in_order
 
 
 @pytest.mark.parametrize(
