@@ -9,19 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from lightgbm import LGBMClassifier, LGBMRegressor
-from sklearn.compose import make_column_transformer
+from lightgbm import LGBMClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
 from prunemodels.models.tree_model import tree_model_of
-from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 from tests.prunemodels.models.libraries.catboost_fixture import FILE, data
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
@@ -93,17 +88,6 @@ def test_evaluate_shows_what_the_function_says(folder: Path, capsys: pytest.Capt
     assert ("log loss" in shown) == (name != "forest.skops")
 
 
-def test_evaluate_weighs_examples(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """An example of weight 2 counts twice, one of weight 0 not at all."""
-    repeated = pd.read_csv("valid.csv").loc[lambda t: t.index.repeat(t["w"])]
-    repeated.to_csv("repeated.csv", index=False)
-    figures = []
-    for words in (["valid.csv", "--weights", "w"], ["repeated.csv"]):
-        assert main(["evaluate", "model.txt", "--label", "y", "--costs", "prices.csv", "--json", "--data", *words]) == 0
-        figures.append(json.loads(capsys.readouterr().out)["figures"])
-    assert figures[0] == pytest.approx(figures[1])
-
-
 def test_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It claims no proof, and ends well; its figures are those on the screen."""
     given = ["report", "model.json", *INPUTS, "--budget", "8", "--held-out", "test.csv", "--unit", "dollars"]
@@ -114,21 +98,6 @@ def test_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "It is not proven that no better pruning exists" in page
     assert "prunemodels report model.json" in page
     assert "file of the model" in page
-
-
-def test_a_pipeline_with_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Prices are those of raw columns; the pipeline comes back pruned."""
-    X, y = raw_table(300)
-    prices = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
-    steps = make_column_transformer((SimpleImputer(), NUMBERS), (OneHotEncoder(), WORDS))
-    pm.save_forest(make_pipeline(steps, XGBClassifier(**SMALL)).fit(X[:150], y[:150]), "pipe.skops")
-    X[150:].assign(y=y[150:]).to_csv("valid.csv", index=False)
-    pd.Series(prices, name="cost").to_csv("prices.csv", index_label="feature")
-    assert main(["prune", "pipe.skops", *INPUTS, "--budget", "8", "--out", "cheap.skops", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    seen = pm.evaluate(pm.load_forest("cheap.skops"), X[150:], y[150:], costs=prices)
-    assert 0 < told["pruned"]["cost"] == pytest.approx(seen.cost)
-    assert seen.cost <= 8
 
 
 def test_a_model_of_catboost(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,12 +114,3 @@ def test_a_model_of_catboost(folder: Path, capsys: pytest.CaptureFixture[str]) -
     words = ["--data", "valid.csv", "--label", "y", "--costs", "1", "--json"]
     assert main(["evaluate", "cheap.joblib", "--trust-pickle", *words]) == 0
     assert json.loads(capsys.readouterr().out)["figures"]["cost"] <= 1
-
-
-def test_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a regression the loss is the error, and is shown once."""
-    LGBMRegressor(**SMALL, verbose=-1).fit(X_train, y_train.astype(float)).booster_.save_model("numbers.txt")
-    assert main(["prune", "numbers.txt", *INPUTS, "--budget", "8", "--out", "cheap.txt"]) == 0
-    header = next(line for line in capsys.readouterr().out.splitlines() if "splits" in line)
-    assert header.split("   ")[-2].strip() == "mean squared error"
-    assert "squared error   mean" not in header

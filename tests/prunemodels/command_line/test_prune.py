@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import sys
 from fractions import Fraction
@@ -15,21 +14,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from sklearn.datasets import load_diabetes
-from sklearn.ensemble import RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels import plots
-from prunemodels.command_line import inputs, prune
+from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error
 from prunemodels.evaluation.limit_uses import limit_uses
 from prunemodels.evaluation.wording import budget_verdict
-from prunemodels.files import mixtures
 from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.surgery import pruning_from_forest
-from prunemodels.plots import tradeoff
 from solvers.budgets import solve_budget
 from solvers.budgets.by_path import exact_cost
 from tests.prunemodels.command_line.conftest import House
@@ -176,26 +170,6 @@ def test_the_path_and_its_table(house: House, capsys: pytest.CaptureFixture[str]
     assert sum(row["chosen"] for row in taken) == 1
 
 
-def test_formats_names_and_order_do_not_matter(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """Gzip, Parquet with shuffled columns, semicolons and decimal commas in Latin-1: the figures of the plain CSV."""
-    table = pd.read_csv("valid.csv")
-    table.to_csv("v.csv.gz", index=False)
-    table.sample(frac=1, axis=1, random_state=0).to_parquet("v.parquet", index=False)
-    table.assign(note="\xe9t\xe9").to_csv("v.csv", index=False, sep=";", decimal=",", encoding="latin-1")
-    house.costs.to_csv("c.csv", index=False, sep=";", decimal=",", encoding="utf-8-sig")
-    figures = []
-    for data, costs in (("valid.csv", "costs.csv"), ("v.csv.gz", "costs.csv"), ("v.parquet", "c.csv"), ("v.csv", "c.csv")):
-        words = f"prune forest.skops --data {data} --costs {costs} --label label --budget 5 --method path --out out/p.skops"
-        r = told(capsys, words)
-        figures.append([r[k] for k in ("unpruned", "pruned", "breakpoints", "table")])
-    assert figures.count(figures[0]) == 4
-    house.X.assign(label=house.y, number=range(len(house.X))).to_csv("plain.csv", index=False)
-    nameless = "nameless.skops --data plain.csv --costs costs.csv --label label --ignore number"
-    r = told(capsys, f"prune {nameless} --budget 5 --out out/p.skops")
-    assert r["pruned"]["cost"] <= 5
-    assert r["ignored"] == ["number"]
-
-
 def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """Each choice of --errors gives the figures of the Python call with the same sample; weights and evaluation count."""
     train, weights = pd.read_csv("train.csv"), pd.read_csv("valid.csv").w
@@ -251,18 +225,6 @@ def test_held_out_examples(house: House, path: pm.PruningPath, capsys: pytest.Ca
     assert weighted["cost"] != held_out_cost(taken, house.apart).mean
 
 
-def test_rows_that_come_twice_are_said(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """Among the held-out examples and those that chose the pruning, and within a file; else there is no hint."""
-    apart = pd.read_csv("test.csv")
-    pd.concat([apart, pd.read_csv("valid.csv")[:7]]).to_csv("leaky.csv", index=False)
-    pd.concat([pd.read_csv("valid.csv"), pd.read_csv("valid.csv")[:3]]).to_csv("twice.csv", index=False)
-    words = f"prune {IN} --lam 1 --out out/p.skops"
-    hints = told(capsys, f"{words} --held-out leaky.csv --data twice.csv")["hints"]
-    assert hints[0].startswith("3 of the 183 examples of twice.csv repeat the features of another one")
-    assert hints[1].startswith("7 of the 96 held-out examples have the features of an example of twice.csv")
-    assert told(capsys, f"{words} --held-out test.csv")["hints"] == []
-
-
 def test_labels_of_another_name(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """A table with 1 and 2 for a model of 0 and 1: with --map-labels the errors are those of the right labels."""
     words = f"prune {IN} --lam 0.01 --out out/p.skops --label label"
@@ -292,21 +254,6 @@ def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatc
     best = [5, "best", None]
     assert calls == [[5, "exact", 7.5, False], [*best, False], [*best, True], [*best, False]]
     capsys.readouterr()
-
-
-def test_the_screen(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
-    """Budget, proof, gap and mixture, with the figures of the solution; above the dearest breakpoint there is nothing to wish."""
-    words = f"prune {IN} --method path --out out/p.skops"
-    shown = " ".join(screen(capsys, f"{words} --budget {BUDGET} --mixture --picture out/p --held-out test.csv").split())
-    s = solve_budget(path.problem, BUDGET, method="path", path=path)
-    mixture, mu = s.relaxation, float(s.relaxation.weight)
-    assert f"cost {s.cost:.6g} of {BUDGET:g} on the cost sample; path: feasible" in shown
-    assert f"lambda* = {float(mixture.lam):.6g}: {mu:.4g} of cost {mixture.dearer.cost:.6g} " in shown
-    assert f"(error {100 * mixture.dearer.error:.2f} %) and {1 - mu:.4g} of cost {mixture.cheaper.cost:.6g}" in shown
-    assert f"err less than {100 * s.bound:.2f} %; this one {100 * s.error:.2f} %, gap {100 * s.gap:.2f} %" in shown
-    shown = screen(capsys, f"{words} --budget 100")
-    assert "this one reaches it" in shown
-    assert "next dearer" not in shown
 
 
 def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
@@ -355,46 +302,3 @@ def test_the_mixture_is_written(house: House, path: pm.PruningPath, capsys: pyte
     Path("out/p.skops").unlink()
     assert main(words) == 2
     assert "--mixture: out/p.cheaper.skops exists" in capsys.readouterr().err
-
-
-def test_regressors(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """Errors of a regressor are mean squared errors, and no percentages anywhere."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
-    skops.io.dump(RandomForestRegressor(3, max_depth=4, random_state=0).fit(X[:200], y[:200]), "r.skops")
-    X[200:320].assign(target=y[200:320]).to_csv("r.csv", index=False)
-    X[320:].assign(target=y[320:]).to_csv("s.csv", index=False)
-    words = "prune r.skops --data r.csv --label target --costs 1 --budget 2 --method path --held-out s.csv --quiet"
-    shown = screen(capsys, f"{words} --out out/r.skops")
-    assert not re.search("[0-9] %", re.sub(r"95 %|[(][0-9]+ %[)]", "", shown))
-    assert "mean squared error" in shown
-
-
-def test_another_scikit_learn_version(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A forest of another version is refused with status 2."""
-    with monkeypatch.context() as patch:
-        patch.setattr("sklearn.base.__version__", "1.5.2")
-        joblib.dump(house.forest, "old.joblib")
-    words = "prune old.joblib --data valid.csv --costs 1 --lam 1 --trust-pickle --out out/p.skops"
-    assert main(words.split()) == 2
-    assert "old.joblib was written by scikit-learn 1.5.2" in capsys.readouterr().err
-    assert written() == []
-
-
-HOMES = {"pruning_path": inputs, "dump_forest": mixtures, "plot_budget": plots, "draw": tradeoff}
-
-
-@pytest.mark.parametrize("place", ["pruning_path", "solve_within", "budget_for_confidence", "plot_budget", "draw", "dump_forest"])
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, pm.errors.InterruptedSolveError])
-def test_ctrl_c(
-    house: House, place: str, stop: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Ctrl-C while computing, certifying, drawing or writing ends with status 130, one line, and no file."""
-
-    def interrupted(*args: object, **options: object) -> None:
-        raise stop
-
-    monkeypatch.setattr(HOMES.get(place, prune), place, interrupted)
-    how = "--confidence 0.9" if place == "budget_for_confidence" else "--method path --mixture"
-    assert main(f"prune {IN} --budget 5 {how} --held-out test.csv --picture out/p --out out/p.skops".split()) == 130
-    assert capsys.readouterr().err == "interrupted: nothing was written\n"
-    assert written() == []

@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import ExtraTreesRegressor, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import prunemodels as pm
-from prunemodels.errors import InvalidInputError, UnsupportedModelError
+from prunemodels.errors import UnsupportedModelError
 from tests.prunemodels.models.columns.tables import WORDS, raw_table
 
 X, y = raw_table(240)
@@ -132,14 +131,6 @@ def test_groups_discounts_and_needs_of_raw_columns() -> None:
     assert named["onehotencoder__city_Rome"] == named["onehotencoder__job_judge"] == {"form2"}
 
 
-def test_a_price_for_a_derived_column_is_refused() -> None:
-    """The message lists the raw columns."""
-    with pytest.raises(InvalidInputError, match="no such feature; there are age, city, income"):
-        pm.prune_pipeline(pipeline(), VALID, costs={**PRICES, "pca__pca0": 1}, budget=3)
-    with pytest.raises(InvalidInputError, match="prices for 11 features, the forest was trained on 6"):
-        pm.prune_pipeline(pipeline(), VALID, costs=pm.CostItems.plain([1] * 11), budget=3)
-
-
 def test_purchases_and_cards_speak_of_raw_columns() -> None:
     """Shares are those of rows that need any column made from the raw one."""
     result = pm.prune_pipeline(pipeline(), VALID, y[160:], costs=PRICES, budget=9)
@@ -151,20 +142,6 @@ def test_purchases_and_cards_speak_of_raw_columns() -> None:
     assert "Asked for: " in str(result)
     assert "onehotencoder" not in str(result)
     assert pm.evaluate(pipeline(), VALID, y[160:], costs=1).features <= 6
-
-
-def test_held_out_figures_and_the_path() -> None:
-    """All judgements take raw rows, and agree with each other."""
-    pipe = pipeline()
-    result = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES)
-    row = pm.evaluate_path(result.path, TRAIN, y[:160])
-    model = pm.apply_pruning(result.path[0], pipe)
-    seen = pm.evaluate(model, TRAIN, y[:160], costs=PRICES)
-    assert (row.cost[0], row.error[0]) == pytest.approx((seen.cost, seen.error))
-    assert pm.hold_out(result.path[0], pipe, TRAIN, y[:160]).cost.mean == pytest.approx(seen.cost)
-    assert result.evaluate(TRAIN, y[:160]).error_before.mean == pytest.approx((pipe.predict(TRAIN) != y[:160]).mean())
-    assert 5.0 in result.tradeoff(budgets=[5]).budgets
-    assert pm.checks.check_path(result.path)
 
 
 @pytest.mark.parametrize("errors", ["in-bag", "data", "out-of-bag", "validation"])
@@ -181,27 +158,6 @@ def test_errors_on_samples_of_raw_rows(errors: str) -> None:
     found = pm.problem_from_forest(pipe, VALID, costs=PRICES, errors=sample)
     same = np.allclose(found.node_error, in_bag.node_error)
     assert same == (errors in ("in-bag", "data"))
-
-
-def test_the_forests_own_loss_and_regression() -> None:
-    """Both objectives prune pipelines, and regressors are pruned too."""
-    found = pm.prune_pipeline(pipeline(), VALID, y[160:], costs=PRICES, budget=9, objective="ensemble")
-    assert found.cost <= 9
-    regressor = make_pipeline(steps(), ExtraTreesRegressor(3, max_depth=3, random_state=0)).fit(TRAIN, TRAIN["age"])
-    cheap = pm.prune_pipeline(regressor, VALID, VALID["age"], costs=PRICES, budget=4)
-    assert cheap.cost <= 4
-    assert pm.evaluate(cheap.estimator, VALID, VALID["age"], costs=PRICES).cost == pytest.approx(cheap.cost)
-
-
-def test_rows_as_arrays_and_columns_in_another_order() -> None:
-    """A pipeline of arrays has raw columns by place; one that selects columns by name finds them wherever they stand."""
-    numbers = ["age", "score", "debt"]
-    forest = RandomForestClassifier(3, max_depth=3, random_state=0)
-    pipe = make_pipeline(StandardScaler(), PCA(2), forest).fit(TRAIN[numbers].to_numpy(), y[:160])
-    result = pm.prune_pipeline(pipe, VALID[numbers].to_numpy(), y[160:], costs=[1, 2, 4], budget=7)
-    assert result.purchases().index.tolist() == ["x2", "x1", "x0"]
-    assert pm.evaluate(pipe, VALID[numbers].to_numpy(), y[160:], costs=[1, 2, 4]).cost == 7
-    assert judged(pipeline(), VALID[VALID.columns[::-1]]) == judged(pipeline())
 
 
 def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
@@ -227,13 +183,6 @@ def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
     assert (certified[0].pruning.kept == certified[1].pruning.kept).all()
 
 
-def test_our_own_estimator_at_the_end_of_a_pipeline() -> None:
-    """It is judged at the prices of raw columns, like any forest."""
-    inner = pm.BudgetPrunedForestClassifier(RandomForestClassifier(3, max_depth=3, random_state=0), budget=4, random_state=0)
-    pipe = make_pipeline(steps(), inner).fit(TRAIN, y[:160])
-    assert judged(pipe) == judged(make_pipeline(pipe[0], pipe[-1].estimator_))
-
-
 def test_boosted_models_at_the_end_of_a_pipeline() -> None:
     """`evaluate` takes them, and so does `prune_boosted`; `prune_pipeline` is for forests, and names it."""
     xgboost = pytest.importorskip("xgboost")
@@ -248,16 +197,6 @@ def test_boosted_models_at_the_end_of_a_pipeline() -> None:
     with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
         pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
     assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
-
-
-@pytest.mark.parametrize("ending", [".joblib", ".skops"])
-def test_pipelines_in_files(tmp_path: Any, ending: str) -> None:
-    """A pruned pipeline is saved and loaded whole, with its trust in scikit-learn's own types alone."""
-    cheap = pm.prune_pipeline(pipeline(), VALID, costs=PRICES, budget=9).estimator
-    pm.save_forest(cheap, tmp_path / f"cheap{ending}")
-    again = pm.load_forest(tmp_path / f"cheap{ending}", trust_pickle=ending == ".joblib")
-    assert (again.predict_proba(VALID) == cheap.predict_proba(VALID)).all()
-    assert judged(again) == judged(cheap)
 
 
 def double(table: Any) -> Any:
@@ -282,14 +221,6 @@ REFUSALS = {
     "ONNX": lambda pipe: pm.deployment.to_onnx(pipe),
     "a forest": lambda pipe: pm.prune_pipeline(pipe[-1], VALID, costs=PRICES, budget=9),
 }
-
-
-@pytest.mark.parametrize("model", [LogisticRegression(), GradientBoostingClassifier(n_estimators=2)], ids=["linear", "boosted"])
-def test_pipelines_that_end_with_no_forest(model: Any) -> None:
-    """The message names the last step."""
-    dense = make_column_transformer(("passthrough", ["age", "debt"]))
-    with pytest.raises(UnsupportedModelError, match=f"{type(model).__name__} cannot be pruned; what can be: RandomForest"):
-        pm.prune_pipeline(make_pipeline(dense, model).fit(TRAIN, y[:160]), VALID, costs=PRICES, budget=3)
 
 
 def test_an_estimator_of_ours_does_not_grow_pipelines() -> None:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
-from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
+from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.other_libraries import boosted_path
 from prunemodels.rivals.baselines import sub_forest_path
@@ -72,11 +72,6 @@ def test_undominated_points_by_hand() -> None:
     assert len(HAND) == 6
 
 
-def test_of_equal_points_one_is_kept() -> None:
-    """Points in the same place count once."""
-    assert curve([1, 1, 0], [0.5, 0.5, 0.7]).undominated().tolist() == [2, 0]
-
-
 @settings(max_examples=100, deadline=None)
 @given(points=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
 def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[int, int]]) -> None:
@@ -94,22 +89,10 @@ def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[
         assert points[best] == min((p for p in points if p[0] <= c), key=lambda p: (p[1], p[0]))
 
 
-def test_choosing_by_cost_by_hand() -> None:
-    """The best at most so dear."""
-    assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
-
-
 def test_what_no_point_offers_is_refused() -> None:
     """The refusal says what the method offers."""
     with pytest.raises(pm.errors.InvalidInputError, match=r"cost is 0\.5, the cheapest point of m costs 1"):
         HAND.best_within(0.5)
-
-
-def test_points_may_be_taken_and_tabled() -> None:
-    """In the order asked for, with their parameters; one row a point."""
-    some = HAND.take(np.array([2, 0]))
-    assert (some.method, some.parameter_name, some.n) == ("m", "step", 100)
-    assert some.to_frame().to_dict("list") == {"step": [2, 0], "cost": [3, 5], "error": [0.2, 0.1]}
 
 
 def test_arrays_of_unlike_lengths_are_refused() -> None:
@@ -156,31 +139,10 @@ def test_learners_by_a_parameter_have_a_point_each() -> None:
     assert single.to_frame().to_dict("list") == {"parameter": [0], "cost": [2.5], "error": [0.5]}
 
 
-def test_regressors_are_judged_by_squared_error_and_all_by_a_given_loss() -> None:
-    """Mean squared error is the default for what is no classifier; a loss takes truth and predictions, in this order."""
-    y = np.array([2.0, 3, 2, 0])
-    assert tradeoff_curve(Mean(), X, y).error.tolist() == [5 / 4]
-    signed = tradeoff_curve({1: Mean()}, X, y, loss=lambda truth, predicted: float((truth - predicted).sum()))
-    assert signed.error.tolist() == [-1]
-    staged = tradeoff_curve(Staged(), X, Y, loss=lambda truth, predicted: float((truth == predicted).sum()))
-    assert staged.error.tolist() == [2, 4]
-
-
 def test_no_learners_are_refused() -> None:
     """An empty mapping has no curve."""
     with pytest.raises(pm.errors.InvalidInputError, match="source is an empty mapping"):
         tradeoff_curve({}, X, Y)
-
-
-def test_curves_of_one_method_are_merged() -> None:
-    """All points of all curves, one behind the other, under one name."""
-    both = merged({0.1: HAND, 0.2: curve([0.5], [0.9], "n")}, "all")
-    assert (both.method, both.parameter_name, both.n, len(both)) == ("all", "step", 100, 7)
-    assert both.cost.tolist() == [*HAND.cost, 0.5]
-    assert both.error.tolist() == [*HAND.error, 0.9]
-    assert both.parameter.tolist() == [*HAND.parameter, 0]
-    with pytest.raises(pm.errors.InvalidInputError, match="there is no curve of all to merge"):
-        merged({}, "all")
 
 
 def test_prunings_of_a_boosted_model() -> None:

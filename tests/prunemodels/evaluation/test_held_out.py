@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
-from prunemodels.evaluation.held_out import held_out_cost, hold_out, on_other_rows
+from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
@@ -396,3 +396,11 @@ def test_rows_that_chose_do_not_certify() -> None:
     for again in (rows, rows[::-1], pd.DataFrame(rows)):
         with pytest.raises(pm.errors.InvalidInputError, match="X_certify holds the rows of the cost sample"):
             budget_for_confidence(problem, p.budget, X_certify=again, path=path)
+
+
+def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
+    """A classifier's error can have a distribution-free interval: of draws in [0, 1]."""
+    wrong = (forest.predict(X[200:]) != Y[200:]).to_numpy(dtype=float)
+    error = held_out_error(forest, X[200:], Y[200:], method="betting")
+    assert error.mean == wrong.mean()
+    assert error.high == upper_bound(wrong, 1.0, 0.025, "betting")

@@ -7,7 +7,6 @@ import json
 import zipfile
 from collections.abc import Callable
 from copy import deepcopy
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.exits.set_log import SetLog
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
-from prunemodels.files.mixtures import load_mixture
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.forests.soundness import wrong_with_tree
 from solvers.price_sharing import price_sharing
@@ -204,20 +202,6 @@ def test_fractions_that_no_file_should_hold(text: str) -> None:
     """Huge exponents took minutes; a zero below the stroke, and what is no number."""
     with pytest.raises(BrokenFileError, match=r"a number is .* not a fraction such as 5/7"):
         stored_fraction(text, "a number")
-
-
-def test_fractions_that_files_hold() -> None:
-    """Fractions, whole numbers and decimals are read exactly."""
-    for text, meant in (("5/7", Fraction(5, 7)), ("-3", Fraction(-3)), ("0.25", Fraction(1, 4)), ("1e-3", Fraction(1, 1000))):
-        assert stored_fraction(text, "a number") == meant
-
-
-def test_a_mixture_with_a_huge_exponent(tmp_path: Path) -> None:
-    """Refused at once."""
-    skops.io.dump(forest(), tmp_path / "m.skops")
-    (tmp_path / "m.mixture.json").write_text(json.dumps({"weight": "1e99999999", "dearer": "m.skops", "cheaper": "m.skops"}))
-    with pytest.raises(BrokenFileError, match="'weight' is '1e99999999', not a fraction"):
-        load_mixture(tmp_path / "m.mixture.json")
 
 
 def test_nested_json_is_refused(tmp_path: Path) -> None:

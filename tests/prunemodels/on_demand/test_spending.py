@@ -57,12 +57,6 @@ def test_a_limit_on_every_row_is_the_cap():
         OnDemandPredictor(THREE, [3, 4, 5], limits=[pm.Limit(8, each=True)], max_cost=8)
 
 
-def test_a_cap_of_nothing_buys_nothing():
-    """The roots answer; free features are still had."""
-    result = OnDemandPredictor(THREE, [3, 0, 5], Spy(np.ones((1, 3))), max_cost=0).run(1)
-    assert (result.exact_cost, result.bought, result.capped.tolist()) == ((0,), (("x1",),), [True])
-
-
 def test_evaluation_counts_in_a_rows_cap():
     """A split costs 1 to pass. x0 at 3 needs 4 in all; a cap of 3 leaves it out of reach, although its price would fit. Of two
     trees that share a bought feature, a cap of 4 lets the row pass one.

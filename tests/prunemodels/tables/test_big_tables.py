@@ -22,7 +22,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import BrokenFileError, CapacityOverflowError, InterruptedSolveError, InvalidInputError
 from prunemodels.tables import problem as problem_module
-from prunemodels.tables import reading
 from prunemodels.tables.error_sample import GivenTable
 from prunemodels.tables.problem import problem_from_table
 from prunemodels.tables.table import ChunkedTable
@@ -256,32 +255,6 @@ def test_evaluations_are_those_in_memory(data, kind, tmp_path):
     assert pm.hold_out(path[0], data.forest, table).error is None
 
 
-def test_items_paid_once_and_labels_as_arrays(data):
-    """An item that is paid once for all counts once, not once a chunk; labels may stand beside the table."""
-    items = pm.CostItems.from_items(
-        {"lab": 90, **dict.fromkeys(NAMES, 1)}, [["a", "lab"], *([n] for n in NAMES[1:])], once=["lab"]
-    )
-    table = ChunkedTable(data.table, chunk_rows=SIZE)
-    whole = pm.evaluate(data.forest, data.X, data.y, costs=items)
-    assert pm.evaluate(data.forest, table, data.y, costs=items).cost == whole.cost
-    pruning = pm.Pruning.unpruned(pm.problem_from_forest(data.forest, data.X, costs=items))
-    held = pm.hold_out(pruning, data.forest, table, data.y)
-    assert held.cost == pm.evaluation.held_out_cost(pruning, data.X)
-    assert held.cost.paid_once == 90
-
-
-def test_regression_agrees_up_to_rounding(tmp_path):
-    """Squared errors: `evaluate` bit for bit, errors of the nodes up to rounding."""
-    data = made(regression=True)
-    file = write_parquet(data.table, tmp_path / "t.parquet")
-    table = ChunkedTable(file, chunk_rows=SIZE)
-    assert pm.evaluate(data.forest, table, "y", costs=1).error == pm.evaluate(data.forest, data.X, data.y, costs=1).error
-    found = problem_from_table(data.forest, table, costs=1, errors=GivenTable(table, "y", "w"))
-    whole = pm.problem_from_forest(data.forest, data.X, costs=1, errors=pm.samples.Given(data.X, data.y, data.w))
-    assert np.allclose(found.node_error, whole.node_error, rtol=1e-12, atol=1e-12)
-    assert found.errors.source == whole.errors.source
-
-
 def test_errors_of_the_nodes_are_counted_over_chunks(data, tmp_path):
     """`GivenTable` is `Given` bit for bit, alone and in a blend, of labels in a file and beside it."""
     table = ChunkedTable(write_parquet(data.table, tmp_path / "t.parquet"), chunk_rows=SIZE)
@@ -346,16 +319,6 @@ def test_bad_cells_are_named_by_file_column_and_row(data, cells, message, tmp_pa
     table = ChunkedTable(file, chunk_rows=SIZE)
     with pytest.raises(InvalidInputError, match=message):
         problem_from_table(data.forest, table, costs=1, sample_weight="w", errors=GivenTable(table, "y"))
-
-
-def test_targets_must_be_finite_numbers():
-    """A regressor's targets, as in `Given`."""
-    data = made(regression=True)
-    for value, message in [(np.inf, "row 201: y is inf; targets must be finite"), ("high", "y of the table is not numeric")]:
-        with pytest.raises(InvalidInputError, match=message):
-            GivenTable(changed(data.table, y=value), "y").measure(
-                data.forest, pm.problem_from_forest(data.forest, data.X, costs=1).ensemble
-            )
 
 
 @pytest.mark.parametrize(
@@ -427,12 +390,6 @@ def test_what_is_no_table_is_refused(data, tmp_path):
     with pytest.raises(InvalidInputError, match="columns has 2 names, the forest was trained on 5"):
         problem_from_table(data.forest, ChunkedTable(data.table, columns=["a", "b"]), costs=1)
     assert repr(ChunkedTable(data.table)) == "ChunkedTable(the table, 500 rows)"
-
-
-def test_labels_must_be_given_where_errors_are_counted(data):
-    """Forgotten labels are an error, not a forest without errors."""
-    with pytest.raises(InvalidInputError, match=r"y is None; give .* the name of the column of labels"):
-        pm.evaluate(data.forest, ChunkedTable(data.table), None, costs=1)
 
 
 def test_iterators_serve_one_pass_only(data):
@@ -517,26 +474,6 @@ def test_damage_behind_the_header_is_an_error(data, tmp_path):
         problem_from_table(data.forest, lines, costs=1)
 
 
-def test_a_table_that_holds_less_than_it_announced_is_an_error(data):
-    """A source that ends early is not taken for a smaller one."""
-    table = ChunkedTable(data.table, chunk_rows=SIZE)
-    chunks = table.source.chunks
-    object.__setattr__(table.source, "chunks", lambda *args: list(chunks(*args))[:-1].__iter__())
-    with pytest.raises(BrokenFileError, match="the table gave 490 rows, but announced 500"):
-        problem_from_table(data.forest, table, costs=1)
-
-
-def test_errors_of_the_users_own_chunks_pass_through(data):
-    """They are not ours to explain."""
-
-    def broken():
-        yield data.table[:9]
-        raise ZeroDivisionError("the user's")
-
-    with pytest.raises(ZeroDivisionError, match="the user's"):
-        problem_from_table(data.forest, broken, costs=1)
-
-
 def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
     """A word on how far it came; no file stays in the scratch folder."""
 
@@ -562,37 +499,6 @@ def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
 def interrupted_at_once():
     raise KeyboardInterrupt
     yield
-
-
-def test_progress_is_shown_where_asked_for(data, monkeypatch):
-    """One bar a pass, over the rows, on stderr; none by default."""
-    bars = []
-
-    class Bar:
-        def __init__(self, **options):
-            self.options, self.rows = options, 0
-            bars.append(self)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            return None
-
-        def update(self, n):
-            self.rows += n
-
-    monkeypatch.setattr(reading, "tqdm", Bar)
-    path = pm.pruning_path(problem_from_table(data.forest, data.table, costs=1))
-    assert [bar.options["disable"] for bar in bars] == [True]
-    bars.clear()
-    table = ChunkedTable(data.table, chunk_rows=SIZE, progress=True)
-    problem_from_table(data.forest, table, costs=1)
-    pm.evaluate(data.forest, table, "y", costs=1)
-    pm.evaluate_path(path, table, "y")
-    assert [(bar.options["desc"], bar.options["total"], bar.options["disable"], bar.rows) for bar in bars] == [
-        (what, N, False, N) for what in ("routing", "evaluating", "reading labels", "reading", "reading")
-    ]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "memmap", "function"])

@@ -13,7 +13,7 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks import check_solution
 from solvers import min_cut
 from solvers.brute_force import brute_force
-from solvers.closures.duals import integer_duals, proven_bound
+from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import integer_objective
 from solvers.programs.engines import highs
 from solvers.programs.rounding import relaxation_bound
@@ -60,3 +60,11 @@ def test_the_naive_duals_prove_their_bound_and_more(name: str) -> None:
     best = min_cut(problem, lam).value
     if name != "papers":
         assert max(better) > 1e-6 * best
+
+
+def test_negative_duals_charge_nothing() -> None:
+    """Less than nothing is nothing: the duals of negative dual values are those of none."""
+    problem = instance("papers")
+    objective, columns = integer_objective(problem, LAM).refined(), usage_columns(problem)
+    duals = integer_duals(problem, objective, columns, np.full(columns.node.size, -0.03))
+    np.testing.assert_array_equal(duals.dual, zero_duals(problem, objective).dual)

@@ -193,3 +193,12 @@ def test_ctrl_c_ends_a_long_solve() -> None:
     assert process.returncode == 7, err
     assert "interrupted" in out
     assert err == ""
+
+
+def test_the_two_pricings_agree() -> None:
+    """Shortest paths and the pass over the tree give the same bounds, hence the same solution."""
+    problem, lam = instance("iris"), lambdas("iris")[2]
+    a, b = (dantzig_wolfe(problem, lam, pricing=how) for how in ("tree pass", "shortest paths"))  # type: ignore[arg-type]
+    assert a.value == pytest.approx(b.value, rel=1e-12)
+    assert a.history["round_bound"][0] == pytest.approx(b.history["round_bound"][0], rel=1e-9)
+    assert b.status is Status.OPTIMAL

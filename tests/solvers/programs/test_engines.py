@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from formulations import CostItems, InvalidInputError, PruningProblem, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
-from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm
+from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm, pdlp
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from solvers.programs.linear_program import linear_program
 from solvers.programs.stoppable import interruptible
@@ -404,3 +404,9 @@ def test_nodes_are_a_limit() -> None:
     assert whole.nodes > first.nodes
     assert first.bound < whole.objective - 0.5
     assert first.bound == again.bound
+
+
+def test_infeasible_without_columns() -> None:
+    """PDLP, which does not take programs without columns, does not call an infeasible one solved."""
+    with pytest.raises(SolverFailedError, match="without columns"):
+        pdlp(program([], np.zeros((1, 0)), [1], [2], [], []))

@@ -19,11 +19,8 @@ from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.refitting import Leaves, corrections, refitted
 from prunemodels.models.libraries.model_forest import pruned_ends
-from prunemodels.models.libraries.reading import read_model, write_model
+from prunemodels.models.libraries.reading import read_model
 from prunemodels.other_libraries import boosted_path
-from prunemodels.rivals.cegb import CEGBClassifier
-from tests.loops import looped
-from tests.prunemodels.models.libraries.models import LIGHTGBM, XGBOOST, lightgbm_models, some_pruning, xgboost_models
 
 X2, Y2 = make_classification(600, 8, n_informative=5, flip_y=0.05, random_state=0)
 X3, Y3 = make_classification(600, 8, n_informative=6, n_classes=3, random_state=1)
@@ -112,19 +109,6 @@ def test_same_splits_same_cost_less_loss(name: str) -> None:
     assert before.loss == pytest.approx(pruned.loss, rel=1e-5)
 
 
-@looped(("library", "name"), [*((xgboost_models, name) for name in XGBOOST), *((lightgbm_models, name) for name in LIGHTGBM)])
-def test_new_values_of_every_kind_of_model_are_exported(library: Any, name: str) -> None:
-    """Values that are changed at random are those of the exported model, whatever the kind of model, pruned or not."""
-    model, X, _ = library()[name]
-    forest = read_model(model)
-    assert forest.link != "fractions"
-    noise = 0.1 * np.random.default_rng(0).normal(size=forest.ensemble.value.shape)
-    changed = forest.with_values(forest.ensemble.value + noise)
-    for kept in (forest.ensemble.is_split, some_pruning(forest.ensemble, 0)):
-        again = read_model(write_model(changed, kept), cover=X)
-        assert np.allclose(again.margins(again.rows(X)), changed.margins(changed.rows(X), kept), rtol=1e-5, atol=1e-5)
-
-
 def test_no_refit_where_it_does_not_help() -> None:
     """Refitted to wrong labels, nothing changes: the pruning itself is among what is chosen from."""
     model = xgboost.XGBClassifier(**X_FEW).fit(X2[:300], Y2[:300])
@@ -142,20 +126,6 @@ def test_the_gradient_is_that_of_the_objective() -> None:
         lambda d: loss.values(F + leaves.add(d)).sum(), lambda d: leaves.gather(loss.slopes(F + leaves.add(d))), delta
     )
     assert off < 1e-4
-
-
-def test_models_grown_here_are_refitted() -> None:
-    """CEGB's forest with labels of its own: refitted, it predicts them, and loses less than before on other rows."""
-    letters = np.array(["no", "yes"])[Y2]
-    model = CEGBClassifier(lam=0.01, n_estimators=10, num_leaves=6, n_jobs=1).fit(X2[:300], letters[:300])
-    pruned = prune_boosted(model.forest_, X2[300:450], letters[300:450], costs=1, budget=5, time_limit=1.0)
-    fitted = pruned.refit(X2[:300], letters[:300])
-    assert set(fitted.predict(X2)) == {"no", "yes"}
-    losses = []
-    for p in (pruned, fitted):
-        margins = p.forest.margins(p.forest.rows(X2[450:]), p.kept)
-        losses.append(float(loss_of(p.forest, letters[450:], 150).values(margins).mean()))
-    assert losses[1] < losses[0]
 
 
 def test_a_path_is_refitted_as_a_whole() -> None:

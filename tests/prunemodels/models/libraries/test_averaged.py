@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lightgbm
 import numpy as np
 import pytest
 import treelite
@@ -20,8 +19,6 @@ from prunemodels.models.libraries.reading import read_model
 from prunemodels.other_libraries import problem_from_model
 from solvers import brute_force
 from tests.prunemodels.models.libraries.models import (
-    HOLES,
-    L_RF,
     X2,
     X3,
     XR,
@@ -74,19 +71,6 @@ def test_the_log_loss_bounds_the_forest_s_own() -> None:
         assert evaluate(prune_model(pruning, model), X, y, costs=1).loss <= pruning.error + 1e-9
 
 
-@pytest.mark.parametrize(("library", "name"), [("xgboost", "forest, numbers"), ("lightgbm", "forest, numbers")])
-def test_numbers_by_squares(library: str, name: str) -> None:
-    """A regression forest's error is its trees' mean squared error, above the forest's own; all of it survives the export."""
-    model, X, y = MODELS[library]()[name]
-    problem = problem_from_model(model, X, errors=Given(X, y), costs=1)
-    path = pm.pruning_path(problem)
-    for pruning in (path[0], path[len(path) // 2]):
-        seen = evaluate(prune_model(pruning, model), X, y, costs=1)
-        assert seen.error <= pruning.error
-        assert seen.cost == pytest.approx(pruning.cost, rel=1e-12)
-        assert seen.error == pytest.approx(seen.loss)
-
-
 def test_everything_applies_to_such_a_problem() -> None:
     """Paths with certificates, budgets and single cuts: the same problem as of any forest."""
     model, X, y = xgboost_models()["forest, two classes"]
@@ -119,14 +103,6 @@ def test_pruned_treelite_forests_predict() -> None:
     forest = read_model(model)
     predicted = treelite.gtil.predict(prune_model(pruning, model), X)[:, 0, 0]
     assert np.allclose(predicted, margins_by_walking(forest, forest.rows(X), pruning.kept)[:, 0], rtol=1e-12)
-
-
-def test_labels_are_looked_up_in_their_order() -> None:
-    """Text labels: the second one is the positive class."""
-    letters = np.array(["b", "a"])[Y2]
-    model = lightgbm.LGBMClassifier(**L_RF).fit(HOLES, letters)
-    problem = problem_from_model(model, HOLES, errors=Given(HOLES, letters), costs=1, tree_loss="zero_one")
-    assert pm.Pruning.unpruned(problem).error < 0.4
 
 
 def test_what_has_no_error_of_its_own_is_refused() -> None:

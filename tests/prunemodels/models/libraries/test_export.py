@@ -10,23 +10,18 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
-import treelite
 import xgboost
 
-from prunemodels.evaluation.evaluate import evaluate
-from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.libraries.reading import read_model, write_model
 from tests.loops import looped
 from tests.prunemodels.models.libraries.models import (
     SKLEARN,
-    Y2,
     library_margins,
     lightgbm_models,
     margins_by_walking,
     sklearn_models,
     some_pruning,
-    treelite_models,
     xgboost_models,
 )
 from tests.prunemodels.models.libraries.test_reading import ALL, same_leaves, tolerance
@@ -100,17 +95,6 @@ def test_lightgbm_text_is_lightgbm_s() -> None:
     assert np.array_equal(pruned.booster_.feature_importance("split"), counts)
 
 
-def test_lightgbm_pickles(tmp_path: Path) -> None:
-    """A pruned estimator survives pickle and its text file."""
-    model, X, _ = lightgbm_models()["three classes"]
-    forest = read_model(model)
-    pruned = write_model(forest, some_pruning(forest.ensemble, 1))
-    expected = pruned.booster_.predict(X)
-    assert np.array_equal(pickle.loads(pickle.dumps(pruned)).booster_.predict(X), expected)
-    pruned.booster_.save_model(tmp_path / "model.txt")
-    assert np.array_equal(lightgbm.Booster(model_file=tmp_path / "model.txt").predict(X), expected)
-
-
 def test_the_importances_in_the_tail_are_counted_anew() -> None:
     """The text given to LightGBM lists the splits that are left, most frequent first, and no feature that is gone."""
     model, _, _ = lightgbm_models()["numbers"]
@@ -124,26 +108,6 @@ def test_the_importances_in_the_tail_are_counted_anew() -> None:
     assert {k: int(v) for k, v in listed.items()} == {f"Column_{f}": int((roots == f).sum()) for f in np.unique(roots)}
 
 
-def test_a_pruned_treelite_model_serialises() -> None:
-    """The rebuilt treelite model goes through bytes and keeps its header."""
-    model, X, _ = treelite_models()["class fractions"]
-    forest = read_model(model)
-    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
-    loaded = treelite.Model.deserialize_bytes(pruned.serialize_bytes())
-    assert np.array_equal(treelite.gtil.predict(loaded, X), treelite.gtil.predict(pruned, X))
-    assert (treelite.gtil.predict(pruned, X)[:, 0].sum(axis=1) - 1 < 1e-12).all()
-
-
-def test_early_stopping_is_kept() -> None:
-    """The exported estimator holds only the rounds that the original predicts with."""
-    model, X, _ = xgboost_models()["stopped early"]
-    forest = read_model(model)
-    same = write_model(forest, forest.ensemble.is_split)
-    assert same.get_booster().num_boosted_rounds() == model.best_iteration + 1
-    assert np.array_equal(same.predict_proba(X), model.predict_proba(X))
-    assert set(np.unique(same.predict(X))) <= set(np.unique(Y2))
-
-
 @pytest.mark.parametrize("name", SKLEARN)
 def test_scikit_learn_s_pruned_models_are_whole(name: str) -> None:
     """Pickled, cloned and with leaves of new values: pruned boosted models of scikit-learn go on as any other."""
@@ -155,16 +119,3 @@ def test_scikit_learn_s_pruned_models_are_whole(name: str) -> None:
     assert np.array_equal(pickle.loads(pickle.dumps(pruned)).predict(X), pruned.predict(X))
     changed = forest.with_values(forest.ensemble.value * 0.5)
     assert np.array_equal(library_margins(write_model(changed, kept), X, forest.n_outputs), changed.margins(forest.rows(X), kept))
-
-
-def test_scikit_learn_s_boosted_models_are_pruned_and_refitted() -> None:
-    """From the budget to the model: the cost is within it, and the exported model has the loss that was promised."""
-    for name in ("two classes", "histograms, three classes", "histograms, numbers"):
-        model, X, y = sklearn_models()[name]
-        found = prune_boosted(model, X, y, costs=1, budget=2, rounds=5)
-        assert found.cost <= 2
-        for pruning in (found, found.refit(X, y)):
-            seen = evaluate(pruning.to_model(), X, y, costs=1)
-            assert seen.loss == pytest.approx(pruning.loss, rel=1e-12)
-            assert seen.cost == pytest.approx(pruning.cost, rel=1e-12)
-            assert np.array_equal(pruning.to_model().predict(X), pruning.predict(X))

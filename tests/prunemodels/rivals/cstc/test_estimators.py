@@ -10,17 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer, load_iris
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from benchmarks.papers.quadrants import QUADRANT_COSTS, four_quadrants
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor
-from prunemodels.rivals.learner import Learner
 from tests.prunemodels.rivals.cstc.test_finishing import own
 
 SMALL: dict[str, Any] = {"n_weak_learners": 10, "weak_depth": 2, "random_state": 0}
@@ -121,17 +116,6 @@ def test_four_classes_share_what_they_buy(kind: Any, features: str) -> None:
     assert model.tree_.beta.shape == (7, learners, 4)
 
 
-def test_the_synthetic_data_are_as_described() -> None:
-    """Signs tell the quadrant; the quadrant's feature is the label there, and has the same law elsewhere."""
-    X, y = four_quadrants(4000, 3)
-    inside = (X["sign(x)"] > 0) & (X["sign(z)"] < 0)
-    np.testing.assert_array_equal(X.loc[inside, "y+-"], y[inside])
-    assert not np.isin(X.loc[~inside, "y+-"], y).any()
-    assert X["y+-"].var() == pytest.approx(1, abs=0.1)
-    assert X.loc[~inside, "y+-"].mean() == pytest.approx(2, abs=0.1)
-    assert list(X.columns) == list(QUADRANT_COSTS)
-
-
 @pytest.mark.parametrize("model", [CSTCClassifier(lam=0.003, **QUICK), ASTCClassifier(budget=8, **SMALL)])
 def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Each row pays the features of the trees that the classifiers on its path use, each once, and each tree's evaluation."""
@@ -168,21 +152,6 @@ def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDA
         np.testing.assert_array_equal(model.apply(scrambled), node)
 
 
-@pytest.mark.slow
-def test_dearer_means_cheaper_predictions(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
-    """Cost falls as lambda rises, and as the budget falls; ASTC never pays more than its budget. Both give curves."""
-    X, y = cancer
-    lams = (1e-4, 0.02, 10.0)
-    models = {lam: CSTCClassifier(lam=lam, validation_fraction=None, **SMALL).fit(X[::2], y[::2]) for lam in lams}
-    assert all(isinstance(model, Learner) for model in models.values())
-    curve = tradeoff_curve(models, X[1::2], y[1::2], parameter_name="lambda")
-    assert curve.cost[0] > curve.cost[1] > curve.cost[2] == 0
-    assert curve.error[0] < 0.1
-    for budget in (0, 3, 7.5, 15):
-        model = ASTCClassifier(budget=budget, **SMALL).fit(X[::2], y[::2])
-        assert model.path_costs_.max() <= budget
-
-
 def test_levels_have_budgets_of_their_own() -> None:
     """The signs cost 1 each; a node that its level leaves nothing to buy may spend the whole budget, as nobody else would."""
     X, y = four_quadrants(500, 0)
@@ -205,17 +174,6 @@ def test_items_are_shared() -> None:
     assert own([1.0]).bill(np.array([True])) == 1
 
 
-@pytest.mark.parametrize("model", [CSTCRegressor(lam=0.01, **QUICK), ASTCRegressor(budget=2, **SMALL)])
-def test_pipelines_and_searches(model: Any) -> None:
-    """Names survive a pipeline, and parameters are searched; the best of two is refitted."""
-    X, y = four_quadrants(200, 0)
-    pipe = make_pipeline(FunctionTransformer(feature_names_out="one-to-one").set_output(transform="pandas"), model)
-    name = type(model).__name__.lower()
-    search = GridSearchCV(pipe, {f"{name}__depth": [1, 2], f"{name}__costs": [QUADRANT_COSTS]}, cv=2).fit(X, y)
-    assert search.predict(X).shape == (200,)
-    assert search.best_estimator_[-1].prediction_cost(X).max() <= 42
-
-
 @pytest.mark.slow
 def test_given_validation_examples_prune(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
     """Labels that no split can help to predict leave the root alone; without validation nothing is pruned."""
@@ -227,24 +185,6 @@ def test_given_validation_examples_prune(cancer: tuple[pd.DataFrame, NDArray[Any
         wrong = np.mean(model.predict(X[y == "benign"]) != "benign")
         assert model.tree_.kept.sum() < 7
         assert wrong < 0.05
-
-
-def test_the_same_seed_gives_the_same_model(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
-    """Fits repeat to the last bit, and a bar changes nothing."""
-    X, y = cancer
-    first, again = (
-        CSTCClassifier(lam=0.01, verbose=v, **SMALL, n_init=2, sharpness=10.0, max_cycles=1).fit(X, y) for v in (0, 1)
-    )
-    np.testing.assert_array_equal(first.decision_function(X), again.decision_function(X))
-
-
-def test_examples_without_weight_take_no_part(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
-    """Weight 0 is the same as not being there."""
-    X, y = cancer
-    weight = np.arange(len(y)) % 2
-    first = CSTCClassifier(lam=0.01, **QUICK).fit(X, y, sample_weight=weight)
-    second = CSTCClassifier(lam=0.01, **QUICK).fit(X[weight == 1], y[weight == 1])
-    np.testing.assert_array_equal(first.decision_function(X), second.decision_function(X))
 
 
 @pytest.mark.parametrize(
