@@ -3,6 +3,7 @@
 from formulations import Status as Status, StopReason as StopReason
 from prunemodels.comparison.growth import measure_growth as measure_growth
 from solvers import (
+    DantzigWolfeSolution as DantzigWolfeSolution,
     MemoryNeeds as MemoryNeeds,
     dantzig_wolfe as dantzig_wolfe,
     integer_program as integer_program,

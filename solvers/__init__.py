@@ -16,7 +16,7 @@ from formulations.answers.solution import Solver
 from solvers.automatic import optimal_pruning
 from solvers.brute_force import brute_force
 from solvers.closures.min_cut import min_cut
-from solvers.column_generation import PLAIN, dantzig_wolfe
+from solvers.column_generation import DantzigWolfeSolution, dantzig_wolfe
 from solvers.path.closure_path import closure_path
 from solvers.path.pruning_path import pruning_path
 from solvers.price_sharing import MemoryNeeds, memory_needed, price_sharing
@@ -43,7 +43,7 @@ EXACT_SOLVERS: dict[str, Solver] = {
 
 BOUNDING_SOLVERS: dict[str, Solver] = {
     "primal_dual": primal_dual,
-    "dantzig_wolfe_plain": partial(dantzig_wolfe, scheme=PLAIN),
+    "dantzig_wolfe_plain": partial(dantzig_wolfe, scheme="plain"),
     "highs_ip1_relaxed": partial(linear_program, formulation="IP1"),
     "highs_ipm_closure": partial(linear_program, formulation="closure", engine="highs_ipm", tolerance=1e-6),
     "pdlp_ip3": partial(linear_program, formulation="IP3", engine="pdlp", tolerance=1e-6),
@@ -57,6 +57,7 @@ __all__ = [
     "BOUNDING_SOLVERS",
     "EXACT_SOLVERS",
     "SOLVERS",
+    "DantzigWolfeSolution",
     "MemoryNeeds",
     "Relaxation",
     "brute_force",

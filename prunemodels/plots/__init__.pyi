@@ -2,6 +2,7 @@
 
 from prunemodels.plots.budget import plot_budget as plot_budget
 from prunemodels.plots.choice import plot_choice as plot_choice
+from prunemodels.plots.columns import plot_columns as plot_columns
 from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
 from prunemodels.plots.decomposition import plot_decomposition as plot_decomposition

@@ -11,7 +11,7 @@ from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of
 from solvers.column_generation.budgets.solve import dantzig_wolfe_budget
 from solvers.column_generation.pricing import PricingMethod
-from solvers.column_generation.scheme import BUNDLE, Scheme
+from solvers.column_generation.scheme import AnyScheme
 
 
 @checked
@@ -22,7 +22,7 @@ def dantzig_wolfe_within(
     time_limit: Seconds = math.inf,
     tolerance: float = 1e-6,
     pricing: PricingMethod = "shortest paths",
-    scheme: Scheme = BUNDLE,
+    scheme: AnyScheme = "bundle",
 ) -> BudgetSolution:
     """The best pruning within the budget that the decomposition finds, and the bound of LP1's relaxation that it proves.
 

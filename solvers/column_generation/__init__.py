@@ -2,6 +2,7 @@
 
 from solvers.column_generation.loop import generate_columns
 from solvers.column_generation.scheme import BUNDLE, PLAIN, Scheme
+from solvers.column_generation.solution import DantzigWolfeSolution
 from solvers.column_generation.solve import dantzig_wolfe
 
-__all__ = ["BUNDLE", "PLAIN", "Scheme", "dantzig_wolfe", "generate_columns"]
+__all__ = ["BUNDLE", "PLAIN", "DantzigWolfeSolution", "Scheme", "dantzig_wolfe", "generate_columns"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +49,28 @@ class Round:
     seconds: float
 
 
+Column = TypeVar("Column")
+
+
 @dataclass(frozen=True, eq=False)
-class Generated:
-    """The result: the best charges (None if none were priced), their bound, the best upper value, and all rounds."""
+class Entry(Generic[Column]):
+    """A column that entered the master, the round, 0 for the first columns, and its reduced cost then, NaN for these."""
+
+    round: int
+    column: Column
+    reduced_cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Generated(Generic[Column]):
+    """The result: the best charges (None if none were priced), their bound, the best upper value, all rounds and columns."""
 
     stopped: StopReason
     charge: NDArray[np.float64] | None
     bound: float
     upper: float
     rounds: tuple[Round, ...]
+    entered: tuple[Entry[Column], ...] = ()
 
     @property
     def gap(self) -> float:

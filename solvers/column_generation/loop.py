@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
-from solvers.column_generation.history import Generated, Round
+from solvers.column_generation.history import Entry, Generated, Round
 
 Column = TypeVar("Column")
 AnyColumn = TypeVar("AnyColumn", contravariant=True)
@@ -142,7 +142,7 @@ def generate_columns(
     judge: Callable[[float, bool], None] | None = None,
     exact_master: Callable[[], Master[Column]] | None = None,
     progress: Callable[[Round], None] | None = None,
-) -> Generated:
+) -> Generated[Column]:
     """Solve the master, price and add columns, until the gap or a limit is reached or no column prices out.
 
     Parameters
@@ -174,8 +174,7 @@ def generate_columns(
         if pricing returns a column that the master already has, with a negative reduced cost: a sign is then wrong in the master
         or in the pricing.
     """
-    keys = {pricing.key(c) for c in known}
-    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, keys, judge or _no_judge)
+    run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, known, judge or _no_judge)
     ended = run.until(gap, time_limit, rounds, progress)
     if exact_master is None or ended.stopped is not StopReason.CONVERGED or ended.gap <= gap:
         return ended
@@ -201,7 +200,7 @@ class _ColumnLoop(Generic[Column]):
         tolerance: float,
         smoothing: float,
         best: tuple[NDArray[np.float64], float] | None,
-        keys: set[Hashable],
+        known: Sequence[Column],
         judge: Callable[[float, bool], None],
     ) -> None:
         self.master, self.pricing, self.judge = master, pricing, judge
@@ -209,7 +208,8 @@ class _ColumnLoop(Generic[Column]):
         self.charge: NDArray[np.float64] | None = None if best is None else best[0]
         self.bound = -math.inf if best is None else best[1]
         self.upper = math.inf
-        self.keys = keys
+        self.keys = {pricing.key(c) for c in known}
+        self.entered = [Entry(0, column, math.nan) for column in known]
         self.rounds: list[Round] = []
         self.started = time.perf_counter()
 
@@ -217,7 +217,7 @@ class _ColumnLoop(Generic[Column]):
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def until(self, gap: float, time_limit: float, rounds: float, progress: Callable[[Round], None] | None) -> Generated:
+    def until(self, gap: float, time_limit: float, rounds: float, progress: Callable[[Round], None] | None) -> Generated[Column]:
         """Solve, price and add columns until a stopping condition holds."""
         while True:
             seconds_left = time_limit - self.seconds
@@ -236,9 +236,10 @@ class _ColumnLoop(Generic[Column]):
                 progress(line)
             if line.gap <= gap or (not entering and not self.master.refine()):
                 return self.ended(StopReason.CONVERGED)
-            self.master.add(entering)
+            self.master.add([entry.column for entry in entering])
+            self.entered += entering
 
-    def entering(self, answer: MasterAnswer) -> tuple[list[Column], float, float]:
+    def entering(self, answer: MasterAnswer) -> tuple[list[Entry[Column]], float, float]:
         """Price at (3), lowering alpha until a column enters; returns the columns, the last alpha and the best bound."""
         centre, round_bound, tries = self.charge, -math.inf, 0
         while True:
@@ -257,7 +258,7 @@ class _ColumnLoop(Generic[Column]):
                 return columns, alpha, round_bound
             tries += 1
 
-    def _new(self, columns: Sequence[Column], answer: MasterAnswer) -> list[Column]:
+    def _new(self, columns: Sequence[Column], answer: MasterAnswer) -> list[Entry[Column]]:
         """The columns that price out at the master's own duals and are new to the master."""
         if not columns:
             return []
@@ -268,7 +269,7 @@ class _ColumnLoop(Generic[Column]):
             key = self.pricing.key(column)
             if key not in self.keys:
                 self.keys.add(key)
-                fresh.append(column)
+                fresh.append(Entry(len(self.rounds) + 1, column, reduced))
             elif reduced < -REPEAT_TOLERANCES * self.tolerance:
                 raise SolverFailedError(
                     f"pricing returned a column that the master already has, with the reduced cost {reduced:g}: "
@@ -285,5 +286,5 @@ class _ColumnLoop(Generic[Column]):
         self.rounds.append(line)
         return line
 
-    def ended(self, stopped: StopReason) -> Generated:
-        return Generated(stopped, self.charge, self.bound, self.upper, tuple(self.rounds))
+    def ended(self, stopped: StopReason) -> Generated[Column]:
+        return Generated(stopped, self.charge, self.bound, self.upper, tuple(self.rounds), tuple(self.entered))

@@ -54,3 +54,12 @@ BUNDLE = Scheme()
 
 PLAIN = Scheme(master="linear program", merge=False, look=False)
 """The textbook version: a row for each usage arc, two first columns for each tree, and pricing at the master's own duals."""
+
+SCHEMES = {"bundle": BUNDLE, "plain": PLAIN}
+
+AnyScheme = Scheme | Literal["bundle", "plain"]
+
+
+def scheme_of(scheme: AnyScheme) -> Scheme:
+    """The scheme of that name."""
+    return SCHEMES[scheme] if isinstance(scheme, str) else scheme

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.answers.solution import Solution, Status, StopReason
+from formulations.answers.solution import Status, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -30,8 +30,9 @@ from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Round
 from solvers.column_generation.loop import generate_columns
 from solvers.column_generation.pricing import Incumbent, PricingMethod, TreePricing, TreePruning, columns_of
-from solvers.column_generation.scheme import BUNDLE, Scheme
+from solvers.column_generation.scheme import AnyScheme, Scheme, scheme_of
 from solvers.column_generation.soft_prices import SoftPrices
+from solvers.column_generation.solution import DantzigWolfeSolution
 from solvers.programs.rounding import is_integral
 
 PROVEN = 1e-6
@@ -47,9 +48,9 @@ def dantzig_wolfe(
     gap: NotNegative = 1e-9,
     rounds: NotNegative = math.inf,
     pricing: PricingMethod = "shortest paths",
-    scheme: Scheme = BUNDLE,
+    scheme: AnyScheme = "bundle",
     progress: Callable[[Round], None] | None = None,
-) -> Solution:
+) -> DantzigWolfeSolution:
     """The optimum by Dantzig-Wolfe decomposition of IP3's relaxation.
 
     Parameters
@@ -66,16 +67,17 @@ def dantzig_wolfe(
         "shortest paths": every tree's cheapest pruning as a shortest path, by OR-Tools' minimum cost flow. "tree pass": by
         our own pass over the trees, which is faster.
     scheme
-        `BUNDLE`, `PLAIN`, or any other `Scheme`. Where a bundle makes no more progress, the textbook's master goes on with its
-        columns.
+        ``"bundle"``, ``"plain"`` (the textbook's), or any other `solvers.column_generation.Scheme`. Where a bundle makes no more
+        progress, the textbook's master goes on with its columns.
     progress
         called after every round.
 
     Returns
     -------
-    Solution
-        with `ItemLoads` as certificate; `StopReason.STALLED` if floating point hides what is left of the gap. Columns of
+    DantzigWolfeSolution
+        with `ItemDuals` as certificate; `StopReason.STALLED` if floating point hides what is left of the gap. Columns of
         ``history``, one number for each round, in (OBJ): the fields of `solvers.column_generation.history.Round`.
+        ``columns()`` and ``duals()`` are tables of the columns by round and of the dual values by name.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def dantzig_wolfe(
     """
     rate = exact(lam, "lam")
     with interruption_as_error("during Dantzig-Wolfe decomposition"):
-        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme, pricing)
+        run = _DantzigWolfe(problem, float(useful_rate(problem, rate)), scheme_of(scheme), pricing)
         return run.solve(lam, time_limit, gap, rounds, progress)
 
 
@@ -125,7 +127,7 @@ class _DantzigWolfe:
 
     def solve(
         self, lam: float, time_limit: float, gap: float, rounds: float, progress: Callable[[Round], None] | None
-    ) -> Solution:
+    ) -> DantzigWolfeSolution:
         """Find first columns, generate the others, and prove the bound."""
         first = self.start()
         start_seconds = self.seconds
@@ -166,9 +168,8 @@ class _DantzigWolfe:
             stats["integral"] = float(is_integral(master.y))
         value = pruning.value(float(lam))
         tolerance, history = max(gap, PROVEN), found.history()
-        solution = Solution(
-            self.problem, lam, pruning, value, bound, found.stopped, tolerance, duals, stats, "dantzig_wolfe", history
-        )
+        how = found.stopped, tolerance, duals, stats, "dantzig_wolfe", history, found.entered
+        solution = DantzigWolfeSolution(self.problem, lam, pruning, value, bound, *how)
         if found.stopped is StopReason.CONVERGED and found.gap > tolerance and solution.status is not Status.OPTIMAL:
             return replace(solution, stopped=StopReason.STALLED)
         return solution

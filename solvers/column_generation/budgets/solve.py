@@ -30,7 +30,7 @@ from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.history import Generated, Round
 from solvers.column_generation.loop import generate_columns, relative_gap
 from solvers.column_generation.pricing import PricingMethod, TreePruning
-from solvers.column_generation.scheme import BUNDLE, Scheme
+from solvers.column_generation.scheme import AnyScheme, Scheme, scheme_of
 
 PROVEN = 1e-6
 """Up to this relative gap, or the requested one if that is larger, a run that ends has converged."""
@@ -94,7 +94,7 @@ def dantzig_wolfe_budget(
     tolerance: NotNegative = 1e-6,
     rounds: NotNegative = math.inf,
     pricing: PricingMethod = "shortest paths",
-    scheme: Scheme = BUNDLE,
+    scheme: AnyScheme = "bundle",
     progress: Callable[[Round], None] | None = None,
 ) -> BudgetDecomposition:
     """LP1's relaxation by Dantzig-Wolfe decomposition.
@@ -126,7 +126,7 @@ def dantzig_wolfe_budget(
     """
     limit = limit_of_mean_cost(problem, budget)
     with interruption_as_error("during Dantzig-Wolfe decomposition"):
-        run = _BudgetDantzigWolfe(problem, limit, scheme, pricing)
+        run = _BudgetDantzigWolfe(problem, limit, scheme_of(scheme), pricing)
         return run.solve(time_limit, tolerance, rounds, progress)
 
 
@@ -195,7 +195,7 @@ class _BudgetDantzigWolfe:
         self.master.add(columns)
         return self.master
 
-    def _answer(self, found: Generated) -> BudgetDecomposition:
+    def _answer(self, found: Generated[TreePruning]) -> BudgetDecomposition:
         mixture, master = self.incumbent.mixture, self.master
         bound = self._bound(found)
         stats = {"seconds": self.seconds, **found.stats()}
@@ -219,7 +219,7 @@ class _BudgetDantzigWolfe:
             stats,
         )
 
-    def _bound(self, found: Generated) -> float:
+    def _bound(self, found: Generated[TreePruning]) -> float:
         """The better of two proven bounds of the best charges: at their own lambda, and at the mixture's, in the end lambda*."""
         if found.charge is None:
             return self.coupling.proven_bound(np.zeros(self.coupling.unit.n_rows), Fraction(0))

@@ -115,6 +115,10 @@ def history() -> Figure:
     return pm.plots.plot_history(RUN)
 
 
+def columns() -> Figure:
+    return pm.plots.plot_columns(pm.engines.dantzig_wolfe(path().problem, 0.01, scheme="plain"))
+
+
 def growth() -> Figure:
     rows = [
         {"solver": name, "size": size, "usage_arcs": size, "seconds": 0.001 * size * (k + 1), "usable": size * k < 10_000}
@@ -171,7 +175,7 @@ def tree() -> Figure:
 
 
 PICTURES: tuple[Callable[[], Figure], ...] = (
-    *(tradeoff, tradeoff_alone, budget, held_out, purchases, choice, curves, cut, exits, gaps, history, growth, levels),
+    *(tradeoff, tradeoff_alone, budget, held_out, purchases, choice, curves, cut, exits, gaps, history, columns, growth, levels),
     *(levels_in_boxes, trees, trees_in_boxes, point, matrix, decomposition, certificate, network, tree),
 )
 every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)

@@ -12,6 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from formulations import InvalidInputError, Solver
+from formulations.instance.papers import two_trees
+from prunemodels.plots.columns import plot_columns
 from prunemodels.plots.history import SMALLEST, plot_gaps, plot_history
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
@@ -95,3 +97,16 @@ def test_gaps_that_cannot_be_drawn_are_refused(histories: Any, against: Any, mes
     """No runs, no rounds, no gaps, an axis that there is not."""
     with pytest.raises(InvalidInputError, match=message):
         plot_gaps(histories, against=against)
+
+
+def test_columns_stand_at_their_rounds_and_trees() -> None:
+    """One mark for each column that entered after the start; without one there is nothing to draw."""
+    solution = dantzig_wolfe(instance("iris"), lambdas("iris")[2], scheme="plain")
+    above, below, _ = plot_columns(solution).axes
+    later = solution.columns().query("entered > 0")
+    marks = below.collections[0]
+    np.testing.assert_array_equal(marks.get_offsets(), later[["entered", "tree"]].to_numpy())
+    np.testing.assert_array_equal(marks.get_array(), -later["reduced_cost"].to_numpy())
+    assert [line.get_ydata()[-1] for line in above.get_lines()][1] == solution.history["bound"][-1]
+    with pytest.raises(InvalidInputError, match="no column that entered after the start"):
+        plot_columns(dantzig_wolfe(two_trees(), 0.1, scheme="plain", rounds=0))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -202,3 +203,33 @@ def test_the_two_pricings_agree() -> None:
     assert a.value == pytest.approx(b.value, rel=1e-12)
     assert a.history["round_bound"][0] == pytest.approx(b.history["round_bound"][0], rel=1e-9)
     assert b.status is Status.OPTIMAL
+
+
+@looped("scheme", ["bundle", "plain"])
+def test_a_look_inside(scheme: Literal["bundle", "plain"]) -> None:
+    """Every column of the master is told once, with the reduced cost < 0 at which it entered; duals sum to at most the prices."""
+    problem, lam = instance("breast cancer, discounts"), lambdas("breast cancer, discounts")[2]
+    found = dantzig_wolfe(problem, lam, scheme=scheme)
+    table, rounds, duals = found.columns(), found.rounds(), found.duals()
+    assert len(table) == found.stats["columns"]
+    assert len({e.column.key for e in found.entered}) == len(table)
+    assert (table["entered"].value_counts().reindex(rounds.index[:-1], fill_value=0) == rounds["added"][:-1]).all()
+    later = table[table["entered"] > 0]
+    assert (later["reduced_cost"] < 0).all()
+    assert table.loc[table["entered"] == 0, "reduced_cost"].isna().all()
+    assert rounds.index[0] == 1
+    assert rounds["bound"].iloc[-1] == found.history["bound"][-1]
+    assert (duals["dual"] > 0).all()
+    price = dict(zip(problem.costs.names, problem.costs.price, strict=True))
+    borne = duals.groupby(["item", "example"])["dual"].sum()
+    most = [lam * price[item] / problem.usage.total_weight for item, _ in borne.index]
+    assert (borne.to_numpy() <= np.array(most) * (1 + 1e-9)).all()
+    assert {problem.ensemble.tree_of[h] for h in duals["split"]} == set(duals["tree"])
+
+
+def test_schemes_have_names() -> None:
+    """The textbook's by its name is `PLAIN`; another name is refused."""
+    named, given = (dantzig_wolfe(two_trees(), 0.1, scheme=scheme) for scheme in ("plain", PLAIN))
+    assert named.history["bound"].tolist() == given.history["bound"].tolist()
+    with pytest.raises(InvalidInputError, match="scheme is 'simple'"):
+        dantzig_wolfe(two_trees(), 0.1, scheme="simple")  # type: ignore[arg-type]
