@@ -151,8 +151,17 @@ def features_of(ensemble: Ensemble, X: Any, name: str = "X") -> NDArray[np.float
 
 
 def n_examples(X: Any) -> int:
-    """Rows of a table, an array or a sparse matrix."""
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    """Rows of a table, an array or a sparse matrix.
+
+    Raises
+    ------
+    InvalidInputError
+        for what has no rows.
+    """
+    try:
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    except (TypeError, IndexError):
+        raise InvalidInputError(f"X is {X!r}; give a table with one row an example") from None
 
 
 def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:

@@ -32,7 +32,6 @@ from formulations.extras import naming_extras, package
 from formulations.stored_arrays import array_header, check_archive
 from prunemodels.files import FOREST_ENDINGS as FOREST_ENDINGS
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, dump_boosted, load_boosted
-from prunemodels.files.former_names import former_modules, former_names
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.columns import final_step
 from prunemodels.models.forests.sklearn_versions import SAME_TREES, VERSION, version_of
@@ -243,7 +242,6 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     from sklearn.exceptions import InconsistentVersionWarning
 
     skops_io = package("skops.io")
-    trusted = (*trusted, *former_names(tuple(trusted)))
     try:
         with zipfile.ZipFile(place) as archive:
             check_archive(archive, place)
@@ -264,7 +262,7 @@ def _load_skops(place: Path, trusted: Sequence[str], kind: str) -> Any:
     if unknown:
         raise _untrusted(place, unknown, kind)
     try:
-        with warnings.catch_warnings(), naming_extras(), former_modules():
+        with warnings.catch_warnings(), naming_extras():
             warnings.simplefilter("ignore", InconsistentVersionWarning)  # the versions are checked
             return skops_io.load(place, trusted=list(trusted))
     except MissingPackageError:
@@ -338,7 +336,7 @@ def load_joblib(place: Path, kind: str) -> Any:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", InconsistentVersionWarning)
         try:
-            with naming_extras(), former_modules():
+            with naming_extras():
                 model = joblib.load(place)
         except MissingPackageError:
             raise
