@@ -34,7 +34,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
-from prunemodels.comparison.memory import STATUS, PeakMemory
+from prunemodels.comparison.machine import STATUS, PeakMemory
 from prunemodels.tables import GivenTable, problem_from_table
 from solvers.price_sharing import price_sharing
 

@@ -35,8 +35,7 @@ from benchmarks import hepmass_like, yahoo_like
 from benchmarks.hard_lambdas import hard_lambdas
 from formulations.answers.pruning_path import PathShares
 from proofs_checks import check_path
-from prunemodels.comparison.machine import machine
-from prunemodels.comparison.memory import high_water
+from prunemodels.comparison.machine import high_water, machine
 from solvers.price_sharing import final_scores, price_sharing
 from solvers.price_sharing.memory import memory_needed
 

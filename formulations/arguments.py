@@ -79,6 +79,12 @@ Seconds = Annotated[float, Range(0)]
 Column = Annotated[str, "the name of a column"] | ArrayLike | None
 """Labels or weights: one value a row, or the name of a column of a table that is read in chunks."""
 
+Finite = Annotated[float, Range(0, math.inf, open_above=True)]
+"""0 or more, and not infinite."""
+
+Positive = Annotated[float, Range(0, math.inf, open_below=True, open_above=True)]
+"""Above 0, and not infinite."""
+
 Share = Annotated[float, Range(0, 1, open_below=True, open_above=True)]
 """A part of a whole: between 0 and 1."""
 
@@ -198,6 +204,12 @@ def check_argument(name: str, value: Any, hint: Any) -> None:
     kind = kind_of(hint)
     if kind is not None and not kind.accepts(value):
         _refuse(name, kind, value)
+
+
+def check_arguments(holder: Any, wanted: Mapping[str, Any]) -> None:
+    """`check_argument` of attributes, such as the settings of an estimator, each against its kind in `wanted`."""
+    for name, hint in wanted.items():
+        check_argument(name, getattr(holder, name), hint)
 
 
 def _as_fractions(name: str, kind: Kind, value: Any) -> Any:

@@ -1,22 +1,29 @@
-"""Arrays, fractions and JSON in files that anybody may have written or damaged: sizes are checked before memory is allocated.
+"""Arrays, fractions and JSON in files that anybody may have written or damaged, and the fingerprint of what a checkpoint is
+about.
 
 NumPy allocates what the header of a .npy file asks for, and an archive can hold a thousand times its own size. So the size of
-each array is compared with the bytes that are there, and the sum with the free memory. No file's code is run: arrays of Python's
-objects are refused.
+each array is compared with the bytes that are there, and the sum with the free memory, before memory is allocated. No file's code
+is run: arrays of Python's objects are refused.
+
+Every checkpoint of the package has one fingerprint of everything that it depends on. A dataclass counts with all of its fields,
+so a field that is added later is part of the fingerprint from then on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
 import re
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 
@@ -226,3 +233,53 @@ def _damaged(name: str, error: Exception) -> BrokenFileError:
     return BrokenFileError(
         f"{name} cannot be read ({type(error).__name__}: {str(error)[:200]}); the file is damaged: write it again"
     )
+
+
+FORMAT = "1"
+"""Changes when checkpoints of earlier versions must not be read any more."""
+
+
+def fingerprint(*parts: Any) -> str:
+    """A SHA-256 digest of the parts, equal only where all of them are equal.
+
+    Parameters
+    ----------
+    parts
+        numbers, texts, arrays, dataclasses, and sequences and mappings of them, by their values. Everything else (data frames,
+        estimators) by `joblib.hash`.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+    """
+    digest = hashlib.sha256()
+    _add(digest, (FORMAT, *parts))
+    return digest.hexdigest()
+
+
+def _add(digest: Any, part: Any) -> None:
+    """Feed a part to the digest, after its kind and its length, so that different parts never give the same bytes."""
+    if isinstance(part, np.generic):
+        part = part.item()
+    if is_dataclass(part) and not isinstance(part, type):
+        _add(digest, (type(part).__name__, {field.name: getattr(part, field.name) for field in fields(part)}))
+    elif isinstance(part, np.ndarray) and part.dtype != object:
+        _add_text(digest, "array", f"{part.dtype.str} {part.shape}")
+        digest.update(np.ascontiguousarray(part).tobytes())
+    elif isinstance(part, Mapping):
+        _add_text(digest, "mapping", "")
+        _add(digest, [item for pair in part.items() for item in pair])
+    elif isinstance(part, (tuple, list)):
+        _add_text(digest, "sequence", str(len(part)))
+        for item in part:
+            _add(digest, item)
+    elif part is None or isinstance(part, (bool, int, float, str, Fraction)):
+        _add_text(digest, type(part).__name__, str(part))
+    else:
+        _add_text(digest, "object", joblib.hash(part))
+
+
+def _add_text(digest: Any, kind: str, text: str) -> None:
+    encoded = text.encode()
+    digest.update(f"{kind} {len(encoded)} ".encode() + encoded)

@@ -29,7 +29,7 @@ from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Budget, Limit
 from formulations.instance.problem import PruningProblem
-from formulations.timed_steps import timed_step
+from formulations.long_steps import timed_step
 from solvers import SOLVERS, optimal_pruning
 from solvers.budgets import BUDGET_SOLVERS, solve_budget, solve_limits
 from solvers.budgets.solve import METHODS

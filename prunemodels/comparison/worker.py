@@ -25,7 +25,7 @@ from formulations.answers.solution import Solver, StopReason
 from formulations.errors import InvalidInputError, PruneModelsError, SolverFailedError
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.memory import PeakMemory
+from prunemodels.comparison.machine import PeakMemory
 from solvers import SOLVERS, price_sharing
 from solvers.budgets import BUDGET_SOLVERS
 from solvers.child_process import die_with_parent, in_this_process

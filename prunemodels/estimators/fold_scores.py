@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring
 
 from formulations.answers.pruning import Pruning
-from formulations.timed_steps import timed_step
+from formulations.long_steps import timed_step
 from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
 from prunemodels.estimators.samples import Sample

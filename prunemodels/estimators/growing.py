@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.tree_loss import misclassification_loss
-from formulations.timed_steps import timed_step
+from formulations.long_steps import timed_step
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.samples import Sample, rows_to_predict, split
 from prunemodels.models.costs import Costs, column_prices

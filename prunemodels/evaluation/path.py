@@ -32,9 +32,8 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, n_examples
 from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import check_counts
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error, timed_step
 from formulations.shown import Card, Shown, rate, spread
-from formulations.timed_steps import timed_step
 from prunemodels.evaluation.blocks import in_chunks, rows_in_turn
 from prunemodels.evaluation.path_sweeps import ends_of, walk_costs, walk_losses
 from prunemodels.models.forests.labels import true_outputs

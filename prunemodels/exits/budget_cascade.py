@@ -16,8 +16,8 @@ from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
-from formulations.fingerprint import fingerprint
 from formulations.instance.cost_items import CostItems, Price
+from formulations.stored_arrays import fingerprint
 from prunemodels.estimators.samples import Sample
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
 from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate, grow, mean_loss

@@ -38,7 +38,7 @@ class SetLog:
     place
         a JSON file; it need not exist yet.
     fingerprint
-        of the search, by `formulations.fingerprint`.
+        of the search, by `formulations.stored_arrays`.
     """
 
     place: Path

@@ -15,7 +15,7 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.instance.cost_items import Price
-from formulations.timed_steps import timed_step
+from formulations.long_steps import timed_step
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles

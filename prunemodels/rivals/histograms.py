@@ -75,6 +75,15 @@ class Binning:
         return float(cuts[last_left]) if last_left < len(cuts) else ABOVE_ALL
 
 
+@dataclass(frozen=True, eq=False)
+class BinnedRows:
+    """Training rows as codes, see `Binning`; weights > 0, or None: all 1."""
+
+    binning: Binning
+    codes: NDArray[np.uint8] | NDArray[np.uint16]
+    weight: NDArray[np.float64] | None
+
+
 def _cuts(column: NDArray[np.float32], weight: NDArray[np.float64] | None, max_bins: int) -> NDArray[np.float64]:
     """Midpoints between neighbouring values: all, or those nearest above the quantiles 1/max_bins, 2/max_bins ..."""
     known = ~np.isnan(column)

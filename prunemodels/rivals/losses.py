@@ -12,6 +12,7 @@ Targets for classes are 1 for the row's class and 0 for all others.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -19,6 +20,15 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
 LossName = Literal["log_loss", "squared_error"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Examples: X float32, shape (N, F); targets, shape (N, K); weights > 0, or None: all 1."""
+
+    X: NDArray[np.float32]
+    targets: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
 
 
 class Loss(Protocol):

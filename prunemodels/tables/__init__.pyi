@@ -1,5 +1,5 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.tables.error_sample import GivenTable as GivenTable
+from prunemodels.tables.problem import GivenTable as GivenTable
 from prunemodels.tables.problem import problem_from_table as problem_from_table
 from prunemodels.tables.table import ChunkedTable as ChunkedTable

@@ -1,7 +1,8 @@
-"""From a fitted forest and a table larger than memory to the instance."""
+"""From a fitted forest and a table larger than memory to the instance, and the errors of the nodes on such a table."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,15 +14,93 @@ from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.cost_sample import check_size, evaluation_prices
 from formulations.instance.ensemble import Ensemble
+from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
 from formulations.instance.problem import PruningProblem
+from formulations.instance.routing import route
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag
+from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.tables.reading import Reader, RowBlock, weights_of
+from prunemodels.tables.reading import Reader, RowBlock, labels_of, weights_of
 from prunemodels.tables.rows_in_turn import RowsInTurn
 from prunemodels.tables.table import Table, as_chunked
+
+
+@checked
+@dataclass(frozen=True, eq=False)
+class GivenTable:
+    """`Given` for a table that may be larger than memory: errors are counted chunk by chunk.
+
+    Parameters
+    ----------
+    table
+        examples, as in `problem_from_table`.
+    y
+        the name of the column of labels (classification: labels that the forest was trained on) or targets, or an array.
+    sample_weight
+        the name of the column of weights, or an array, >= 0. Default: 1 each.
+
+    Notes
+    -----
+    Counts and sums of whole weights equal those of `Given` bit for bit; squared errors and sums of other weights agree up to
+    rounding.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> table = pm.tables.ChunkedTable(X_valid.assign(label=y_valid), columns=list(X_valid.columns), chunk_rows=50)
+    >>> pm.tables.problem_from_table(forest, table, costs=costs, errors=pm.tables.GivenTable(table, "label"))
+    PruningProblem(Ensemble(8 trees, 84 splits, 10 features, classification), 150 cost rows, 3,800 usage arcs)
+    """
+
+    table: Table
+    y: Column
+    sample_weight: Column = None
+
+    @checked
+    def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
+        """The errors, in the ensemble's numbering of nodes.
+
+        Parameters
+        ----------
+        forest, ensemble
+            a fitted forest, which is not used, and its trees.
+
+        Raises
+        ------
+        InvalidInputError
+            for a label that the forest was not trained on, a target that is not finite, and as `problem_from_table`.
+        BrokenFileError, InterruptedSolveError
+            as `problem_from_table`.
+        UnsupportedModelError
+            for trees with several outputs, and survival trees.
+        """
+        del forest
+        ensemble.check_one_output("GivenTable")
+        ensemble.check_no_curves("GivenTable")
+        table = as_chunked(self.table)
+        reader = Reader(table, ensemble, y=self.y, weight=self.sample_weight)
+        e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
+
+        def count(block: RowBlock) -> None:
+            labels, source = labels_of(block), table.source.name
+            truth = class_numbers(
+                ensemble.classes,
+                labels,
+                len(labels),
+                f"errors: y of {source}",
+                entry=lambda i: f"errors: {source}, row {block.first + i + 1:,}: y",
+            )
+            weight = block.weights
+            counted = errors_on_sample(ensemble, route(ensemble, block.rows), truth, weight)
+            e[:] += counted.e
+            total[:] += counted.weight
+
+        reader.each("counting errors", count)
+        return NodeErrors((ErrorComponent(e, total, source="given"),))
 
 
 @checked

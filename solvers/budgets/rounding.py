@@ -20,7 +20,7 @@ from formulations.arguments import checked
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error
 from solvers.budgets.by_path import path_of, relaxed_optimum
 from solvers.budgets.components import Components, components_of
 from solvers.budgets.open_part import open_part

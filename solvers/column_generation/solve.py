@@ -20,7 +20,7 @@ from formulations.answers.solution import Status, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error
 from solvers.closures.duals import proven_bound
 from solvers.closures.integer_objective import integer_objective, useful_rate
 from solvers.closures.tree_pass import free_of_charge

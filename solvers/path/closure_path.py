@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error
 from solvers.closures.cut import FlowNetwork, check_products
 
 

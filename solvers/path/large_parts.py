@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import BrokenFileError
-from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
+from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem

@@ -43,8 +43,7 @@ from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.merging import split_duals, starts_by_tail
 from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups
-from formulations.interruptions import interruption_as_error
-from formulations.timed_steps import timed_step
+from formulations.long_steps import interruption_as_error, timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 from formulations.arguments import Natural, checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.file_lock import FileLock, hidden_name
-from formulations.fingerprint import fingerprint
 from formulations.instance.problem import PruningProblem
-from formulations.stored_arrays import read_arrays, stored_array, whole_number
+from formulations.stored_arrays import fingerprint, read_arrays, stored_array, whole_number
 
 MOST_ROUNDS = 10_000_000
 """A file that claims more rounds is damaged: they would take weeks."""

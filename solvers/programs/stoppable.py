@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from formulations.errors import InterruptedSolveError
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error
 from formulations.programs.matrix import MATRICES
 from formulations.programs.sizes import model_size
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
-from formulations.fingerprint import fingerprint
 from formulations.instance.papers import two_trees
+from formulations.stored_arrays import fingerprint
 from solvers.price_sharing.checkpoint import problem_fingerprint
 
 

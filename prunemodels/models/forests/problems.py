@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
-from formulations.timed_steps import timed_step
+from formulations.long_steps import timed_step
 from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from formulations.arguments import Count, Range, check_argument
+from formulations.arguments import Count, Range, check_arguments
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.budget_rf.greedy_tree import Limits
 from prunemodels.rivals.budget_rf.stumps import ENTROPY, GINI, PAIRS, POWERS, SplitRule
@@ -84,8 +84,7 @@ def growing_options(learner: Any, n_features: int) -> GrowingOptions:
     InvalidInputError
         naming the parameter, its value, and the values that are allowed.
     """
-    for name, wanted in SETTINGS.items():
-        check_argument(name, getattr(learner, name), wanted)
+    check_arguments(learner, SETTINGS)
     kind = IMPURITIES[learner.impurity]
     rule = SplitRule(
         measure=kind.measure,

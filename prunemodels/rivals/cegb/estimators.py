@@ -1,19 +1,181 @@
-"""Cost efficient gradient boosting for classification and for regression."""
+"""Cost efficient gradient boosting: for classification, for regression, and what both share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, RegressorMixin
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from formulations.errors import InvalidInputError
-from prunemodels.rivals.cegb.estimator import CostEfficientBoosting
-from prunemodels.rivals.losses import Loss, SquaredError, class_targets, classification_loss
+from formulations.instance.routing import leaves_of
+from prunemodels.models.costs import Costs, example_costs, staged_costs
+from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
+from prunemodels.rivals.cegb.own_engine import boost
+from prunemodels.rivals.cegb.purchases import EvaluationCost, Prices, read_prices
+from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
+from prunemodels.rivals.losses import Loss, SquaredError, TrainingRows, class_targets, classification_loss
+
+
+class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
+    """See `CEGBClassifier`."""
+
+    forest_: ModelForest
+
+    def __init__(
+        self,
+        costs: Costs | None = None,
+        *,
+        lam: float = 0.001,
+        evaluation_cost: EvaluationCost = 0,
+        training_costs: Costs | None = None,
+        engine: Engine = "lightgbm",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        max_depth: int | None = None,
+        min_child_samples: int = 20,
+        min_child_weight: float = 1e-3,
+        reg_lambda: float = 0.0,
+        max_bin: int = 255,
+        growth: Growth = "best",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.costs = costs
+        self.lam = lam
+        self.evaluation_cost = evaluation_cost
+        self.training_costs = training_costs
+        self.engine = engine
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.max_depth = max_depth
+        self.min_child_samples = min_child_samples
+        self.min_child_weight = min_child_weight
+        self.reg_lambda = reg_lambda
+        self.max_bin = max_bin
+        self.growth = growth
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
+        """The loss for the checked labels, and the targets; sets the attributes that depend on them."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X
+            examples, shape (N, F); NaN is a missing value. Numbers are rounded to float32.
+        y
+            labels or targets, shape (N,).
+        sample_weight
+            shape (N,), >= 0: weights of the examples in the loss and in the cost. Unequal ones need ``engine="own"`` or
+            ``lam=0``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            for settings out of their range, prices that do not fit the features, and prices that the engine cannot take; it is a
+            ValueError too, and says which argument, which value, and what to do.
+        ImportError
+            if ``engine="lightgbm"`` and LightGBM or treelite is not installed.
+        """
+        settings = Settings.of(self)
+        if self.engine not in ("lightgbm", "own"):
+            raise InvalidInputError(f"engine is {self.engine!r}; give 'lightgbm' or 'own'")
+        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", y_numeric=not is_classifier(self))
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        prices = read_prices(self.costs, self.evaluation_cost, self.n_features_in_, names)
+        if self.training_costs is not None:
+            prices = read_prices(self.training_costs, self.evaluation_cost, self.n_features_in_, names)
+        taking_part = weight > 0
+        if not taking_part.any():
+            raise InvalidInputError("sample_weight is 0 for all rows; give at least one a positive weight")
+        loss, targets = self._loss(y[taking_part])
+        forest = self._boost(TrainingRows(X[taking_part], targets, weight[taking_part]), loss, prices, settings)
+        self.forest_ = replace(
+            forest, classes=getattr(self, "classes_", None), ensemble=replace(forest.ensemble, feature_names=names)
+        )
+        self.n_iter_ = forest.ensemble.n_trees // forest.n_outputs
+        return self
+
+    def _boost(self, train: TrainingRows, loss: Loss, prices: Prices, settings: Settings) -> ModelForest:
+        if self.engine == "own":
+            self.__dict__.pop("booster_", None)
+            return boost(train, loss, prices, settings, hidden=self.verbose <= 0)[0]
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        forest, self.booster_ = boost_by_lightgbm(
+            train, len(getattr(self, "classes_", ())), prices, settings, n_jobs=self.n_jobs, seed=seed, hidden=self.verbose <= 0
+        )
+        return forest
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row of X pays at `costs`, shape (N,): items, each once, and splits, but no items paid once for all."""
+        rows = self._rows(X)
+        return example_costs(self.forest_.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost)
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        """Mean cost of a prediction after each round, shape (n_iter_,), items paid once for all included; it never falls."""
+        rows, forest = self._rows(X), self.forest_
+        stage = np.arange(forest.ensemble.n_trees) // forest.n_outputs
+        return staged_costs(forest.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost, stage=stage)
+
+    @property
+    def _costs(self) -> Costs:
+        return 1 if self.costs is None else self.costs
+
+    def _rows(self, X: Any) -> NDArray[np.float32]:
+        """Examples as rows that the trees route."""
+        check_is_fitted(self, "forest_")
+        return self.forest_.rows(validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan"))
+
+    def _margins(self, X: Any) -> NDArray[np.float64]:
+        """Sums of leaf values, shape (N, number of outputs)."""
+        rows = self._rows(X)
+        return self.forest_.margins(rows)
+
+    def _staged_margins(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Margins after each round, each time in a new array."""
+        rows, forest = self._rows(X), self.forest_
+        leaves = leaves_of(forest.ensemble, rows)
+        margins = np.tile(forest.base, (len(rows), 1))
+        for t in range(forest.ensemble.n_trees):
+            margins[:, forest.output[t]] += forest.ensemble.value[leaves[t], 0]
+            if t % forest.n_outputs == forest.n_outputs - 1:
+                yield margins.copy()
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels or numbers after each round, shape (N,) each."""
+        for margins in self._staged_margins(X):
+            yield self.forest_.predictions(margins)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels or numbers, shape (N,)."""
+        margins = self._margins(X)
+        return self.forest_.predictions(margins)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[misc]
@@ -104,11 +266,14 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, in the order of `classes_`, shape (N, n_classes)."""
-        return _probabilities(self._margins(X))
+        return self._probabilities(self._margins(X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of `predict_proba`."""
         return np.log(self.predict_proba(X))
+
+    def _probabilities(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        return classification_loss("log_loss", len(self.classes_)).probabilities(margins)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Margins: shape (N,) for two classes, (N, n_classes) for more."""
@@ -117,13 +282,7 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """`predict_proba` after each round."""
-        return map(_probabilities, self._staged_margins(X))
-
-
-def _probabilities(margins: NDArray[np.float64]) -> NDArray[np.float64]:
-    if margins.shape[1] > 1:
-        return np.asarray(softmax(margins, axis=1))
-    return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
+        return map(self._probabilities, self._staged_margins(X))
 
 
 class CEGBRegressor(RegressorMixin, CostEfficientBoosting):  # type: ignore[misc]

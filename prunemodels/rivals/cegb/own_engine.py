@@ -27,10 +27,8 @@ from prunemodels.models.response import Link
 from prunemodels.models.trees import joined, one_tree
 from prunemodels.rivals.cegb.purchases import Prices, Purchases
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.greedy_miser.boosting import TrainingRows
-from prunemodels.rivals.greedy_miser.growth import BinnedRows
-from prunemodels.rivals.histograms import Binning, Needed, NodeSplits, best_splits, histograms
-from prunemodels.rivals.losses import LogLoss, Loss, Softmax
+from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, best_splits, histograms
+from prunemodels.rivals.losses import LogLoss, Loss, Softmax, TrainingRows
 
 NOTICEABLE_GAIN = 1e-10
 """A gain, or a lead over another one, counts above this share of its terms: less is rounding. The first of equals wins."""

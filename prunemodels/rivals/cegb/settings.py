@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from formulations.arguments import Count, Range, check_argument
+from formulations.arguments import Count, Finite, Positive, Range, check_arguments
 
 Growth = Literal["best", "breadth"]
 Engine = Literal["lightgbm", "own"]
 
-Finite = Annotated[float, Range(0, math.inf, open_above=True)]
-
-Positive = Annotated[float, Range(0, math.inf, open_below=True, open_above=True)]
 NUMBERS = (Finite, Positive)
 
 SETTINGS: dict[str, Any] = {
@@ -55,8 +51,7 @@ class Settings:
         InvalidInputError
             naming the first parameter that is out of its range.
         """
-        for name, wanted in SETTINGS.items():
-            check_argument(name, getattr(estimator, name), wanted)
+        check_arguments(estimator, SETTINGS)
         given: dict[str, Any] = {name: getattr(estimator, name) for name in SETTINGS}
         numbers = {name: float(value) for name, value in given.items() if SETTINGS[name] in NUMBERS}
         return cls(**given | numbers)

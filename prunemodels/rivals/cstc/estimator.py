@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from formulations.arguments import Count, Share, check_argument
+from formulations.arguments import Count, Share, check_arguments
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, Examples, cheapest_of_best, fine_tuned, pruned
 from prunemodels.rivals.cstc.weak_learners import Purchases, WeakLearners, fit_weak_learners, purchases_of, read_prices
@@ -131,9 +131,8 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
 
     def _check_settings(self) -> None:
         """Refuse invalid settings before any work."""
-        for name in ("depth", "n_weak_learners", "weak_depth"):
-            check_argument(name, getattr(self, name), Count)
-        check_argument("validation_fraction", self.validation_fraction, Share | None)
+        counts = dict.fromkeys(("depth", "n_weak_learners", "weak_depth"), Count)
+        check_arguments(self, {**counts, "validation_fraction": Share | None})
 
     def _validation(self, X_valid: Any, y_valid: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Check the validation examples that were given."""

@@ -20,21 +20,12 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import read_only, walk_tree
 from prunemodels.models.trees import joined, one_tree
-from prunemodels.rivals.greedy_miser.growth import BinnedRows, GrownTree, GrowthLimits, Purchases, grow_tree
-from prunemodels.rivals.histograms import Binning
-from prunemodels.rivals.losses import Loss
+from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, Purchases, grow_tree
+from prunemodels.rivals.histograms import BinnedRows, Binning
+from prunemodels.rivals.losses import Loss, TrainingRows
 
 MARGIN_ROUNDING = 1e-28
 """Square of a margin's relative rounding error: squared residuals below it are noise."""
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingRows:
-    """Examples: X float32, shape (N, F); targets, shape (N, K); weights > 0, or None: all 1."""
-
-    X: NDArray[np.float32]
-    targets: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True, eq=False)

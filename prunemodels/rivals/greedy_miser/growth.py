@@ -30,7 +30,7 @@ from scipy.sparse import csr_array
 
 from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.histograms import Binning, Needed, NodeSplits, best_splits, histograms
+from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, best_splits, histograms
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +80,6 @@ class Purchases:
 NET_ROUNDING = 1e-13
 """Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold is
 taken, and a smaller net is no reason to split. So sums in another order, such as a row twice for a weight of 2, agree."""
-
-
-@dataclass(frozen=True, eq=False)
-class BinnedRows:
-    """Training rows as codes, see `Binning`; weights > 0, or None: all 1."""
-
-    binning: Binning
-    codes: NDArray[np.uint8] | NDArray[np.uint16]
-    weight: NDArray[np.float64] | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any, Self
@@ -13,18 +12,16 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from formulations.arguments import Count, Range, Share, check_argument
+from formulations.arguments import Count, Finite, Positive, Range, Share, check_argument, check_arguments
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
 from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
 from prunemodels.models.costs import column_prices, example_costs, staged_costs
-from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, TrainingRows, boost, staged_margins
+from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, boost, staged_margins
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits
 from prunemodels.rivals.histograms import MOST_BINS
-from prunemodels.rivals.losses import Loss, LossName, class_targets
-
-Finite = Annotated[float, Range(0, math.inf, open_above=True)]
+from prunemodels.rivals.losses import Loss, LossName, TrainingRows, class_targets
 
 SETTINGS: dict[str, Any] = {
     "n_estimators": Count,
@@ -34,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "n_iter_no_change": Count | None,
     "lam": Finite,
     "tol": Finite,
-    "learning_rate": Annotated[float, Range(0, math.inf, open_below=True, open_above=True)],
+    "learning_rate": Positive,
     "subsample": Annotated[float, Range(0, 1, open_below=True)],
 }
 """What each setting has to be."""
@@ -48,8 +45,7 @@ def check_settings(estimator: Any) -> None:
     InvalidInputError
         for the first one found.
     """
-    for name, wanted in SETTINGS.items():
-        check_argument(name, getattr(estimator, name), wanted)
+    check_arguments(estimator, SETTINGS)
     if estimator.n_iter_no_change is not None:
         check_argument("validation_fraction", estimator.validation_fraction, Share)
     check_argument("loss", getattr(estimator, "loss", "squared_error"), LossName)

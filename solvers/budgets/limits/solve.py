@@ -29,7 +29,7 @@ from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error
 from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import LimitRows, limit_rows
 from solvers.budgets.by_path import error_of

@@ -21,7 +21,7 @@ from formulations.arguments import NotNegative, Seconds, checked
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from formulations.interruptions import interruption_as_error
+from formulations.long_steps import interruption_as_error
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing

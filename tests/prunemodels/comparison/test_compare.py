@@ -23,7 +23,7 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from prunemodels.comparison import memory, processes
 from prunemodels.comparison.compare import compare
-from prunemodels.comparison.memory import PeakMemory
+from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.rows import BUDGET_TYPES, TYPES
 from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
 from tests.instances import with_usage

@@ -22,8 +22,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from formulations import BrokenFileError, CapacityOverflowError, InterruptedSolveError, InvalidInputError
 from prunemodels.tables import problem as problem_module
-from prunemodels.tables.error_sample import GivenTable
-from prunemodels.tables.problem import problem_from_table
+from prunemodels.tables.problem import GivenTable, problem_from_table
 from prunemodels.tables.table import ChunkedTable
 
 N = 500

@@ -17,7 +17,7 @@ from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.greedy_miser.boosting import TrainingRows
+from prunemodels.rivals.losses import TrainingRows
 
 
 @dataclass

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.greedy_miser.growth import BinnedRows, GrownTree, GrowthLimits, Purchases, grow_tree
-from prunemodels.rivals.histograms import Binning
+from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, Purchases, grow_tree
+from prunemodels.rivals.histograms import BinnedRows, Binning
 
 # four rows; residuals of mean 0. On feature 0 the means are -4 and 4: the squares fall from 72 to 8, by 64, a mean of 16.
 # On feature 1 they are -2 and 6: from 72 to 24, a mean of 12. Below feature 0, feature 1 parts 2 from 6: from 8 to 0, a mean

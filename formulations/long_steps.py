@@ -1,4 +1,4 @@
-"""Long steps in Python's log: when one begins, on what, and after how many seconds it ends.
+"""Long computations: Ctrl-C while they run, and in Python's log when a step begins, on what, and after how many seconds it ends.
 
 Every module that has long steps logs under its own name, such as ``solvers.path.pruning_path``. Steps are INFO, rounds of an
 engine are DEBUG. Nothing is shown until the user asks for it:
@@ -12,6 +12,8 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from formulations.errors import InterruptedSolveError
 
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 
@@ -38,3 +40,20 @@ def timed_step(log: logging.Logger, step: str, *arguments: object) -> Iterator[N
         log.info(f"{step}: %s after %.3g s", *arguments, type(error).__name__, time.perf_counter() - start)
         raise
     log.info(f"{step}: done in %.3g s", *arguments, time.perf_counter() - start)
+
+
+@contextmanager
+def interruption_as_error(what: str, then: str = "nothing was changed") -> Iterator[None]:
+    """Turn Ctrl-C in the block into the error that says "interrupted", `what` was going on, and what is the case `then`.
+
+    Raises
+    ------
+    InterruptedSolveError
+        on Ctrl-C; one from inside of the block, which knows more, is passed on.
+    """
+    try:
+        yield
+    except InterruptedSolveError:
+        raise
+    except KeyboardInterrupt as stop:
+        raise InterruptedSolveError(f"interrupted {what}; {then}") from stop

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import prunemodels as pm
-from formulations.timed_steps import timed_step
+from formulations.long_steps import timed_step
 from prunemodels.example import X_valid, costs, forest, y_valid
 
 LOG = logging.getLogger("prunemodels.a_test")
