@@ -57,8 +57,8 @@ class DantzigWolfeSolution(Solution):
         Returns
         -------
         DataFrame
-            ``entered``, the round in which it did, 0 for the first ones; ``tree``; ``splits`` that it keeps; ``cost`` in (OBJ), without
-            dual values; ``reduced_cost`` at the master's dual values of its round, NaN for the first ones.
+            ``entered``, the round in which it did, 0 for the first ones; ``tree``; ``splits`` that it keeps; ``cost`` in (OBJ),
+            without dual values; ``reduced_cost`` at the master's dual values of its round, NaN for the first ones.
         """
         import pandas as pd
 
