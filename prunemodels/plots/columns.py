@@ -77,7 +77,10 @@ def plot_columns(solution: DantzigWolfeSolution, *, figure: Figure | None = None
     below.set(xlabel="round", ylabel="tree of a column that entered")
     for axis in (below.xaxis, below.yaxis):
         axis.set_major_locator(MaxNLocator(integer=True))
-    fig.colorbar(shades, ax=below, orientation="horizontal", shrink=0.6, aspect=40, label="reduced cost, times -1")
+    bar = fig.colorbar(shades, ax=below, orientation="horizontal", shrink=0.6, aspect=40, label="reduced cost")
+    ticks = [least, most] if most > least else [least]
+    bar.set_ticks(ticks, labels=[f"{-tick:.2g}" for tick in ticks], minor=False)
+    bar.ax.minorticks_off()
     frame(above)
     frame(below)
     return fig
