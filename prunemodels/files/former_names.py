@@ -18,7 +18,7 @@ MOVED = {
     "prunemodels.other_libraries.boosted_pruning": f"{MODELS}.boosting.boosted_pruning",
     "prunemodels.other_libraries.categories": f"{MODELS}.libraries.categories",
     "prunemodels.other_libraries.hist_gradient_boosting": f"{MODELS}.libraries.sklearn_models",
-    "prunemodels.other_libraries.losses": f"{MODELS}.boosting.losses",
+    "prunemodels.other_libraries.losses": f"{MODELS}.losses",
     "prunemodels.other_libraries.model_forest": f"{MODELS}.libraries.model_forest",
     "prunemodels.other_libraries.thresholds": f"{MODELS}.libraries.trees",
 }
