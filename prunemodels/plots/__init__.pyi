@@ -1,6 +1,6 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.plots.budget import plot_budget as plot_budget
+from prunemodels.plots.choice import plot_budget as plot_budget
 from prunemodels.plots.choice import plot_choice as plot_choice
 from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.evaluation.held_out import HeldOut, hold_out
-from prunemodels.plots.budget import plot_budget
+from prunemodels.plots.choice import plot_budget
 from prunemodels.plots.tradeoff import save_picture
 from solvers.budgets import best_breakpoint
 
