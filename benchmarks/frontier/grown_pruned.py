@@ -30,11 +30,11 @@ from benchmarks.frontier.rivals import cegb
 from benchmarks.frontier.rivals.engines import two_columns
 from formulations.instance.routing import leaves_of
 from prunemodels.models.boosting.boosted import usage_of
-from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.boosting.refitting import refitted
 from prunemodels.models.boosting.seeds import Part
 from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.losses import loss_of
 
 RIDGES = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 """The weight of each leaf's present value, in rows."""

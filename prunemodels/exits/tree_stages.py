@@ -28,7 +28,7 @@ from prunemodels.exits.waiting import Calls
 from prunemodels.models.costs import Costs, cost_items, staged_example_costs
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.libraries.model_forest import pruned_ends
-from prunemodels.rivals.losses import SquaredError
+from prunemodels.models.losses import SquaredError
 
 Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 

@@ -241,7 +241,7 @@ class TreeModel:
         return rows if self.ensemble.made is None else features_of(self.ensemble, rows)
 
     def loss(self, X: Any, y: Any, sample_weight: NDArray[np.float64] | None = None) -> float:
-        """The mean loss of a sum of trees, see `prunemodels.models.boosting.losses`; NaN for averages of class fractions or
+        """The mean loss of a sum of trees, see `prunemodels.models.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
 
         Raises
@@ -251,7 +251,7 @@ class TreeModel:
         """
         if self.forest is None or self.forest.link == "fractions" or (self.decision and self.decision.calibration):
             return np.nan
-        from prunemodels.models.boosting.losses import loss_of
+        from prunemodels.models.losses import loss_of
 
         rows = self._features(X)
         return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))

@@ -1,6 +1,6 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.plots.budget import plot_budget as plot_budget
+from prunemodels.plots.choice import plot_budget as plot_budget
 from prunemodels.plots.choice import plot_choice as plot_choice
 from prunemodels.plots.columns import plot_columns as plot_columns
 from prunemodels.plots.curves import plot_curves as plot_curves

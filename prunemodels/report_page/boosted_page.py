@@ -22,9 +22,9 @@ from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_o
 from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.evaluation.wording import count
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.forests.labels import class_numbers, losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.models.losses import loss_of
 from prunemodels.models.response import sum_response
 from prunemodels.on_demand.tree_order import items_on_path
 from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive

@@ -25,7 +25,7 @@ from prunemodels.evaluation.item_costs import item_label
 from prunemodels.evaluation.mean_bounds import MeanInterval
 from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.exits.stops import Stops
-from prunemodels.plots.budget import SEEN_WHOLE, draw_budget
+from prunemodels.plots.choice import SEEN_WHOLE, draw_budget
 from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (
     BLACK,

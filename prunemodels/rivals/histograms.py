@@ -76,6 +76,15 @@ class Binning:
 
 
 @dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Examples: X float32, shape (N, F); targets, shape (N, K); weights > 0, or None: all 1."""
+
+    X: NDArray[np.float32]
+    targets: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, eq=False)
 class BinnedRows:
     """Training rows as codes, see `Binning`; weights > 0, or None: all 1."""
 

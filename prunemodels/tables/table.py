@@ -1,16 +1,177 @@
-"""A table that is read in chunks of rows, and a check that its files do not change while they are read."""
+"""Tables that are read in chunks of rows: where the chunks come from, and a check that files do not change meanwhile.
+
+Sources are Parquet and Arrow files, CSV, tables in memory, memory maps, and chunks that the user's code yields. A source knows
+its columns and its number of rows if they can be had without reading the table. It gives its chunks again for every pass, if it
+can.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow import parquet
+
 from formulations.arguments import Count, checked
-from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.tables.sources import Source, open_source
+from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from formulations.sparse_arrays import check_sparse
+from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
+from prunemodels.files.damage import is_damage
+from prunemodels.tables.cells import check_present
+
+ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
+
+ENDINGS = (*ARROW_FORMATS, ".csv", ".csv.gz")
+
+STREAM_BYTES = 2**18
+"""Parquet columns are read in pieces of this size, not by whole row groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table that gives its rows in chunks.
+
+    Parameters
+    ----------
+    name
+        the source's name in error messages.
+    chunks
+        takes the wanted columns (None: all) and a number of rows. Yields arrays, or Arrow or pandas tables with at least these
+        columns, of about this number of rows if the source can choose it.
+    columns
+        names of the columns; None if there are none, or if they are not known before the first chunk.
+    n_rows
+        number of rows; None if it is not known before the end.
+    files
+        files that must not change while the table is read.
+    again
+        whether a second pass is possible.
+    own_code
+        whether the user's own code makes the chunks; its exceptions are passed on unchanged.
+    """
+
+    name: str
+    chunks: Callable[[Sequence[str] | None, int], Iterator[Any]]
+    columns: tuple[str, ...] | None = None
+    n_rows: int | None = None
+    files: tuple[Path, ...] = ()
+    again: bool = True
+    own_code: bool = False
+
+
+def open_source(given: Any) -> Source:
+    """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts.
+
+    Raises
+    ------
+    InvalidInputError
+        for anything that is not a table, and for a file of another kind.
+    BrokenFileError
+        for a file that is absent or damaged.
+    """
+    if isinstance(given, str) and "://" in given:
+        raise InvalidInputError(f"{given} is not a local file; give pyarrow.dataset.dataset({given!r})")
+    if isinstance(given, (str, Path)):
+        return _of_file(Path(given))
+    if isinstance(given, (pa.Table, pa.RecordBatch)):
+        given = ds.dataset(given)
+    if isinstance(given, ds.Dataset):
+        return _of_dataset(given, "the Arrow dataset")
+    if hasattr(given, "toarray") or (hasattr(given, "shape") and len(given.shape) == 2):
+        return _in_memory(given)
+    if (isinstance(given, Iterable) and not isinstance(given, (Mapping, np.ndarray))) or callable(given):
+        once = isinstance(given, Iterator) or hasattr(given, "read_next_batch")
+        return Source("the stream of chunks", partial(_own_chunks, given), again=not once, own_code=True)
+    what = f"an array of shape {given.shape}" if isinstance(given, np.ndarray) else type(given).__name__
+    raise InvalidInputError(
+        f"{what} is no table; give a file ({', '.join(ENDINGS)}), a folder of Parquet files, a pyarrow Dataset, "
+        "an array of shape (rows, features), or an iterable of chunks"
+    )
+
+
+def _of_file(place: Path) -> Source:
+    ending = ".parquet" if place.is_dir() else next((e for e in ENDINGS if place.name.lower().endswith(e)), None)
+    if ending is None:
+        raise InvalidInputError(f"{place} is no table that can be read; give a file ending in {', '.join(ENDINGS)}")
+    if not os.path.exists(place):
+        raise BrokenFileError(f"there is no file {place}")
+    if place.is_dir() and not any(place.rglob("*")):
+        raise BrokenFileError(f"there is no Parquet file in the folder {place}")
+    try:
+        if ending in ARROW_FORMATS:
+            found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
+            return found if ending != ".parquet" else replace(found, chunks=partial(_parquet_chunks, found.files))
+        header = columns_of_csv(place)
+    except PruneModelsError:
+        raise
+    except Exception as error:  # pandas, pyarrow and gzip raise different types
+        if not is_damage(error):
+            raise
+        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
+    return Source(str(place), partial(_csv_chunks, place), tuple(header), files=(place,))
+
+
+def _of_dataset(dataset: Any, name: str) -> Source:
+    """An Arrow dataset: files on any file system, or a table in memory. Its rows are counted if its files store their number."""
+    kind = getattr(getattr(dataset, "format", None), "default_extname", "")
+    files = (Path(file) for file in getattr(dataset, "files", ()))
+    local = tuple(file for file in files if os.path.exists(file))  # the others are on other file systems
+    n_rows = None if kind in ("csv", "json") else int(dataset.count_rows())
+    return Source(name, partial(_arrow_chunks, dataset), tuple(dataset.schema.names), n_rows, local)
+
+
+def _in_memory(rows: Any) -> Source:
+    """An array or memory map, or a pandas, polars or sparse table."""
+    names = getattr(rows, "columns", None)
+    files = (Path(rows.filename),) if isinstance(rows, np.memmap) and rows.filename is not None else ()
+    check_sparse(rows, "the table")
+    rows = rows.tocsr() if hasattr(rows, "tocsr") else rows
+    columns = None if names is None else tuple(str(c) for c in names)
+    return Source("the table", partial(_slices, rows), columns, int(rows.shape[0]), files)
+
+
+def _parquet_chunks(files: Sequence[Path], columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """Batches in the order of the files, each decoded when asked for. A dataset would decode whole row groups in advance."""
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    for place in files:
+        with parquet.ParquetFile(place, buffer_size=STREAM_BYTES, pre_buffer=False) as file:
+            if wanted is not None:
+                check_present(wanted, file.schema_arrow.names, str(place))
+            yield from file.iter_batches(batch_size=size, columns=wanted, use_threads=False)
+
+
+def _arrow_chunks(dataset: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """Batches in the order of the files; some row groups may be read in advance."""
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    yield from dataset.to_batches(columns=wanted, batch_size=size, batch_readahead=1, fragment_readahead=0)
+
+
+def _csv_chunks(file: Path, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """All columns, because pandas has to parse them anyway."""
+    del columns
+    yield from csv_chunks(file, size)
+
+
+def _slices(table: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """All columns, because they are in memory anyway."""
+    del columns
+    rows = getattr(table, "iloc", table)
+    for first in range(0, table.shape[0], size):
+        yield rows[first : first + size]
+
+
+def _own_chunks(given: Any, columns: Sequence[str] | None, size: int) -> Iterator[Any]:
+    """The user's chunks, of whatever size: from an iterable, or from a function that returns one."""
+    del columns, size
+    yield from given if isinstance(given, Iterable) else given()
+
 
 Stamp = tuple[int, int, int]
 """Size in bytes, time of the last change in nanoseconds, and inode number of a file."""

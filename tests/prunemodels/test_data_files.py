@@ -24,7 +24,7 @@ from prunemodels.data_files import (
 )
 from prunemodels.files import csv_tables
 from prunemodels.tables import problem_from_table
-from prunemodels.tables.sources import open_source
+from prunemodels.tables.table import open_source
 
 TABLE = pd.DataFrame({"a": [0.1, np.nan, 3.0], "b": [1, 2, 3], "class": ["x", "y", "x"]})
 

@@ -18,11 +18,11 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost, exact
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
-from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.search import GRID_SIZE, Search
 from prunemodels.models.costs import Costs
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.losses import loss_of
 from solvers import price_sharing
 
 

@@ -17,11 +17,11 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.losses import Loss, loss_of
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
+from prunemodels.models.losses import SampleLoss, loss_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ class BoostedPruning:
     cost: float
     stationary: bool
     stats: Mapping[str, float] = field(default_factory=dict)
-    sample: Loss | None = None
+    sample: SampleLoss | None = None
 
     @property
     def n_splits(self) -> int:

@@ -26,9 +26,9 @@ from formulations.answers.solution import Solver
 from formulations.errors import SolverFailedError
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.losses import Loss
 from prunemodels.models.boosting.majoriser import State, majorise, state_of
 from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.losses import SampleLoss
 
 SMALLEST_SHARE, SHARE_GROWTH = 1 / 64, 4.0
 """The first share of the curvature that is tried, and the factor by which it grows after a failure."""
@@ -82,7 +82,7 @@ class Descent:
 def descend(
     forest: ModelForest,
     usage: Usage,
-    loss: Loss,
+    loss: SampleLoss,
     lam: float,
     start: NDArray[np.bool_],
     *,

@@ -27,8 +27,8 @@ from formulations.compiled import njit
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.losses import Loss
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.losses import SampleLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class State:
     loss: float
 
 
-def state_of(forest: ModelForest, usage: Usage, loss: Loss, kept: NDArray[np.bool_]) -> State:
+def state_of(forest: ModelForest, usage: Usage, loss: SampleLoss, kept: NDArray[np.bool_]) -> State:
     """Margins and loss of a pruning on the rows of the usage, in float64."""
     ensemble, routing = forest.ensemble, usage.routing
     value = ensemble.value[pruned_ends(ensemble, kept), 0]
@@ -78,7 +78,7 @@ def state_of(forest: ModelForest, usage: Usage, loss: Loss, kept: NDArray[np.boo
     return State(kept, margins, float(np.average(loss.values(margins), weights=usage.weights)))
 
 
-def majorise(forest: ModelForest, usage: Usage, loss: Loss, now: State, share: float = 1.0) -> Majorised:
+def majorise(forest: ModelForest, usage: Usage, loss: SampleLoss, now: State, share: float = 1.0) -> Majorised:
     """Set up (1) around a pruning, over all prunings of the original trees: pruned splits may come back.
 
     Parameters

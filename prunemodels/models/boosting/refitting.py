@@ -26,8 +26,8 @@ from scipy.sparse.linalg import lsqr
 
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
-from prunemodels.models.boosting.losses import Loss, Squares
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.losses import SampleLoss, SquaredError
 
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """The default values of k in (1)."""
@@ -87,7 +87,7 @@ class Leaves:
 
 def corrections(
     leaves: Leaves,
-    loss: Loss,
+    loss: SampleLoss,
     margins: NDArray[np.float64],
     weight: NDArray[np.float64],
     strength: float,
@@ -107,9 +107,9 @@ def corrections(
         the starting point.
     """
     w = weight / weight.mean()
-    if isinstance(loss, Squares):
+    if isinstance(loss.loss, SquaredError):
         root = np.sqrt(w)
-        A, b = leaves.indicators[0].multiply(root[:, None]).tocsr(), root * (loss.y - margins[:, 0])
+        A, b = leaves.indicators[0].multiply(root[:, None]).tocsr(), root * (loss.targets[:, 0] - margins[:, 0])
         found = lsqr(A, b, damp=np.sqrt(strength), x0=start, atol=1e-10, btol=1e-10, iter_lim=ITERATIONS)[0]
         return np.asarray(found, dtype=np.float64)
     penalty, n = strength * loss.curvature, float(len(w))
@@ -127,7 +127,7 @@ def refitted(
     forest: ModelForest,
     kept: NDArray[np.bool_],
     rows: NDArray[np.float32],
-    loss: Loss,
+    loss: SampleLoss,
     weight: NDArray[np.float64],
     strengths: Sequence[float],
 ) -> Iterator[tuple[float, ModelForest]]:

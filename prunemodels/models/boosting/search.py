@@ -24,7 +24,6 @@ from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.boosting.descent import Point, Pool, descend, point_of
-from prunemodels.models.boosting.losses import Loss
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.boosting.seeds import (
     Part,
@@ -37,6 +36,7 @@ from prunemodels.models.boosting.seeds import (
     splits_with,
 )
 from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.losses import SampleLoss
 
 LAMBDA_RANGE = 100.0
 """Largest over smallest positive lambda of a trade-off's default grid."""
@@ -60,7 +60,9 @@ PART_PASSES, PART_BISECTIONS = 2, 4
 class Search:
     """The search for one model and sample; `prune_boosted` documents the parameters."""
 
-    def __init__(self, forest: ModelForest, usage: Usage, loss: Loss, rounds: int, solver: Solver, time_limit: float) -> None:
+    def __init__(
+        self, forest: ModelForest, usage: Usage, loss: SampleLoss, rounds: int, solver: Solver, time_limit: float
+    ) -> None:
         self.started = time.perf_counter()
         self.deadline = self.started + time_limit
         self.loss, self.rounds, self.solver, self.solved = loss, rounds, solver, 0

@@ -32,10 +32,10 @@ from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.descent import Point
-from prunemodels.models.boosting.losses import Loss
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
+from prunemodels.models.losses import SampleLoss
 from prunemodels.models.removal_effects import RemovalEffects, units_of
 
 
@@ -59,13 +59,13 @@ class Part:
 
     forest: ModelForest
     usage: Usage
-    loss: Loss
+    loss: SampleLoss
     nodes: NDArray[np.int64]
     size: int
     trees: int
 
     @classmethod
-    def whole(cls, forest: ModelForest, usage: Usage, loss: Loss) -> Part:
+    def whole(cls, forest: ModelForest, usage: Usage, loss: SampleLoss) -> Part:
         """The whole model as a part."""
         n = forest.ensemble.n_nodes
         return cls(forest, usage, loss, np.arange(n), n, forest.ensemble.n_trees)

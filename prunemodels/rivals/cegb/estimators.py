@@ -17,11 +17,12 @@ from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
 from prunemodels.models.costs import Costs, example_costs, staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.losses import Loss, SquaredError, class_targets, classification_loss
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import EvaluationCost, Prices, read_prices
 from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
-from prunemodels.rivals.losses import Loss, SquaredError, TrainingRows, class_targets, classification_loss
+from prunemodels.rivals.histograms import TrainingRows
 
 
 class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]

@@ -44,7 +44,7 @@ from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.rivals.cegb.purchases import Prices
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.losses import TrainingRows
+from prunemodels.rivals.histograms import TrainingRows
 
 MOST_PAIRS = 2**31
 """LightGBM numbers pairs of row and feature with signed 32-bit integers: there must be fewer than this."""

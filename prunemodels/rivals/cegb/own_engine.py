@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
+from prunemodels.models.losses import LogLoss, Loss, Softmax
 from prunemodels.models.response import Link
 from prunemodels.models.trees import joined, one_tree
 from prunemodels.rivals.cegb.purchases import Prices, Purchases
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, best_splits, histograms
-from prunemodels.rivals.losses import LogLoss, Loss, Softmax, TrainingRows
+from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, TrainingRows, best_splits, histograms
 
 NOTICEABLE_GAIN = 1e-10
 """A gain, or a lead over another one, counts above this share of its terms: less is rounding. The first of equals wins."""

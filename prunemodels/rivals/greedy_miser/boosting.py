@@ -19,10 +19,10 @@ from tqdm import tqdm
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import read_only, walk_tree
+from prunemodels.models.losses import Loss
 from prunemodels.models.trees import joined, one_tree
 from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, Purchases, grow_tree
-from prunemodels.rivals.histograms import BinnedRows, Binning
-from prunemodels.rivals.losses import Loss, TrainingRows
+from prunemodels.rivals.histograms import BinnedRows, Binning, TrainingRows
 
 MARGIN_ROUNDING = 1e-28
 """Square of a margin's relative rounding error: squared residuals below it are noise."""

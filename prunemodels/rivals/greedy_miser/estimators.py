@@ -12,9 +12,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
 from prunemodels.models.costs import Costs
+from prunemodels.models.losses import Loss, LossName, SquaredError, classification_loss
 from prunemodels.rivals.greedy_miser.miser import GreedyMiser
 from prunemodels.rivals.histograms import MOST_BINS
-from prunemodels.rivals.losses import Loss, LossName, SquaredError, classification_loss
 
 
 class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]

@@ -18,10 +18,10 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
 from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
 from prunemodels.models.costs import column_prices, example_costs, staged_costs
+from prunemodels.models.losses import Loss, LossName, class_targets
 from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, boost, staged_margins
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits
-from prunemodels.rivals.histograms import MOST_BINS
-from prunemodels.rivals.losses import Loss, LossName, TrainingRows, class_targets
+from prunemodels.rivals.histograms import MOST_BINS, TrainingRows
 
 SETTINGS: dict[str, Any] = {
     "n_estimators": Count,

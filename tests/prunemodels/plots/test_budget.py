@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.evaluation.held_out import HeldOut, hold_out
-from prunemodels.plots.budget import plot_budget
+from prunemodels.plots.choice import plot_budget
 from solvers.budgets import best_breakpoint
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)

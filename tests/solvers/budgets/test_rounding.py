@@ -16,8 +16,8 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.papers import ERRORS, two_trees
 from solvers.brute_force import all_prunings
 from solvers.budgets import brute_force_budget, rounding, solve_lp1
-from solvers.budgets.components import components_of
 from solvers.budgets.open_part import open_part
+from solvers.budgets.rounding import components_of
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_budget_engines import a_larger_problem, budgets_of

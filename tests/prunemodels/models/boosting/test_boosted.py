@@ -16,9 +16,9 @@ from formulations import InvalidInputError, Pruning
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted, usage_of
 from prunemodels.models.boosting.descent import descend
-from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.majoriser import majorise, state_of
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.losses import loss_of
 from prunemodels.other_libraries import BoostedPath, boosted_path
 from solvers import min_cut, price_sharing
 from tests.loops import looped

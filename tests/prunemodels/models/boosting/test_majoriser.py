@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from formulations import Pruning, Usage
 from prunemodels.models.boosting.boosted import usage_of
-from prunemodels.models.boosting.losses import LogLoss, Loss, Softmax, Squares, loss_of
 from prunemodels.models.boosting.majoriser import majorise, state_of
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.losses import LogLoss, SampleLoss, Softmax, SquaredError, loss_of
 from prunemodels.other_libraries import ModelForest
 from tests.loops import looped
 from tests.prunemodels.models.libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, some_pruning
@@ -28,7 +28,7 @@ class Tiny:
 
     forest: ModelForest
     usage: Usage
-    loss: Loss
+    loss: SampleLoss
 
 
 @cache
@@ -104,11 +104,11 @@ def test_by_hand_squares_of_one_stump() -> None:
 
 
 LOSSES: dict[str, tuple[Any, int]] = {
-    "squares": (Squares(np.array([0.3, -2.0])), 1),
-    "log": (LogLoss(np.array([[0.0], [1.0]]), 1.7), 1),
-    "soft labels": (LogLoss(np.array([[0.2], [0.9]]), 1.0), 1),
-    "softmax": (Softmax(np.array([2, 0])), 3),
-    "rest": (LogLoss(np.eye(3)[[2, 0]], 0.8), 3),
+    "squares": (SampleLoss(SquaredError(), np.array([[0.3], [-2.0]])), 1),
+    "log": (SampleLoss(LogLoss(1.7), np.array([[0.0], [1.0]])), 1),
+    "soft labels": (SampleLoss(LogLoss(), np.array([[0.2], [0.9]])), 1),
+    "softmax": (SampleLoss(Softmax(), np.eye(3)[[2, 0]]), 3),
+    "rest": (SampleLoss(LogLoss(0.8), np.eye(3)[[2, 0]]), 3),
 }
 
 

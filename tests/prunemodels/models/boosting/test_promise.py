@@ -15,8 +15,8 @@ from formulations import CostItems
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted, usage_of
 from prunemodels.models.boosting.descent import descend
-from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.losses import loss_of
 from prunemodels.other_libraries import ModelForest, boosted_path
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from solvers import price_sharing

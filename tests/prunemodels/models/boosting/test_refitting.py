@@ -16,10 +16,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from formulations import InvalidInputError
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
-from prunemodels.models.boosting.losses import loss_of
 from prunemodels.models.boosting.refitting import Leaves, corrections, refitted
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.losses import loss_of
 from prunemodels.other_libraries import boosted_path
 
 X2, Y2 = make_classification(600, 8, n_informative=5, flip_y=0.05, random_state=0)

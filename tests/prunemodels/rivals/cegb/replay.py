@@ -17,7 +17,7 @@ from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.losses import TrainingRows
+from prunemodels.rivals.histograms import TrainingRows
 
 
 @dataclass

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from prunemodels.rivals.losses import LogLoss, Loss, Softmax, SquaredError, classification_loss
+from prunemodels.models.losses import LogLoss, Loss, Softmax, SquaredError, classification_loss
 
 ONE_HOT = np.eye(3)[[0, 2, 1, 1, 0]]
 BINARY = np.array([[0.0], [1], [1], [0], [1]])
