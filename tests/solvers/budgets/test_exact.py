@@ -31,7 +31,7 @@ from solvers.budgets.exact.edge import cut, edge_of, fixed, forced
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
 
 GRID = 9
@@ -76,8 +76,7 @@ def grid(path: PruningPath) -> list[Fraction]:
 def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
     """Stumps on features of their own, one row: the plain 0-1 knapsack."""
     trees = [Node(g, f, 0.5, Node(0), Node(0)) for f, g in enumerate(gains)]
-    ensemble, error = ensemble_of(trees, len(gains))
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, len(gains))), CostItems.plain(prices))
+    return problem_of(trees, prices)
 
 
 @pytest.mark.parametrize("make", [small, costly])
@@ -117,12 +116,9 @@ def test_prices_that_were_rounded() -> None:
         Node(9, 0, 0.5, Node(3, 1, 0.5, Node(1), Node(1)), Node(2)),
         Node(8, 2, 0.5, Node(2), Node(4, 3, 0.5, Node(1), Node(0))),
     ]
-    ensemble, error = ensemble_of(trees, 4)
     X = np.random.default_rng(0).integers(0, 2, (7, 4)).astype(float)
     weight = np.array([1.0, math.pi, math.e, 2 / 3, 0.1234567891, 1.0, 5.4321])
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain(prices), sample_weight=weight
-    )
+    problem = problem_of(trees, prices, X, sample_weight=weight)
     assert problem.integers.cost_rounding > 0
     every = all_prunings(problem)
     prunings = [Pruning(problem, kept) for kept in every.kept]
