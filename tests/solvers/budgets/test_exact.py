@@ -407,3 +407,19 @@ def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypa
         assert answer.error == brute_force_budget(problem, budget).error
         assert answer.gap == 0
         assert exact_cost(answer.pruning) <= budget
+
+
+@pytest.mark.parametrize("make", [small, costly])
+@pytest.mark.parametrize("seed", range(6))
+def test_rounded_instances_within_their_rounding(seed: int, make: Callable[..., Instance]) -> None:
+    """Where numbers were rounded, no pruning that really fits is below the bound, and the answer within twice the rounding."""
+    problem, path, every = make(seed, rounded=True)
+    assert problem.integers.error_rounding > 0 or make is small
+    errors = [Pruning(problem, kept).error for kept in every.kept]
+    costs = [exact_cost(Pruning(problem, kept)) for kept in every.kept]
+    for budget in grid(path)[::2]:
+        answer = exact_budget(problem, budget, path=path)
+        assert exact_cost(answer.pruning) <= budget
+        least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
+        assert answer.bound <= least + 1e-12
+        assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12

@@ -171,3 +171,10 @@ def test_bad_input_is_refused() -> None:
     unpruned = pm.Pruning.unpruned(problem).kept
     with pytest.raises(SolverFailedError, match="they are not optimal"):
         components_of(open_part(problem, unpruned, np.zeros_like(unpruned)))
+
+
+def test_a_path_of_largest_optima_may_have_an_edge_without_gain() -> None:
+    """With lambda* = 0 nothing is gained by spending more: the bound is 0."""
+    problem = stump((2, 1, 1), [1], [[0], [1]])
+    found = solve_lp1(problem, 0.5, path=pm.pruning_path(problem, ties="largest"))
+    assert (found.relaxation.lam, found.bound, found.row) == (0, 0, 0)
