@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
 
@@ -58,6 +60,21 @@ def ensemble_of(trees: list[Node], n_features: int) -> tuple[Ensemble, NDArray[n
 def plain_errors(ensemble: Ensemble, error: NDArray[np.float64], weight: float) -> NodeErrors:
     """One component with the same W_t for every tree."""
     return NodeErrors((ErrorComponent(error, np.full(ensemble.n_trees, weight)),))
+
+
+def problem_of(
+    trees: list[Node],
+    costs: CostItems | Sequence[float | Fraction],
+    rows: ArrayLike | None = None,
+    *,
+    weight: float = 10.0,
+    **options: Any,
+) -> PruningProblem:
+    """The problem of nested trees: `costs` are items, or prices by feature; the cost sample is one row of zeros unless given."""
+    items = costs if isinstance(costs, CostItems) else CostItems.plain(costs)
+    X = np.zeros((1, len(items.needs))) if rows is None else np.asarray(rows)
+    ensemble, error = ensemble_of(trees, len(items.needs))
+    return PruningProblem.build(ensemble, plain_errors(ensemble, error, weight), X, items, **options)
 
 
 def random_tree(rng: np.random.Generator, n_features: int, splits: int, largest_error: int) -> Node:

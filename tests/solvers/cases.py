@@ -18,7 +18,7 @@ import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import two_trees
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder, load_dataset
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 
 PATH_POINTS = (0.15, 0.5, 0.85)
 """Where on the path, from its first breakpoint to its last, real instances are solved: at the breakpoint, and beyond it."""
@@ -34,29 +34,25 @@ class Case:
 
 def stump(errors: tuple[float, float, float], prices: list[float], rows: list[list[float]], **options: object) -> PruningProblem:
     """One split on feature 0 with the errors of its root and of its leaves, of 10 examples."""
-    ensemble, error = ensemble_of([Node(errors[0], 0, 0.5, Node(errors[1]), Node(errors[2]))], len(prices))
     X, costs = np.array(rows, dtype=float), CostItems.plain(prices)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, costs, **options)  # type: ignore[arg-type]
+    return problem_of([Node(errors[0], 0, 0.5, Node(errors[1]), Node(errors[2]))], costs, X, **options)  # type: ignore[arg-type]
 
 
 def twin_stumps(price: float = 1.0) -> PruningProblem:
     """Two equal stumps: each gains 2 of 10 in its tree, and together they pay once."""
     tree = Node(4, 0, 0.5, Node(1), Node(1))
-    ensemble, error = ensemble_of([tree, tree], 1)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([price]))
+    return problem_of([tree, tree], [price])
 
 
 def leaves_only() -> PruningProblem:
     """Two trees that are single leaves: nothing to prune."""
-    ensemble, error = ensemble_of([Node(3), Node(1)], 2)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((3, 2)), CostItems.plain([1, 1]))
+    return problem_of([Node(3), Node(1)], [1, 1], np.zeros((3, 2)))
 
 
 def unreached() -> PruningProblem:
     """A split that no cost row reaches is free; the one above it is not."""
     tree = Node(6, 0, 0.5, Node(1), Node(4, 1, 0.5, Node(1), Node(1)))
-    ensemble, error = ensemble_of([tree], 2)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((4, 2)), CostItems.plain([1, 5]))
+    return problem_of([tree], [1, 5], np.zeros((4, 2)))
 
 
 def ladder() -> PruningProblem:
@@ -64,15 +60,13 @@ def ladder() -> PruningProblem:
     tree = Node(9)
     for error in (3, 5, 8, 9):
         tree = Node(error, 0, float(error), Node(1), tree) if tree.left else Node(error, 0, float(error), Node(1), Node(1))
-    ensemble, error_of = ensemble_of([tree], 1)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error_of, 20.0), np.full((2, 1), 100.0), CostItems.plain([3]))
+    return problem_of([tree], [3], np.full((2, 1), 100.0), weight=20.0)
 
 
 def losing() -> PruningProblem:
     """Splits that lose: gains below 0 on data that the tree was not grown on, worth keeping only for what is below."""
     good = Node(3, 1, 0.5, Node(0), Node(0))
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, good, Node(3)), Node(1, 0, 0.5, Node(1), Node(2))], 2)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 2)), CostItems.plain([1, 1]))
+    return problem_of([Node(4, 0, 0.5, good, Node(3)), Node(1, 0, 0.5, Node(1), Node(2))], [1, 1], np.zeros((2, 2)))
 
 
 def forest_case(

@@ -12,7 +12,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 
-from formulations import CostItems, InvalidInputError, PruningProblem, Solver, Status, StopReason
+from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
 from proofs_checks import check_solution
 from solvers import (
     EXACT_SOLVERS,
@@ -25,7 +25,7 @@ from solvers import (
 )
 from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.programs.engines import LINEAR_ENGINES
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 from tests.loops import looped
 from tests.solvers.cases import OPTIMA, PRESENT, instance, lambdas
 
@@ -166,8 +166,7 @@ def test_brute_force_refuses_forests_that_are_too_large() -> None:
 def test_brute_force_refuses_forests_beyond_any_float() -> None:
     """2,000 stumps have 2^2000 prunings, more than a float can say; the refusal says it all the same."""
     tree = Node(2, 0, 0.5, Node(1), Node(0))
-    ensemble, error = ensemble_of([tree] * 2000, 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.zeros((1, 1)), CostItems.plain([1]))
+    problem = problem_of([tree] * 2000, [1], weight=2.0)
     with pytest.raises(InvalidInputError, match=r"the forest has 1\.15e\+602 prunings, at most 1,000,000"):
         brute_force(problem, 0.1)
 

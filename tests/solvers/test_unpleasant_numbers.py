@@ -13,21 +13,20 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import CostItems, Pruning, PruningProblem
+from formulations import Pruning, PruningProblem
 from formulations.answers.solution import Status
 from formulations.errors import CapacityOverflowError, InvalidInputError
 from solvers import EXACT_SOLVERS, SOLVERS, min_cut, price_sharing, pruning_path
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import integer_objective
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 
 
 def apart(prices: tuple[float, float] = (1e6, 1e-6), **more: Any) -> PruningProblem:
     """One tree: a useless dear split below which a cheap one gains a quarter of the error."""
     tree = Node(10, 1, 0.5, Node(5), Node(0, 0, 0.5, Node(0), Node(0)))
-    ensemble, error = ensemble_of([tree], 2)
     X = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 20.0), X, CostItems.plain(prices), **more)
+    return problem_of([tree], prices, X, weight=20.0, **more)
 
 
 @pytest.mark.parametrize("name", EXACT_SOLVERS)
@@ -76,9 +75,8 @@ def test_where_no_fraction_fits_a_grid_does() -> None:
     Every fraction that fits is 0 or far too large. A grid of 2^-60 of the gains tells 10^14 prices from none.
     """
     tree = Node(1000, 0, 0.5, Node(999), Node(0, 1, 0.5, Node(0), Node(0)))
-    ensemble, error = ensemble_of([tree], 2)
     X = np.array([[1, 0], [1, 1]], dtype=float)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1000.0), X, CostItems.plain([1e14, 1]))
+    problem = problem_of([tree], [1e14, 1], X, weight=1000.0)
     gain = Fraction(1, 1000)  # of the first split; it costs 10^14 lambda
     for lam, splits in ((gain / 10**14 * Fraction(999, 1000), 1), (gain / 10**14 * Fraction(1001, 1000), 0)):
         for solve in (min_cut, price_sharing):
@@ -90,10 +88,7 @@ def test_where_no_fraction_fits_a_grid_does() -> None:
 
 def test_a_forest_of_bare_leaves_with_a_dear_evaluation() -> None:
     """Nothing can be evaluated, so no price is too large; it was a raw OverflowError."""
-    ensemble, error = ensemble_of([Node(3)], 1)
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 1)), CostItems.plain([0]), evaluation_cost=1.2345e12
-    )
+    problem = problem_of([Node(3)], [0], np.zeros((2, 1)), evaluation_cost=1.2345e12)
     assert min_cut(problem, 1).value == pytest.approx(0.3)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.integers import PRODUCT_BITS
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
 
 
@@ -45,9 +45,8 @@ def check(problem, rng):
 
 
 def stump_problem(errors=(2, 0, 1), prices=(1,), X=((0,), (1,)), **options):
-    ensemble, e = ensemble_of([Node(errors[0], 0, 0.5, Node(errors[1]), Node(errors[2]))], len(prices))
     rows = np.resize(np.array(X, dtype=float), (len(X), len(prices)))
-    return PruningProblem.build(ensemble, plain_errors(ensemble, e, 4.0), rows, CostItems.plain(prices), **options)
+    return problem_of([Node(errors[0], 0, 0.5, Node(errors[1]), Node(errors[2]))], prices, rows, weight=4.0, **options)
 
 
 def test_by_hand():

@@ -13,7 +13,7 @@ from formulations.programs.matrix import ip3_matrix
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
 from proofs_checks.matrices.row_operations import PRINTED_TREES
 from solvers.brute_force import all_prunings
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.path_costs import arc_costs, stop_costs
 
@@ -135,9 +135,8 @@ def test_charges_of_splits_are_paid_on_every_path(seed: int) -> None:
 
 def test_groups_carry_their_rows_together() -> None:
     """A split that charges two items to three rows, and one paid once: three arcs, or seven; their costs are the loads' sums."""
-    ensemble, error = ensemble_of([Node(3, 0, 0.5, Node(1), Node(2))], 1)
     items = CostItems.from_items({"a": 1, "licence": 9, "b": 2}, [["a", "licence", "b"]], once=["licence"])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 3.0), np.array([[0.0], [1.0], [0.0]]), items)
+    problem = problem_of([Node(3, 0, 0.5, Node(1), Node(2))], items, np.array([[0.0], [1.0], [0.0]]), weight=3.0)
     together, apart = tree_network(problem, 0), tree_network(problem, 0, expanded=True)
     assert list(together.arcs) == ["z[0]", "z[1]", "z[2]", "w_t[0,0,:]", "w_t[0,1,all]", "w_t[0,2,:]"]
     # rows in the order of the routing: 0 and 2 go left, 1 goes right

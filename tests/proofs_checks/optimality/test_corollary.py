@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from formulations import CostItems, InvalidInputError, PruningProblem
+from formulations import InvalidInputError, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollary
 from proofs_checks.optimality.edges import Edge
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
 
@@ -76,9 +76,8 @@ def test_values_are_those_of_linear_programs(seed: int, ties: str) -> None:
 def twins(prices: tuple[float, ...], errors: tuple[int, ...] = (4, 4)) -> PruningProblem:
     """Stumps on features of their own, one a tree; each gains its root's error less 2."""
     trees = [Node(e, f, 0.5, Node(1), Node(1)) for f, e in enumerate(errors)]
-    ensemble, error = ensemble_of(trees, len(errors))
     X = np.zeros((1, len(errors)))
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain(prices))
+    return problem_of(trees, prices, X)
 
 
 def test_two_equal_stumps_have_an_integral_middle() -> None:
@@ -100,8 +99,7 @@ def test_two_equal_stumps_have_an_integral_middle() -> None:
 def test_a_tree_is_an_edge_of_parts_that_need_each_other() -> None:
     """Root and child, each worth its own price at the same lambda: the root alone lies between, the child alone does not."""
     tree = Node(6, 0, 0.5, Node(4, 1, 0.5, Node(1), Node(1)), Node(1))  # gains 1 and 2 for prices 1 and 2
-    ensemble, error = ensemble_of([tree], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 2)), CostItems.plain([1, 2]))
+    problem = problem_of([tree], [1, 2])
     path = pruning_path(problem)
     assert path.exact_cost == (3, 0)
     found = check_corollary(path, [1, 2]).certificate

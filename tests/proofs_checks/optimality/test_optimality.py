@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from formulations import CostItems, PruningProblem, Solution
+from formulations import PruningProblem, Solution
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import FixingStage, ItemDuals, SharedPrices, StopReason
 from formulations.instance.cost_items import exact
@@ -25,7 +25,7 @@ from prunemodels.data_files import FOLDER_VARIABLE, load_dataset
 from solvers import min_cut, pruning_path
 from solvers.brute_force import all_prunings
 from solvers.price_sharing import price_sharing
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount, slow_path_gaps
 
@@ -105,8 +105,7 @@ def by_hand(problem: PruningProblem, lam: Fraction, kept: list[int], proof: Shar
 
 def stumps(*trees: Node) -> PruningProblem:
     """Trees on one feature of price 1, one row."""
-    ensemble, error = ensemble_of(list(trees), 1)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([1]))
+    return problem_of(list(trees), [1])
 
 
 def test_what_is_paid_is_not_charged_again() -> None:

@@ -12,7 +12,7 @@ from formulations.answers.pruning_path import PathCertificate, PathShares
 from proofs_checks import Verdict, check_path
 from solvers import pruning_path
 from solvers.closures.cut import Ties
-from tests.instances import Node, ensemble_of, plain_errors, random_items, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_items, random_tree
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_shares import (
     true_gaps,
@@ -25,8 +25,7 @@ from tests.proofs_checks.optimality.test_tampering import riders
 
 def two_users() -> PruningProblem:
     """Gains of 2/20 and 1/20, of the splits 0 and 3, share a purchase of price 1: at 3/20 both go."""
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(3, 0, 0.5, Node(1), Node(1))], 1)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([1]))
+    return problem_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(3, 0, 0.5, Node(1), Node(1))], [1])
 
 
 def by_hand(bits: int, *gaps: Fraction, move: Fraction | None = None) -> PruningPath:
@@ -117,8 +116,7 @@ def test_what_is_never_or_always_kept_counts() -> None:
     none = pruning_path(two_users(), certificate=False)
     never = with_shares(replace(none, level=np.zeros(6, dtype=np.int32), breakpoints=(Fraction(0),)), [1] * 6)
     assert never.gaps == (Fraction(3, 20),)
-    ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(1), Node(1))], 1)
-    free = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 1)), CostItems.plain([0]))
+    free = problem_of([Node(1, 0, 0.5, Node(1), Node(1))], [0], np.zeros((2, 1)))
     always = with_shares(replace(pruning_path(free), level=np.array([1, 0, 0], dtype=np.int32)), [1] * 3)
     assert always.gaps == (Fraction(1, 10),)
     assert check_against_all_prunings(never) == check_against_all_prunings(always) == 1

@@ -19,7 +19,7 @@ from proofs_checks import check_corollary, check_lp1_solution, check_path
 from prunemodels.budgets import solve_lp1
 from solvers import pruning_path
 from solvers.closures.cut import Ties
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_shares import exact_shares, with_moves, with_shares
 
@@ -32,9 +32,8 @@ def three_users() -> PruningProblem:
     """
     leaf = Node(1)
     trees = [Node(8, 0, 0.5, leaf, leaf), Node(7, 0, 0.5, leaf, leaf), Node(3, 1, 0.5, leaf, leaf)]
-    ensemble, error = ensemble_of([*trees, Node(1, 2, 0.5, leaf, Node(1, 0, 0.5, leaf, leaf))], 3)
     X = np.array([[0.0, 0, 1], [1, 1, 1]])
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain([1, 1, 1]))
+    return problem_of([*trees, Node(1, 2, 0.5, leaf, Node(1, 0, 0.5, leaf, leaf))], [1, 1, 1], X)
 
 
 @cache
@@ -219,10 +218,9 @@ def test_junk_in_place_of_shares_is_refuted(name: str) -> None:
 
 def test_huge_integers_are_refuted() -> None:
     """Weights of rows that are no integers of the instance, but allowed by the rounding that it states, overflow nowhere."""
-    ensemble, error = ensemble_of([Node(8, 0, 0.5, Node(1), Node(1))], 1)
     licence = CostItems.from_items({"licence": 1}, [["licence"]], ["licence"])
     for items in (licence, CostItems.plain([1])):
-        problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 9.0), np.zeros((4, 1)), items)
+        problem = problem_of([Node(8, 0, 0.5, Node(1), Node(1))], items, np.zeros((4, 1)), weight=9.0)
         path = exact_shares(pruning_path(problem))
         huge = replace(problem.integers, weight=np.full(4, 2**62), cost_rounding=1e300)
         verdict = check_path(replace(path, problem=replace(problem, integers=huge)))

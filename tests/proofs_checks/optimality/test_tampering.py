@@ -25,7 +25,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import Verdict, check_path, check_solution
 from solvers import min_cut, pruning_path
 from solvers.price_sharing import price_sharing
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
+from tests.instances import Node, problem_of, random_problem, with_usage
 from tests.loops import looped
 
 LAM = 0.25
@@ -334,8 +334,7 @@ def test_tampered_scores_are_refuted(what: str) -> None:
 
 def riders() -> PruningProblem:
     """A split without gain, alone in its tree, whose item the other tree pays anyway: only largest optima keep it."""
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(2, 0, 0.5, Node(1), Node(1))], 1)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 1)), CostItems.plain([1]))
+    return problem_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(2, 0, 0.5, Node(1), Node(1))], [1], np.zeros((2, 1)))
 
 
 def golden_path(ties: str = "smallest") -> PruningPath:
@@ -497,8 +496,7 @@ def test_a_split_that_is_pruned_pays_for_nobody() -> None:
     Gains of 2/20 and 1/20 share a purchase of price 1: at 3/20 both go. Were the second pruned at 2/20, bearing 1/20 for ever,
     the first could bear the other 2/20 until 3/20; all sums would be right, yet at 0.12 keeping both is better than the first.
     """
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(3, 0, 0.5, Node(1), Node(1))], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([1]))
+    problem = problem_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(3, 0, 0.5, Node(1), Node(1))], [1])
     early, late = Fraction(2, 20), Fraction(3, 20)
     assert by_hand(problem, [1, 0, 0, 1, 0, 0], (Fraction(0), late), [2, 1])
     forged = by_hand(problem, [2, 0, 0, 1, 0, 0], (Fraction(0), early, late), [2, 1])
@@ -508,8 +506,7 @@ def test_a_split_that_is_pruned_pays_for_nobody() -> None:
 
 def test_a_breakpoint_is_one() -> None:
     """Two splits that go at the same lambda are one breakpoint: written as two, each with a split of its own, it is refuted."""
-    ensemble, error = ensemble_of([Node(4, f, 0.5, Node(1), Node(1)) for f in (0, 1)], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 2)), CostItems.plain([1, 1]))
+    problem = problem_of([Node(4, f, 0.5, Node(1), Node(1)) for f in (0, 1)], [1, 1])
     at = Fraction(2, 20)
     assert problem.integers.gain_unit == at
     assert by_hand(problem, [1, 0, 0, 1, 0, 0], (Fraction(0), at), [1, 1])
@@ -518,24 +515,19 @@ def test_a_breakpoint_is_one() -> None:
 
 def test_a_free_split_must_stay() -> None:
     """What costs nothing and gains stays for ever; a path that gives it up, or keeps one that gains nothing, is refuted."""
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(2, 0, 0.5, Node(1), Node(1))], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 1)), CostItems.plain([0]))
+    problem = problem_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(2, 0, 0.5, Node(1), Node(1))], [0], np.zeros((2, 1)))
     path = pruning_path(problem)
     assert path.level[[0, 3]].tolist() == [1, 0]
     assert check_path(path)
     assert "keeping it still pays" in tied(problem, [0] * 6, path.breakpoints, "smallest").certificate
     assert "could go for nothing" in tied(problem, [1, 0, 0, 1, 0, 0], path.breakpoints, "smallest").certificate
-    losing, error = ensemble_of([Node(1, 0, 0.5, Node(1), Node(1))], 1)
-    problem = PruningProblem.build(losing, plain_errors(losing, error, 10.0), np.zeros((2, 1)), CostItems.plain([0]))
+    problem = problem_of([Node(1, 0, 0.5, Node(1), Node(1))], [0], np.zeros((2, 1)))
     assert "does not pay" in tied(problem, [1, 0, 0], (Fraction(0),), "smallest").certificate
 
 
 def test_evaluation_is_no_free_lunch() -> None:
     """A split whose evaluation has a price cannot be kept for all lambda, though its item is free."""
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, Node(1), Node(1))], 1)
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 1)), CostItems.plain([0]), evaluation_cost=1
-    )
+    problem = problem_of([Node(4, 0, 0.5, Node(1), Node(1))], [0], np.zeros((2, 1)), evaluation_cost=1)
     path = pruning_path(problem)
     assert path.breakpoints == (0, Fraction(1, 5))
     assert check_path(path)

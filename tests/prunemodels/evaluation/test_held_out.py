@@ -20,16 +20,15 @@ from formulations import PruningProblem
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
 
 def two_stumps(X: list[list[float]], **options: Any) -> PruningProblem:
     """A stump on feature 0 (price 3), a tree on feature 1 (price 5) and then, where x_1 > 0.5, on 0."""
     deep = Node(8, 1, 0.5, Node(1), Node(4, 0, 0.5, Node(0), Node(1)))
-    ensemble, error = ensemble_of([Node(6, 0, 0.5, Node(1), Node(1)), deep], 2)
     costs = pm.CostItems.plain([3, 5])
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.array(X), costs, **options)
+    return problem_of([Node(6, 0, 0.5, Node(1), Node(1)), deep], costs, np.array(X), **options)
 
 
 def test_the_costs_of_rows_by_hand() -> None:
@@ -303,9 +302,8 @@ def test_where_nothing_can_be_certified_there_are_the_roots() -> None:
 def test_a_split_that_no_choosing_row_reached_is_tested_too() -> None:
     """Free on the choosing rows, dear on the others: it is not taken, though the path keeps it for every lambda."""
     tree = Node(6, 0, 0.5, Node(1), Node(4, 1, 0.5, Node(1), Node(1)))
-    ensemble, error = ensemble_of([tree], 2)
     costs = pm.CostItems.plain([0, 5])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((4, 2)), costs)
+    problem = problem_of([tree], costs, np.zeros((4, 2)))
     path = pm.pruning_path(problem)
     assert path[len(path) - 1].n_splits == 2
     found = budget_for_confidence(problem, 1, X_certify=np.ones((50, 2)), random_state=0)
@@ -316,8 +314,7 @@ def test_a_split_that_no_choosing_row_reached_is_tested_too() -> None:
 def test_items_paid_once_count_in_full() -> None:
     """A licence of 7 beside rows of 5: nothing fits 11.9, and all that needs it is certified from 12 on."""
     items = pm.CostItems.from_items({"b": 5, "licence": 7, "a": 100}, [["a"], ["b", "licence"]], once=["licence"])
-    ensemble, error = ensemble_of([Node(8, 1, 0.5, Node(1), Node(1))], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((4, 2)), items)
+    problem = problem_of([Node(8, 1, 0.5, Node(1), Node(1))], items, np.zeros((4, 2)))
     rows = np.zeros((30, 2))
     assert budget_for_confidence(problem, 11.9, X_certify=rows, random_state=0).pruning.n_splits == 0
     found = budget_for_confidence(problem, 12, X_certify=rows, random_state=0)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from formulations import CostItems, Pruning, PruningProblem
+from formulations import CostItems, Pruning
 from formulations.instance.limit import Limit
 from prunemodels.evaluation.held_out import held_out_cost
 from prunemodels.evaluation.limit_uses import limit_uses
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.limits.cases import mean, prices, slow_uses, two_wards
 
@@ -64,10 +64,9 @@ def test_two_wards_by_hand() -> None:
 
 def test_an_item_paid_once_shifts_the_interval() -> None:
     """A licence of 7 that one split needs costs every group 7, without uncertainty; nobody's share is above 1."""
-    ensemble, error = ensemble_of([Node(4, 0, 0.5, Node(0), Node(1))], 1)
     costs = CostItems(("licence",), (Fraction(7),), ((0,),), (True,))
     X = np.array([[0.0], [1.0], [1.0]])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, costs)
+    problem = problem_of([Node(4, 0, 0.5, Node(0), Node(1))], costs, X)
     kept = Pruning.unpruned(problem).kept
     whole, share = limit_uses(problem.usage, kept, [Limit(9), Limit(1, "licence")])
     assert (whole.use, whole.low, whole.high) == (7, 7, 7)

@@ -21,7 +21,7 @@ from prunemodels.exits.forest_exits import LONGEST_GAP, path_stages
 from prunemodels.exits.stages import table_of
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 from tests.prunemodels.exits.tables import tally
 from tests.prunemodels.exits.test_tree_stages import ITEMS
 from tests.prunemodels.forest_kinds import labels, rows, targets
@@ -113,8 +113,7 @@ def chain(n: int) -> PruningProblem:
     tree = Node(0)
     for f in reversed(range(n)):
         tree = Node(9, f, 0.5, Node(0), tree)
-    ensemble, error = ensemble_of([tree], n)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 9), np.ones((4, n)), CostItems.plain([1] * n))
+    return problem_of([tree], [1] * n, np.ones((4, n)), weight=9)
 
 
 def test_a_long_edge_on_which_nothing_saves_is_filled() -> None:

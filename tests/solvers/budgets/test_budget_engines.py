@@ -38,7 +38,7 @@ from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import LimitMethod
 from solvers.budgets.open_part import open_part
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
 
 SEEDS = range(16)
@@ -221,8 +221,7 @@ def test_a_search_begins_with_what_costs_no_search() -> None:
 
 def test_money_that_the_edge_leaves_is_spent() -> None:
     """Gain 10 for 10, gain 3 for 4, budget 5: LP1 buys half of the first, no pruning of the edge fits, the second split does."""
-    ensemble, error = ensemble_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 2)), CostItems.plain([10, 4]))
+    problem = problem_of([Node(10.0, 0, 0.5, Node(0.0), Node(0.0)), Node(3.0, 1, 0.5, Node(0.0), Node(0.0))], [10, 4], weight=1.0)
     assert best_breakpoint(problem, 5).cost == 0
     assert solve_lp1(problem, 5).pruning.cost == 0
     assert best_within(problem, 5, rounds=0).cost == 4

@@ -31,7 +31,7 @@ from solvers.budgets.exact.edge import cut, edge_of, fixed, forced
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
 
 GRID = 9
@@ -76,8 +76,7 @@ def grid(path: PruningPath) -> list[Fraction]:
 def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
     """Stumps on features of their own, one row: the plain 0-1 knapsack."""
     trees = [Node(g, f, 0.5, Node(0), Node(0)) for f, g in enumerate(gains)]
-    ensemble, error = ensemble_of(trees, len(gains))
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, len(gains))), CostItems.plain(prices))
+    return problem_of(trees, prices)
 
 
 @pytest.mark.parametrize("make", [small, costly])
@@ -117,12 +116,9 @@ def test_prices_that_were_rounded() -> None:
         Node(9, 0, 0.5, Node(3, 1, 0.5, Node(1), Node(1)), Node(2)),
         Node(8, 2, 0.5, Node(2), Node(4, 3, 0.5, Node(1), Node(0))),
     ]
-    ensemble, error = ensemble_of(trees, 4)
     X = np.random.default_rng(0).integers(0, 2, (7, 4)).astype(float)
     weight = np.array([1.0, math.pi, math.e, 2 / 3, 0.1234567891, 1.0, 5.4321])
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain(prices), sample_weight=weight
-    )
+    problem = problem_of(trees, prices, X, sample_weight=weight)
     assert problem.integers.cost_rounding > 0
     every = all_prunings(problem)
     prunings = [Pruning(problem, kept) for kept in every.kept]
@@ -411,3 +407,19 @@ def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypa
         assert answer.error == brute_force_budget(problem, budget).error
         assert answer.gap == 0
         assert exact_cost(answer.pruning) <= budget
+
+
+@pytest.mark.parametrize("make", [small, costly])
+@pytest.mark.parametrize("seed", range(6))
+def test_rounded_instances_within_their_rounding(seed: int, make: Callable[..., Instance]) -> None:
+    """Where numbers were rounded, no pruning that really fits is below the bound, and the answer within twice the rounding."""
+    problem, path, every = make(seed, rounded=True)
+    assert problem.integers.error_rounding > 0 or make is small
+    errors = [Pruning(problem, kept).error for kept in every.kept]
+    costs = [exact_cost(Pruning(problem, kept)) for kept in every.kept]
+    for budget in grid(path)[::2]:
+        answer = exact_budget(problem, budget, path=path)
+        assert exact_cost(answer.pruning) <= budget
+        least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
+        assert answer.bound <= least + 1e-12
+        assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import CostItems, PruningProblem
+from formulations import PruningProblem
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
@@ -21,7 +21,7 @@ from formulations.programs.limit_rows import limit_rows, one_row
 from solvers.brute_force import all_prunings
 from solvers.budgets import integer_program_within, solve_limits
 from solvers.programs.budget_program import branch_within
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 
 
 def test_a_row_by_hand() -> None:
@@ -70,9 +70,8 @@ def test_what_exceeds_by_a_hair_is_cut_off() -> None:
     """Three features of price 1, 1 and 10^-10 in a chain; within 2, the third is not affordable though its integer is 0."""
     last = Node(5, 2, 0.5, Node(1), Node(0))
     chain = Node(9, 0, 0.5, Node(1), Node(7, 1, 0.5, Node(1), last))
-    ensemble, error = ensemble_of([chain], 3)
     X = np.ones((1, 3))
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, CostItems.plain([1, 1, 1e-10]))
+    problem = problem_of([chain], [1, 1, 1e-10], X)
     assert solve_limits(problem, [Limit(2, each=True)]).pruning.n_splits == 2
     assert solve_limits(problem, [Limit(Fraction(2) + Fraction(1, 10**10), each=True)]).pruning.n_splits == 3
     tried = []

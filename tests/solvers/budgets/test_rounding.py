@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from formulations import InvalidInputError, PruningPath, PruningProblem
 from formulations.errors import InterruptedSolveError, SolverFailedError
-from formulations.instance.cost_items import CostItems
 from formulations.instance.papers import ERRORS, two_trees
 from solvers.brute_force import all_prunings
 from solvers.budgets import brute_force_budget, rounding, solve_lp1
 from solvers.budgets.open_part import open_part
 from solvers.budgets.rounding import components_of
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_budget_engines import a_larger_problem, budgets_of
 from tests.solvers.cases import stump
@@ -27,9 +26,8 @@ from tests.solvers.cases import stump
 def stumps(*leaf_errors: float, weight: float = 10.0) -> PruningProblem:
     """Stumps on features of their own, price 1 each, one cost row; the root errs 4 times, both leaves together 2 * leaf_error."""
     trees = [Node(4, f, 0.5, Node(e), Node(e)) for f, e in enumerate(leaf_errors)]
-    ensemble, error = ensemble_of(trees, len(trees))
     rows = np.zeros((1, len(trees)))
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, weight), rows, CostItems.plain([1] * len(trees)))
+    return problem_of(trees, [1] * len(trees), rows, weight=weight)
 
 
 def tied_between(path: PruningPath, row: int) -> list[NDArray[np.bool_]]:
@@ -135,8 +133,7 @@ def test_the_papers_trees() -> None:
 def test_the_dearest_component_that_fits_is_taken_first() -> None:
     """Components of 3, 2 and 2 that are worth the same per unit: 4 of the budget are best spent on 2 + 2, but 5 on 3 + 2."""
     tree = [Node(2 * p, f, 0.5, Node(0), Node(0)) for f, p in enumerate((3, 2, 2))]
-    ensemble, error = ensemble_of(tree, 3)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30.0), np.zeros((1, 3)), CostItems.plain([3, 2, 2]))
+    problem = problem_of(tree, [3, 2, 2], weight=30.0)
     assert solve_lp1(problem, 5).bound == 0
     greedy = solve_lp1(problem, 4)
     assert greedy.bound == greedy.relaxation.lam * 1  # 3 was taken first
@@ -174,3 +171,10 @@ def test_bad_input_is_refused() -> None:
     unpruned = pm.Pruning.unpruned(problem).kept
     with pytest.raises(SolverFailedError, match="they are not optimal"):
         components_of(open_part(problem, unpruned, np.zeros_like(unpruned)))
+
+
+def test_a_path_of_largest_optima_may_have_an_edge_without_gain() -> None:
+    """With lambda* = 0 nothing is gained by spending more: the bound is 0."""
+    problem = stump((2, 1, 1), [1], [[0], [1]])
+    found = solve_lp1(problem, 0.5, path=pm.pruning_path(problem, ties="largest"))
+    assert (found.relaxation.lam, found.bound, found.row) == (0, 0, 0)

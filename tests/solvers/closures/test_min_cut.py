@@ -14,9 +14,7 @@ import solvers.closures.cut
 import solvers.closures.integer_objective
 from formulations import (
     CapacityOverflowError,
-    CostItems,
     InterruptedSolveError,
-    PruningProblem,
     Status,
 )
 from formulations.instance.papers import two_trees
@@ -24,7 +22,7 @@ from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.cut import ClosureProblem, best_closure
 from solvers.closures.integer_objective import largest_below
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
 LAMBDAS = [0, 0.003, 0.02, 0.1, 1 / 3, math.pi, 1234.5, 1e300]
@@ -66,8 +64,7 @@ def test_golden_instance_by_hand() -> None:
 
 def test_prices_make_the_sign() -> None:
     """One split of gain 1/2 at price 2 is kept below lambda = 1/4 and given up from there on: a wrong sign turns it round."""
-    ensemble, error = ensemble_of([Node(2, 0, 0.5, Node(0), Node(1))], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.ones((1, 1)), CostItems.plain([2]))
+    problem = problem_of([Node(2, 0, 0.5, Node(0), Node(1))], [2], np.ones((1, 1)), weight=2.0)
     assert [min_cut(problem, lam).pruning.n_splits for lam in (0, 0.24, 0.25, 0.26)] == [1, 1, 0, 0]  # type: ignore[union-attr]
 
 
@@ -104,10 +101,8 @@ def test_largest_fraction_below(number: Fraction, limit: int) -> None:
 @pytest.mark.parametrize("lam", [0.5, 10, 1e6])
 def test_a_price_above_all_gains_is_never_paid_on_the_grid(lam: float) -> None:
     """One split earns all there is, one purchase costs more: capped and rounded down, its price stays above the gain."""
-    ensemble, error = ensemble_of([Node(np.pi / 3, 0, 0.5, Node(0.1234567890123), Node(0.0))], 1)
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 3.0), np.array([[0.0]]), CostItems.plain([1]), sample_weight=[0.3141592653589793]
-    )
+    split = Node(np.pi / 3, 0, 0.5, Node(0.1234567890123), Node(0.0))
+    problem = problem_of([split], [1], weight=3.0, sample_weight=[0.3141592653589793])
     assert not problem.integers.exact
     solution = min_cut(problem, lam)
     assert solution.pruning is not None

@@ -16,15 +16,14 @@ from solvers.brute_force import all_prunings
 from solvers.closures.min_cut import min_cut
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import price_sharing
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 
 LEAF = Node(0)
 
 
 def one_tree(tree: Node, rows: list[list[float]], prices: list[int]) -> PruningProblem:
     """A tree, its errors out of 10, and the rows of the cost sample."""
-    ensemble, error = ensemble_of([tree], len(prices))
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.array(rows), CostItems.plain(prices))
+    return problem_of([tree], prices, np.array(rows))
 
 
 def groups_of(problem: PruningProblem, ties: Ties = "smallest") -> list[list[int]]:
@@ -73,10 +72,9 @@ def test_a_free_split_without_gain_and_two_below_it_stays_by_itself() -> None:
 def test_an_item_paid_once_and_an_evaluation_are_prices() -> None:
     """No row of the cost sample reaches node 1: it is free unless its item is paid once for all rows."""
     tree = Node(9, 0, 0.5, LEAF, Node(6, 1, 0.5, LEAF, LEAF))
-    ensemble, error = ensemble_of([tree], 2)
     for once, groups in (([], [[0, 2]]), (["b"], [[0], [2]])):
         costs = CostItems.from_items({"a": 1, "b": 2}, [["a"], ["b"]], once=once)
-        problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 2)), costs)
+        problem = problem_of([tree], costs, np.zeros((2, 2)))
         assert groups_of(problem) == groups
     again = Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF)
     ensemble, error = ensemble_of([again], 1)

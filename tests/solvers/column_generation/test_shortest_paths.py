@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import CapacityOverflowError, CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations import CapacityOverflowError, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import tree_network, tree_networks
 from solvers.brute_force import all_prunings
@@ -27,7 +27,7 @@ from solvers.column_generation.shortest_paths import (
     price_by_shortest_paths,
     price_by_tree_pass,
 )
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.path_costs import stop_costs
 
 ENGINES = [price_by_shortest_paths, price_by_tree_pass]
@@ -115,9 +115,8 @@ def test_the_shortest_path(seed: int) -> None:
 
 def test_many_rows_at_a_split_take_no_time() -> None:
     """An arc for each of 30,000 rows, in a row: one arc to OR-Tools, which would need minutes for a path that long."""
-    ensemble, error = ensemble_of([Node(30_000, 0, 0.5, Node(0), Node(5_000))], 1)
     rows = np.linspace(0, 1, 30_000)[:, None]
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 30_000.0), rows, CostItems.plain([1]))
+    problem = problem_of([Node(30_000, 0, 0.5, Node(0), Node(5_000))], [1], rows, weight=30_000.0)
     network = tree_network(problem, 0, expanded=True)
     assert (network.n_boundaries, network.runs.n_boundaries) == (30_003, 4)
     stop = stop_costs(problem, 0.5)
@@ -142,8 +141,7 @@ def test_what_the_grid_cannot_hold_is_stated() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_pass_over_one_leaf_and_free_trees(engine: Any) -> None:
     """A tree of one leaf costs its stop; costs of 0 everywhere cost 0; charges of leaves do not count."""
-    ensemble, error = ensemble_of([Node(2), Node(1, 0, 0.5, Node(0), Node(0))], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 1.0), np.zeros((1, 1)), CostItems.plain([0]))
+    problem = problem_of([Node(2), Node(1, 0, 0.5, Node(0), Node(0))], [0], weight=1.0)
     charge = np.array([1e300, -3.0, 1e300, 1e300])
     priced = engine(problem, np.array([2.5, 0, 1, 1]), charge)
     assert priced.value.tolist() == [2.5, -1.0]

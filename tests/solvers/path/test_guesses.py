@@ -201,3 +201,21 @@ def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
         patch.setattr(decomposition, "GUESS_ARCS", -1)
         patch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(luck)))
         assert_same(pruning_path(problem, ties=ties), exact)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
+    monkeypatch.setattr(decomposition, "GUESS_ARCS", 500)
+    monkeypatch.setattr(guess, "GUESS_ARCS", 500)
+    exact = exactly(breast_cancer, ties)
+    path = pruning_path(breast_cancer, ties=ties)
+    assert_same(path, exact)
+    assert check_path(path)
+    assert path.stats["guesses"] > 0
+    assert path.stats["arcs_cut"] < exact.stats["arcs_cut"]
+    monkeypatch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(0)))
+    mended = pruning_path(breast_cancer, ties=ties)
+    assert mended.stats["repairs"] > 0
+    assert_same(mended, exact)
+    assert check_path(mended)

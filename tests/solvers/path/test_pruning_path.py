@@ -15,7 +15,7 @@ from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
 
 SEEDS = range(400)
@@ -101,8 +101,7 @@ def test_free_splits_stay_for_ever() -> None:
     """A split on a free item with positive gain has level infinity; one with negative gain is never kept."""
     good = Node(5, 0, 0.5, Node(1), Node(1))
     bad = Node(5, 0, 0.5, Node(4), Node(4))
-    ensemble, error = ensemble_of([good, bad], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 5.0), np.zeros((3, 2)), CostItems.plain([0, 1]))
+    problem = problem_of([good, bad], [0, 1], np.zeros((3, 2)), weight=5.0)
     path = pruning_path(problem)
     assert path.breakpoints == (0,)
     assert path.level[[0, 3]].tolist() == [1, 0]
@@ -112,8 +111,7 @@ def test_free_splits_stay_for_ever() -> None:
 def test_splits_that_no_row_reaches_are_free() -> None:
     """A split without cost rows costs nothing, so its gain is kept at every price once its parents are."""
     tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
-    ensemble, error = ensemble_of([tree], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 9.0), np.zeros((2, 2)), CostItems.plain([1, 1]))
+    problem = problem_of([tree], [1, 1], np.zeros((2, 2)), weight=9.0)
     path = pruning_path(problem)
     assert path.breakpoints == (0, Fraction(6, 9))  # 9 - 1 - 1 - 1 = 6 errors in 9 for feature 0 alone
     assert (path.level[problem.splits] == 1).all()
@@ -122,8 +120,7 @@ def test_splits_that_no_row_reaches_are_free() -> None:
 def test_ties_differ_where_a_split_gains_nothing() -> None:
     """A split without gain whose item is paid anyway belongs to the largest closures only."""
     tree = Node(4, 0, 0.5, Node(0), Node(2, 0, 1.5, Node(1), Node(1)))
-    ensemble, error = ensemble_of([tree], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 4.0), np.ones((1, 1)), CostItems.plain([1]))
+    problem = problem_of([tree], [1], np.ones((1, 1)), weight=4.0)
     small, large = pruning_path(problem), pruning_path(problem, ties="largest")
     assert small.at_lam(0.1).n_splits == 1
     assert large.at_lam(0.1).n_splits == 2
@@ -189,17 +186,15 @@ def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, small: int) -> None
 
 def test_errors_of_exact_instances_are_exact() -> None:
     """A path's errors come from fractions: where every example is right the error is 0, not -6e-17 as floats make of 14/44."""
-    ensemble, error = ensemble_of([Node(e, 0, 0.5, Node(0), Node(0)) for e in (6, 3, 4, 1)], 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 11.0), np.ones((1, 1)), CostItems.plain([1]))
+    problem = problem_of([Node(e, 0, 0.5, Node(0), Node(0)) for e in (6, 3, 4, 1)], [1], np.ones((1, 1)), weight=11.0)
     assert pruning_path(problem).error.tolist() == [0.0, 14 / 44]
 
 
 def test_items_paid_once_are_not_free_where_no_row_comes() -> None:
     """An item paid once for all is charged even by a split that no row of the cost sample reaches."""
     tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
-    ensemble, error = ensemble_of([tree], 2)
     costs = CostItems.from_items({"a": 0, "b": 2}, [["a"], ["b"]], once=["b"])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 8.0), np.zeros((2, 2)), costs)
+    problem = problem_of([tree], costs, np.zeros((2, 2)), weight=8.0)
     path = pruning_path(problem)
     assert path.breakpoints == (0, Fraction(4, 8) / 2)  # the lower split earns 6 - 2 of 8 for a price of 2
     assert path.level[[0, 2]].tolist() == [2, 1]

@@ -191,3 +191,13 @@ def test_nothing_is_bought_beyond_every_price() -> None:
     assert found.pruning is not None
     assert not found.pruning.kept.any()
     assert found.value == Pruning.all_roots(twin_stumps()).error
+
+
+@pytest.mark.parametrize("name", ["iris", "digits", "breast cancer, licence", "wine, groups"])
+def test_merging_changes_nothing_but_the_size(name: str) -> None:
+    """With and without merging the two agree within their gaps, and on no more arcs with it."""
+    problem, lam = instance(name), lambdas(name)[2]
+    merged, plain = (primal_dual(problem, lam, merge=merge, gap=1e-5) for merge in (True, False))
+    assert max(merged.bound, plain.bound) <= min(merged.value, plain.value) + 1e-12
+    assert merged.value == pytest.approx(plain.value, rel=1e-4)
+    assert merged.stats["arcs"] < plain.stats["arcs"] == problem.n_usage_arcs

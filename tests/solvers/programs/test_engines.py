@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from formulations import CostItems, InvalidInputError, PruningProblem, SolverFailedError, StopReason
+from formulations import InvalidInputError, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm, pdlp
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from solvers.programs.linear_program import linear_program
 from solvers.programs.stoppable import interruptible
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 from tests.loops import looped
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -383,11 +383,8 @@ def test_a_method_without_vertex_may_stop_short(monkeypatch: pytest.MonkeyPatch)
 def test_first_order_methods_end(seed: int) -> None:
     """One split whose rows weigh 1e-5 to 1e5: without a time limit too the method ends, with a bound below the optimum."""
     rng = np.random.default_rng(seed)
-    ensemble, error = ensemble_of([Node(2.0, 0, 0.5, Node(0.0), Node(0.0))], 1)
     weights, rows = 10.0 ** rng.uniform(-5, 5, 20), rng.random((20, 1))
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 4.0), rows, CostItems.plain([1]), sample_weight=weights
-    )
+    problem = problem_of([Node(2.0, 0, 0.5, Node(0.0), Node(0.0))], [1], rows, weight=4.0, sample_weight=weights)
     for engine in ("pdlp", "highs_pdlp"):
         found = linear_program(problem, 0.5, formulation="closure", engine=engine, merge=False)
         assert found.bound <= 0.5 == found.value  # the split gains 1/2 and costs 1/2

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
-from formulations.instance.cost_items import CostItems
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 
 
 def random_sequence(problem: PruningProblem, seed: int, *, single_leaves_vote: bool = True) -> PruningSequence:
@@ -44,8 +43,7 @@ def hand_forest() -> PruningProblem:
     Gains: 6 - 1 - 3 = 2 and 3 - 0 - 0 = 3 in tree 0, 4 - 1 - 1 = 2 in tree 1.
     """
     trees = [Node(6, 0, -0.5, Node(1), Node(3, 1, -0.5, Node(0), Node(0))), Node(4, 1, -0.5, Node(1), Node(1))]
-    ensemble, error = ensemble_of(trees, 2)
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 2)), CostItems.plain([3, 5]))
+    return problem_of(trees, [3, 5])
 
 
 def keeps(*nodes: int) -> NDArray[np.bool_]:

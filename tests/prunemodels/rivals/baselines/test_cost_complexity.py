@@ -17,7 +17,7 @@ import prunemodels as pm
 from formulations import PruningProblem
 from prunemodels.models.forests.surgery import pruning_from_forest
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, less, ranks, weakest_links
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, problem_of, random_problem
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.rivals.baselines.cases import hand_forest, keeps, same_rows
@@ -92,8 +92,7 @@ def test_hand_forest() -> None:
 def test_splits_that_gain_nothing_go_at_alpha_zero() -> None:
     """A split of gain 0, and one that loses above nothing good, are gone in row 0; a losing one above a good one stays."""
     losing = Node(4, 0, 0.5, Node(3, 1, 0.5, Node(0), Node(0)), Node(3))
-    ensemble, error = ensemble_of([losing, Node(1, 0, 0.5, Node(1), Node(0)), Node(1, 0, 0.5, Node(1), Node(2))], 2)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 2)), pm.CostItems.plain([1, 1]))
+    problem = problem_of([losing, Node(1, 0, 0.5, Node(1), Node(0)), Node(1, 0, 0.5, Node(1), Node(2))], [1, 1])
     path = cost_complexity_path(problem)
     assert path.parameter.tolist() == [0, 0.05]
     assert [np.flatnonzero(pruning.kept).tolist() for pruning in path] == [[0, 1], []]

@@ -16,7 +16,7 @@ from formulations import CostItems, InterruptedSolveError, PruningProblem
 from prunemodels.models.removal_effects import RemovalEffects, units_of
 from prunemodels.rivals.baselines import greedy_features
 from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
 
 
@@ -121,12 +121,9 @@ def test_effects_of_more_units_than_a_word_has_bits(seed: int) -> None:
         f = int(rng.choice([0, 63, 64, 65, 127, 128, 149, *rng.integers(0, features, 9)]))
         return Node(float(rng.integers(9)), f, float(rng.integers(2)) - 0.5, tree(depth - 1), tree(depth - 1))
 
-    ensemble, error = ensemble_of([tree(5) for _ in range(3)], features)
     X = rng.integers(-1, 2, (20, features)).astype(float)
     prices = [int(p) for p in rng.integers(0, 5, features)]
-    problem = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 10), X, CostItems.plain(prices), sample_weight=rng.integers(1, 4, 20)
-    )
+    problem = problem_of([tree(5) for _ in range(3)], prices, X, sample_weight=rng.integers(1, 4, 20))
     check_effects(problem, "feature", (64, 127))
 
 

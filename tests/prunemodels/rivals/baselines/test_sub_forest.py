@@ -10,10 +10,10 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from formulations import CostItems, PruningProblem
+from formulations import CostItems
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.rivals.baselines.sub_forest import sub_forest_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
@@ -92,17 +92,15 @@ def test_the_cheapest_trees_are_those_that_cost_least_alone(seed: int) -> None:
 def test_a_tree_pays_once_for_what_is_paid_once() -> None:
     """Tree 0 asks for the licence of 6 in both branches, and costs 1 + 6; tree 1 costs 8, so it goes first."""
     branch = Node(2, 1, 0.5, Node(0), Node(0))
-    ensemble, error = ensemble_of([Node(6, 0, 0.5, branch, branch), Node(4, 2, 0.5, Node(1), Node(1))], 3)
     costs = CostItems.from_items({"a": 1, "licence": 6, "c": 8}, [["a"], ["licence"], ["c"]], once=["licence"])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((2, 3)), costs)
+    problem = problem_of([Node(6, 0, 0.5, branch, branch), Node(4, 2, 0.5, Node(1), Node(1))], costs, np.zeros((2, 3)))
     assert sub_forest_path(problem, order="cheapest").cost.tolist() == [15, 7, 0]
 
 
 def test_single_leaves_are_no_trees_to_drop() -> None:
     """A tree that never was more than a leaf takes no row; it votes before row 0 and at the end."""
     trees = [Node(3), Node(6, 0, 0.5, Node(1), Node(2)), Node(5)]
-    ensemble, error = ensemble_of(trees, 1)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), np.zeros((1, 1)), CostItems.plain([2]))
+    problem = problem_of(trees, [2])
     path = sub_forest_path(problem, random_state=0)
     assert path.parameter.tolist() == [1, 0]
     assert path.error.tolist() == pytest.approx([0.3, 14 / 30])

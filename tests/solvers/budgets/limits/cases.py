@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from formulations import CostItems, Pruning, PruningProblem
 from formulations.instance.limit import Limit
 from formulations.programs.limit_rows import limit_rows
-from tests.instances import Node, ensemble_of, plain_errors
+from tests.instances import Node, problem_of
 
 
 def two_wards(**options: object) -> PruningProblem:
@@ -19,20 +19,18 @@ def two_wards(**options: object) -> PruningProblem:
     Each of the two lower splits gains 3 of 10; the root by itself gains nothing. Feature 1 takes 1 minute, feature 2 takes 5.
     """
     left, right = Node(4, 1, 0.5, Node(0), Node(1)), Node(4, 2, 0.5, Node(1), Node(0))
-    ensemble, error = ensemble_of([Node(8, 0, 0.5, left, right)], 3)
     X = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 1]], dtype=float)
     costs = CostItems.plain([0, 6, 2], ["ward", "scan", "blood"]).with_currency("minutes", {"scan": 1, "blood": 5})
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, costs, **options)  # type: ignore[arg-type]
+    return problem_of([Node(8, 0, 0.5, left, right)], costs, X, **options)  # type: ignore[arg-type]
 
 
 def chain(evaluation_cost: float = 0) -> PruningProblem:
     """Features 0, 1, 2 of price 1 each, one below the other on the right; each split gains 1 of 10, the last one 4."""
     last = Node(5, 2, 0.5, Node(1), Node(0))
     middle = Node(7, 1, 0.5, Node(1), last)
-    ensemble, error = ensemble_of([Node(9, 0, 0.5, Node(1), middle)], 3)
     X = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [1, 1, 1]], dtype=float)
     costs = CostItems.plain([1, 1, 1])
-    return PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, costs, evaluation_cost=evaluation_cost)
+    return problem_of([Node(9, 0, 0.5, Node(1), middle)], costs, X, evaluation_cost=evaluation_cost)
 
 
 def slow_uses(

@@ -24,7 +24,7 @@ from solvers.budgets.limits.oracle import Oracle
 from solvers.budgets.limits.relaxation import relax
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.highs import MOST_NODES
-from tests.instances import Node, ensemble_of, plain_errors, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.limits.cases import chain, drawn, two_wards
 from tests.solvers.cases import instance
@@ -106,10 +106,9 @@ def test_a_chain_by_hand(most: float, splits: int) -> None:
 def test_a_licence_counts_in_full_in_every_group() -> None:
     """An item paid once for all costs every group its price as soon as one split needs it; its share is of who asks."""
     left, right = Node(4, 1, 0.5, Node(0), Node(1)), Node(4, 0, 0.5, Node(2), Node(2))
-    ensemble, error = ensemble_of([Node(8, 0, 0.5, left, right)], 2)
     X = np.array([[0, 0], [1, 0]], dtype=float)
     costs = CostItems.from_items({"free": 0, "licence": 7}, [["free"], ["licence"]], once=["licence"])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10.0), X, costs)
+    problem = problem_of([Node(8, 0, 0.5, left, right)], costs, X)
     limits = [
         Limit(7, rows=[0], name="left"),
         Limit(Fraction(69, 10), rows=[1], name="right"),
