@@ -95,7 +95,8 @@ def evaluate(
         trained on; targets of a regression must be finite. For survival forests y is scikit-survival's array of events and times,
         and censoring is estimated from these examples.
     costs, evaluation_cost
-        as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
+        as in `problem_from_forest`. Default: those that the forest was pruned with. A cascade knows its own prices: different
+        ones are refused.
 
     Raises
     ------

@@ -48,8 +48,8 @@ class OnDemandPredictor:
         `FrozenEstimator`; or a fitted cascade, such as `CascadeClassifier`, `BudgetCascadeRegressor`, or what
         ``ExitPath.at_cost`` returns.
     costs
-        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.forests.costs.cost_items`. A cascade
-        knows its own prices, and other ones are refused.
+        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.forests.costs.cost_items`. Default:
+        those that the forest was pruned with. A cascade knows its own prices, and other ones are refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
@@ -161,6 +161,7 @@ class OnDemandPredictor:
         model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
         if threshold is not None:
             model = with_threshold(model, threshold)
+        costs, evaluation = model.priced(costs, evaluation)
         trees, items = model.ensemble, model.items(costs)
         plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
         options = choice(model)

@@ -28,6 +28,7 @@ from prunemodels.columns import final_step, trace_pipeline
 from prunemodels.forests.costs import Costs, cost_items
 from prunemodels.forests.labels import forest_losses, losses_of
 from prunemodels.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.forests.saved_prices import saved_prices
 from prunemodels.forests.survival import predicts_curves
 from prunemodels.other_libraries.dependencies import is_boosted
 from prunemodels.tree_models.response import Response, average_response, sum_response
@@ -169,6 +170,17 @@ class TreeModel:
         """Whether columns may hold words: the steps of a pipeline judge them, or the model's own categories."""
         return self.ensemble.made is not None or (self.forest is not None and self.forest.codes is not None)
 
+    def priced(self, costs: Costs | None, evaluation_cost: Any) -> tuple[Costs | None, Any]:
+        """The prices that are given, or else those that the model was pruned with and holds."""
+        if costs is not None:
+            return costs, evaluation_cost
+        found = saved_prices(self.model, len(self.ensemble.column_names))
+        if found is None:
+            return costs, evaluation_cost
+        own, evaluation = found
+        free = not np.any(evaluation_cost)
+        return own, (evaluation if free and len(evaluation) == self.ensemble.n_features else evaluation_cost)
+
     def items(self, costs: Costs | None) -> CostItems:
         """The prices of the trees' features, see `prunemodels.forests.costs.cost_items`.
 
@@ -179,7 +191,7 @@ class TreeModel:
         """
         if costs is None:
             raise InvalidInputError(
-                "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
+                "costs is None, and the forest was not pruned with prices; give one number, or one for each feature"
             )
         if self.forest is None or self.ensemble.made is not None:
             return cost_items(costs, self.ensemble)
@@ -215,6 +227,7 @@ class TreeModel:
         InvalidInputError, CapacityOverflowError
             as `problem_from_forest`.
         """
+        costs, evaluation_cost = self.priced(costs, evaluation_cost)
         items, evaluation = self.items(costs), self.per_feature(evaluation_cost)
         return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation)
 
