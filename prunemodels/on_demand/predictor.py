@@ -83,8 +83,8 @@ class OnDemandPredictor:
         for cascades see ``max_rounds`` of `CascadeClassifier`. Which rounds count, see `CostItems.with_requests`.
     ask_again
         how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
-        records do not have), or that is no value of its column: a word among numbers, an infinite number. What is still none
-        then counts as `UNAVAILABLE`, and so does at once what a step of a pipeline refuses; see ``refused`` of the result.
+        records do not have), or that is no value of its column: a word among numbers, an infinite number, what a step of a
+        pipeline refuses. What is still none then counts as `UNAVAILABLE`; see ``refused`` of the result.
     absent
         what follows if it still does not come. ``"error"``: an `AcquisitionFailedError` names rows and features; what came is
         kept and paid, and its walk goes on with the rest. ``"unavailable"``: the value counts as `UNAVAILABLE`.
