@@ -312,6 +312,28 @@ class CostItems:
         places = tuple(AT_HAND if s is None else names.index(s) for s in of_item)
         return replace(self, requests=Requests(names, numbers[0], numbers[1], places))
 
+    def as_plain(self) -> dict[str, Any]:
+        """The prices in lists, numbers and strings, for files; without further currencies."""
+        return {
+            "names": list(self.names),
+            "prices": [str(p) for p in self.prices],
+            "needs": [list(n) for n in self.needs],
+            "once": None if self.once is None else list(self.once),
+            "columns": None if self.columns is None else [list(n) for n in self.columns],
+            "requests": None if self.requests is None else self.requests.as_plain(),
+        }
+
+    @classmethod
+    def from_plain(cls, told: Mapping[str, Any]) -> CostItems:
+        """What `as_plain` wrote; raises KeyError, TypeError or ValueError for anything else."""
+        needs, columns = (
+            None if told[key] is None else tuple(tuple(map(int, n)) for n in told[key]) for key in ("needs", "columns")
+        )
+        once = None if told["once"] is None else tuple(map(bool, told["once"]))
+        requests = None if told["requests"] is None else Requests.from_plain(told["requests"])
+        prices = tuple(map(Fraction, told["prices"]))
+        return cls(tuple(map(str, told["names"])), prices, needs or (), once, columns, requests=requests)
+
     @cached_property
     def asking(self) -> Requests:
         """`requests`; where none are given one supplier of all priced items, without fee and latency."""

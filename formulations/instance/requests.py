@@ -53,9 +53,17 @@ class Requests:
         """(2), shape (...,) for (..., K)."""
         return np.asarray((asked * np.array([float(d) for d in self.latencies])).max(axis=-1, initial=0.0))
 
+    def as_plain(self) -> list[list[Any]]:
+        """Everything in lists, numbers and strings, for files."""
+        numbers = ([str(x) for x in self.fees], [str(x) for x in self.latencies])
+        return [list(self.names), *numbers, list(self.supplier)]
+
+    @classmethod
+    def from_plain(cls, told: list[list[Any]]) -> Requests:
+        """What `as_plain` wrote."""
+        names, fees, latencies, supplier = told
+        return cls(tuple(map(str, names)), tuple(map(Fraction, fees)), tuple(map(Fraction, latencies)), tuple(map(int, supplier)))
+
     def same_as(self, other: Requests | None) -> bool:
         """Whether asking takes the same."""
-        return other is not None and self._all() == other._all()
-
-    def _all(self) -> tuple[Any, ...]:
-        return self.names, self.fees, self.latencies, self.supplier
+        return other is not None and self.as_plain() == other.as_plain()

@@ -161,14 +161,14 @@ def _finish(
 def cascade_figures(cascade: Cascade, stops: Stops, file: str) -> dict[str, Any]:
     """A cascade on labelled rows that it was not learned from; items paid once for all are in every cost.
 
-    Before is the last stage for every row: the unpruned forest, or the model that reads all features. Cost, error and the mean of
-    the rows' differences between error and error before have 95 % intervals: mean, low, high. Of the rows that stop at a stage:
-    share, mean cost and error, and the items that more than half of them bought.
+    Before is the last stage alone for every row: the unpruned forest, or the model that reads all features. Cost, error and the
+    mean of the rows' differences between error and error before have 95 % intervals: mean, low, high. Of the rows that stop at a
+    stage: share, mean cost and error, and the items that more than half of them bought.
     """
     seen = stops.evaluation
     last, once = seen.table.n_stages - 1, float(seen.table.once[cascade.policy_.last_stage])
     loss = seen.losses(cascade.policy_)
-    increase = loss - seen.loss[last]
+    increase = loss - seen.last_loss
     lowest = float(increase.min(initial=0.0))
     stops_at = [
         {name: kind(r[name]) for name, kind in (("stage", int), ("share", float), ("cost", float), ("error", float))}
@@ -179,7 +179,7 @@ def cascade_figures(cascade: Cascade, stops: Stops, file: str) -> dict[str, Any]
         "file": file,
         "examples": seen.n,
         "cost_before": float(seen.table.cost[last].mean() + seen.table.once[last]),
-        "error_before": float(seen.loss[last].mean()),
+        "error_before": float(seen.last_loss.mean()),
         "cost": _ends(_interval(stops.cost), once),
         "error": _ends(_interval(loss), 0.0),
         "change": _ends(_interval(increase - lowest), lowest),

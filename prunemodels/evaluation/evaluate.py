@@ -107,7 +107,8 @@ def evaluate(
         and censoring is estimated from these examples. For a forest of scikit-learn X may be a table that is larger than memory,
         a file or a `ChunkedTable`; then y is the name of a column, or an array with one label a row.
     costs, evaluation_cost
-        as in `problem_from_forest`. A cascade knows its own prices: different ones are refused.
+        as in `problem_from_forest`. Default: those that the forest was pruned with. A cascade knows its own prices: different
+        ones are refused.
     limits
         `Limit` objects: the answer says what predictions use of each, with a 95 % interval. A limit's rows are rows of X.
 

@@ -24,6 +24,8 @@ from formulations.instance.cost_sample import check_weights
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.doubt import doubts_of
 from prunemodels.exits.exit_path import ExitPath
+from prunemodels.exits.gain import errors
+from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stages import StageTable
 from prunemodels.models.forests.labels import class_numbers
@@ -50,6 +52,8 @@ class ExitPathEvaluation:
         shape (N,), >= 0: weights of the rows in the means.
     doubt
         float64, shape (S - 1, N): the rows' doubts.
+    last
+        shape (N, K): the output of the last stage alone, without a stack: what the model says that has no exits.
     """
 
     path: ExitPath
@@ -57,6 +61,7 @@ class ExitPathEvaluation:
     truth: NDArray[Any] | None
     weights: Floats
     doubt: Floats
+    last: Floats
 
     @property
     def n(self) -> int:
@@ -72,9 +77,18 @@ class ExitPathEvaluation:
         InvalidInputError
             if no labels were given.
         """
+        return self.table.losses(self._labels)
+
+    @cached_property
+    def last_loss(self) -> Floats:
+        """The loss of the last stage alone, shape (N,): for prunings of a forest that of the unpruned forest itself."""
+        return np.asarray(errors(self.last[None], self._labels)[0])
+
+    @property
+    def _labels(self) -> NDArray[Any]:
         if self.truth is None:
             raise InvalidInputError("y is None: errors need labels; give y to evaluate_exit_path")
-        return self.table.losses(self.truth)
+        return self.truth
 
     def stages(self, policy: ExitPolicy | int) -> NDArray[np.int64]:
         """(1): the stage at which each row stops, by a policy of these stages or by row k of the path; shape (N,)."""
@@ -151,7 +165,8 @@ def evaluate_exit_path(
     dearest policy: cost 10.75, error 0.059
     """
     path, rows = (source.exit_path_, source._rows(X)) if isinstance(source, Cascade) else (source, X)
-    table = path.table(rows)
+    alone, stack = exit_table(path.stages, rows), path.learned.stack
+    table = alone if stack is None else stack.table(alone)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")
-    return ExitPathEvaluation(path, table, truth, weights, doubts_of(path.learned.doubt, table))
+    return ExitPathEvaluation(path, table, truth, weights, doubts_of(path.learned.doubt, table), alone.value[-1])

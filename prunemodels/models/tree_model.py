@@ -29,6 +29,7 @@ from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.models.forests.saved_prices import saved_prices
 from prunemodels.models.forests.survival import predicts_curves
 from prunemodels.models.libraries.dependencies import is_boosted
 from prunemodels.models.response import Response, average_response, sum_response
@@ -170,6 +171,17 @@ class TreeModel:
         """Whether columns may hold words: the steps of a pipeline judge them, or the model's own categories."""
         return self.ensemble.made is not None or (self.forest is not None and self.forest.codes is not None)
 
+    def priced(self, costs: Costs | None, evaluation_cost: Any) -> tuple[Costs | None, Any]:
+        """The prices that are given, or else those that the model was pruned with and holds."""
+        if costs is not None:
+            return costs, evaluation_cost
+        found = saved_prices(self.model, len(self.ensemble.column_names))
+        if found is None:
+            return costs, evaluation_cost
+        own, evaluation = found
+        free = not np.any(evaluation_cost)
+        return own, (evaluation if free and len(evaluation) == self.ensemble.n_features else evaluation_cost)
+
     def items(self, costs: Costs | None) -> CostItems:
         """The prices of the trees' features, see `prunemodels.models.costs.cost_items`.
 
@@ -180,7 +192,7 @@ class TreeModel:
         """
         if costs is None:
             raise InvalidInputError(
-                "costs is None, but a forest has no prices of its own; give one number, or one for each feature"
+                "costs is None, and the forest was not pruned with prices; give one number, or one for each feature"
             )
         if self.forest is None or self.ensemble.made is not None:
             return cost_items(costs, self.ensemble)
@@ -216,6 +228,7 @@ class TreeModel:
         InvalidInputError, CapacityOverflowError
             as `problem_from_forest`.
         """
+        costs, evaluation_cost = self.priced(costs, evaluation_cost)
         items, evaluation = self.items(costs), self.per_feature(evaluation_cost)
         return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation)
 

@@ -162,10 +162,9 @@ class AcquisitionMethod:
             raise InvalidInputError(f"path: the folder {folder.parent} of {folder.name} does not exist; create it first")
         folder.mkdir(exist_ok=True)
         (save_cascade if is_cascade else save_forest)(self._model, folder / MODEL)
-        prices = {"names": items.names, "prices": [str(p) for p in items.prices], "needs": items.needs, "once": items.once}
         options = self._options | {"max_cost": None if self._options["max_cost"] is None else str(self._options["max_cost"])}
         with OutputFiles() as outputs:
-            told = json.dumps({"cascade": is_cascade, "costs": prices, "options": options})
+            told = json.dumps({"cascade": is_cascade, "costs": items.as_plain(), "options": options})
             outputs.aside(folder / SETTINGS).write_text(told, encoding="utf-8")
 
     @classmethod
@@ -180,10 +179,7 @@ class AcquisitionMethod:
         """
         try:
             told = json.loads((Path(path) / SETTINGS).read_text(encoding="utf-8"))
-            costs, options = told["costs"], told["options"]
-            once = None if costs["once"] is None else tuple(map(bool, costs["once"]))
-            needs = tuple(tuple(map(int, needed)) for needed in costs["needs"])
-            items = CostItems(tuple(map(str, costs["names"])), tuple(map(Fraction, costs["prices"])), needs, once)
+            items, options = CostItems.from_plain(told["costs"]), told["options"]
             options["max_cost"] = None if options["max_cost"] is None else Fraction(options["max_cost"])
             load = load_cascade if told["cascade"] else load_forest
         except (OSError, ValueError, TypeError, KeyError, ZeroDivisionError) as error:

@@ -161,6 +161,7 @@ class CascadeWalk(Walk):
                 raise
         bad = np.array(sorted(refused), dtype=np.int64)
         for i in bad.tolist():
+            self._refused[i, f"stage {s}"] = f"refuses the row ({refused[i]})"
             logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.rows[i], refused[i])
         done, lost = self._at.done.copy(), self._at.lost.copy()
         done[bad] = lost[bad] = True

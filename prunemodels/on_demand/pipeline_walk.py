@@ -17,17 +17,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import MadeFeatures
 from prunemodels.exits.prices import by_column
-from prunemodels.on_demand.answers import Cells, logger
+from prunemodels.on_demand.answers import Answer, Cells, logger
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.misfits import refused_rows
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan, Purchases, purchases_of
-from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 from prunemodels.on_demand.walk import Walk
@@ -110,6 +109,10 @@ class PipelineWalk(Walk):
         self._orders = type(self._inner._orders)(columns.plan.needs)
         self._inner._paid_by, self._inner._done, self._inner._calls = self._paid_by, self._done, self._calls
         self._seen = np.full_like(self._status, NOT_SEEN)
+        for (i, f), why in self._unfit(self._cells, self._status == KNOWN, np.arange(len(columns.plan.names))).items():
+            self._status[i, f] = LOST
+            self._refused[i, columns.plan.names[f]] = why
+            logger.warning("%r of row %r %s; it counts as unavailable", columns.plan.names[f], rows[i], why)
 
     def result(self) -> OnDemandResult:
         """What is known now; see `ForestWalk.result`."""
@@ -140,38 +143,42 @@ class PipelineWalk(Walk):
         rows = np.flatnonzero((self._status != self._seen).any(axis=1))
         if self._seen.shape[1] == 0 or rows.size == 0:
             return
-        try:
-            values, known = self._features(rows)
-        except InvalidInputError as error:
-            self._refuse(rows, error)
-            values, known = self._features(rows)
+        values, known = self._columns.known_features(self._cells[rows], self._status[rows] == KNOWN)
         status = self._status[rows]
         lost = (status == LOST) @ self._columns.sources.T
         self._inner._cells[rows] = values
         self._inner._status[rows] = np.where(known, KNOWN, np.where(lost, LOST, UNKNOWN))
         self._seen[rows] = status
 
-    def _features(self, rows: NDArray[np.int64]) -> Cells:
-        return self._columns.known_features(self._cells[rows], self._status[rows] == KNOWN)
+    def _judged(self, request: Request, given: Answer) -> Answer:
+        """Refuses values with which the pipeline cannot make a row's features."""
+        places = np.searchsorted(self._purchases.features, request.columns)
+        cells, known = self._cells[request.positions], self._status[request.positions] == KNOWN
+        cells[:, places] = np.where(given.had, given.values, cells[:, places])
+        known[:, places] |= given.had
+        found = self._unfit(cells, known, places)
+        return given.refusing({(i, int(np.flatnonzero(places == f)[0])): why for (i, f), why in found.items()}, request)
 
-    def _refuse(self, rows: NDArray[np.int64], error: InvalidInputError) -> None:
-        """Count the cells as lost without which the pipeline takes their rows.
+    def _unfit(self, cells: NDArray[Any], known: NDArray[np.bool_], places: NDArray[np.int64]) -> dict[tuple[int, int], str]:
+        """The cells, among those of some columns, without which the pipeline takes their rows, and why it refuses them.
 
-        If it refuses every one of several rows, the error is raised: then it is no single value that is wrong.
+        If it refuses every one of several rows, its error is raised: then it is no single value that is wrong.
         """
-        refused = refused_rows(self._features, rows)
-        if len(refused) == rows.size > 1:
-            raise error
-        for i, why in refused.items():
-            known = np.flatnonzero(self._status[i] == KNOWN)
-            at_fault = [f for f in known.tolist() if self._passes_without(i, f)] or known.tolist()
-            for f in at_fault:
-                self._status[i, f] = LOST
-                told = f"is {self._cells[i, f]!r}, which the pipeline refuses ({why})"
-                self._refused[int(i), self._purchases.names[f]] = told
-                logger.warning("%r of row %r %s; it counts as unavailable", self._purchases.names[f], self.rows[i], told)
+        everyone = np.arange(len(cells))
 
-    def _passes_without(self, i: int, f: int) -> bool:
+        def attempt(rows: NDArray[np.int64]) -> None:
+            self._columns.known_features(cells[rows], known[rows])
+
+        refused, found = refused_rows(attempt, everyone), {}
+        if len(refused) == everyone.size > 1:
+            raise next(iter(refused.values()))
+        for i, why in refused.items():
+            new = [f for f in places.tolist() if known[i, f]]
+            for f in [f for f in new if self._passes_without(cells[[i]], known[[i]], f)] or new:
+                found[i, f] = f"is {cells[i, f]!r}, which the pipeline refuses ({why})"
+        return found
+
+    def _passes_without(self, cells: NDArray[Any], known: NDArray[np.bool_], f: int) -> bool:
         """Whether a row's features can be made if one of its raw columns is not known."""
-        known = (self._status[[i]] == KNOWN) & (np.arange(self._status.shape[1]) != f)
-        return not refused_rows(lambda one: self._columns.known_features(self._cells[[i]], known), np.zeros(1, dtype=np.int64))
+        others = known & (np.arange(known.shape[1]) != f)
+        return not refused_rows(lambda one: self._columns.known_features(cells, others), np.zeros(1, dtype=np.int64))

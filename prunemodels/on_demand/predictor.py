@@ -49,8 +49,8 @@ class OnDemandPredictor:
         `FrozenEstimator`; or a fitted cascade, such as `CascadeClassifier`, `BudgetCascadeRegressor`, or what
         ``ExitPath.at_cost`` returns.
     costs
-        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.models.costs.cost_items`. A cascade
-        knows its own prices, and other ones are refused.
+        prices of a forest's features, or of a pipeline's raw columns, see `prunemodels.models.costs.cost_items`. Default:
+        those that the forest was pruned with. A cascade knows its own prices, and other ones are refused.
     acquire
         serves a `Request`: ``acquire(request)`` returns the values of ``request.features`` for ``request.rows``, in one of the
         forms of `prunemodels.on_demand.answers.read`; or it is an async function that does, for the methods that are awaited.
@@ -86,8 +86,8 @@ class OnDemandPredictor:
         for cascades see ``max_rounds`` of `CascadeClassifier`. Which rounds count, see `CostItems.with_requests`.
     ask_again
         how often a value is asked for again that an answer leaves out (a row or a column that a table, a mapping or labelled
-        records do not have), or that is no value of its column: a word among numbers, an infinite number. What is still none
-        then counts as `UNAVAILABLE`, and so does at once what a step of a pipeline refuses; see ``refused`` of the result.
+        records do not have), or that is no value of its column: a word among numbers, an infinite number, what a step of a
+        pipeline refuses. What is still none then counts as `UNAVAILABLE`; see ``refused`` of the result.
     absent
         what follows if it still does not come. ``"error"``: an `AcquisitionFailedError` names rows and features; what came is
         kept and paid, and its walk goes on with the rest. ``"unavailable"``: the value counts as `UNAVAILABLE`.
@@ -166,6 +166,7 @@ class OnDemandPredictor:
         model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
         if threshold is not None:
             model = with_threshold(model, threshold)
+        costs, evaluation = model.priced(costs, evaluation)
         trees, items = model.ensemble, model.items(costs)
         plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
         options = choice(model)

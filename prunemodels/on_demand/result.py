@@ -54,7 +54,8 @@ class OnDemandResult:
         for each row its rounds of requests, the sum of their latencies, where those of a round run side by side, and their fees,
         which are part of its cost; arrays of shape (n,), see `CostItems.with_requests`. Requests that failed do not count.
     refused
-        the values that were delivered and that the model could not take, as (row, feature, why); they count as unavailable.
+        the values that were delivered and that the model could not take, as (row, feature, why); they count as unavailable. Where
+        the model of a cascade's stage refuses a row, ``"stage 2"`` stands in the place of the feature.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from prunemodels.models.forests.reading import read_trees, tree_views
+from prunemodels.models.forests.saved_prices import keep_prices
 from prunemodels.models.forests.sklearn_versions import pruned_tree
 
 
@@ -22,7 +23,8 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     """A copy of the forest whose trees are pruned.
 
     Every tree is a real ``sklearn.tree`` tree with the pruned nodes gone, so ``predict``, ``predict_proba``, ``apply``, joblib,
-    SHAP and ONNX converters work as on any forest. The given forest is not changed.
+    SHAP and ONNX converters work as on any forest. The given forest is not changed. The copy holds the problem's prices, so that
+    `evaluate` and `OnDemandPredictor` know them, also after it was saved.
 
     Parameters
     ----------
@@ -56,6 +58,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     pruned = _copy_without_trees(forest)
     for t, view in enumerate(tree_views(pruned, several_outputs=True)):  # its estimators still hold the original trees
         view.estimator.tree_ = pruned_tree(view.estimator.tree_, pruning.is_leaf[ours.nodes_of(t)])
+    keep_prices(pruned, pruning.problem.costs, pruning.problem.evaluation)
     return pruned
 
 

@@ -151,9 +151,9 @@ class CascadeFacts:
 
     @property
     def before(self) -> tuple[float, float]:
-        """Cost and error if the last stage answers every row."""
-        t = self.tradeoff
-        return float(t.single_cost[-1]), float(t.single_error[-1])
+        """Cost and error if the last stage answers every row: by itself, on rows that were given."""
+        t, seen = self.tradeoff, self.on_rows
+        return float(t.single_cost[-1]), float(t.single_error[-1]) if seen is None else seen.change.error_before.mean
 
 
 def gather_cascade(
@@ -218,7 +218,7 @@ def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confide
     seen, policy = stops.evaluation, cascade.policy_
     once = seen.table.once
     paid = Paid(seen.table.cost[-1], float(once[-1])), Paid(stops.cost, float(once[policy.last_stage]))
-    losses = seen.loss[-1], seen.losses(policy)
+    losses = seen.last_loss, seen.losses(policy)
     change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task))
     return OnRows(stops, change, stage_figures(seen, policy), _by_class(stops, policy, confidence, positive))
 
@@ -231,8 +231,9 @@ def _by_class(stops: Stops, policy: ExitPolicy, confidence: float, positive: Any
         return None
     assert seen.truth is not None
     said, rows = seen.table.value.argmax(axis=2), np.arange(seen.n)
+    alone = seen.last.argmax(axis=1)
     known = stops.bought if stops.items.n_items else None
-    last = Answers(said[-1], seen.table.cost[-1], None if known is None else stops.by_last)
+    last = Answers(alone, seen.table.cost[-1], None if known is None else stops.by_last)
     own = Answers(said[seen.stages(policy), rows], stops.cost, known)
     options: dict[str, Any] = {"confidence": confidence, "positive": positive}
     return by_class(seen.path.stages.classes, seen.truth, seen.weights, (last, own), stops.items, **options)

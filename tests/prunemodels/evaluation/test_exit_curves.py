@@ -97,7 +97,7 @@ def test_evaluate_knows_the_prices(kind: Kind) -> None:
 
 def test_a_forest_needs_prices() -> None:
     """`evaluate` without prices is for cascades alone."""
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and the forest was not pruned with prices"):
         evaluate(_forest(), case("prunings").X, case("prunings").y)
 
 

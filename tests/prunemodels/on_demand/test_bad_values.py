@@ -86,7 +86,7 @@ def test_one_bad_value_ends_no_other_row(model: Any, value: Any, caplog: pytest.
     assert repr(bad) in caplog.text
 
 
-@pytest.mark.parametrize("model", [a_forest, a_cascade])
+@pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
 def test_a_bad_value_is_asked_for_again(model: Any) -> None:
     """With `ask_again` the value is asked for once more, for its row alone, and nothing is refused if it then is a good one."""
     fitted, table = model()
@@ -97,7 +97,7 @@ def test_a_bad_value_is_asked_for_again(model: Any) -> None:
         source = spoiled(table, "r7", "age", "n/a") if request.attempt == 1 else table
         return source.loc[request.rows, list(request.features)]
 
-    costs = 1 if model is a_forest else None
+    costs = None if model is a_cascade else 1
     result = pm.OnDemandPredictor(fitted, costs, at_first_bad, ask_again=1).run(table.index)
     assert result.refused == ()
     assert ["r7"] in asked
@@ -126,7 +126,7 @@ def test_async_walks_name_bad_values_too() -> None:
     assert result.finished.all()
 
 
-@pytest.mark.parametrize("model", [a_forest, a_cascade])
+@pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
 def test_a_value_that_comes_late_is_taken(model: Any) -> None:
     """A row that stopped without a value goes on when its request brings it after all, and ends as on full data; it pays then."""
     fitted, table = model()
@@ -138,7 +138,7 @@ def test_a_value_that_comes_late_is_taken(model: Any) -> None:
             return UNAVAILABLE
         return table.loc[request.rows, list(request.features)]
 
-    walk = pm.OnDemandPredictor(fitted, 1 if model is a_forest else None, not_today).start(table.index[:30])
+    walk = pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, not_today).start(table.index[:30])
     early = walk.run()
     assert early.fell_back.all()
     for request in kept:
@@ -149,6 +149,29 @@ def test_a_value_that_comes_late_is_taken(model: Any) -> None:
     assert (late.predictions == fitted.predict(table.iloc[:30])).all()
     assert late.mean_cost > early.mean_cost
     with pytest.raises(pm.errors.InvalidInputError, match="is not open in this walk"):
-        pm.OnDemandPredictor(fitted, 1 if model is a_forest else None, not_today).start(table.index[:30]).take(
+        pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, not_today).start(table.index[:30]).take(
             kept[0], UNAVAILABLE
         )
+
+
+def test_a_row_that_the_model_of_a_stage_refuses_is_named() -> None:
+    """A category that no training row had passes as a word; the stage's encoder refuses it, and the result says which stage."""
+    encoded = make_pipeline(make_column_transformer((OneHotEncoder(), ["job"])), RandomForestClassifier(5, random_state=0))
+    stages = [(None, []), (encoded, ["job"])]
+    cascade = pm.CascadeClassifier(stages, 1, lam=0, cv=2, n_levels=3, stack=False, random_state=0).fit(
+        TABLE, TABLE["job"] == "a"
+    )
+    result = pm.OnDemandPredictor(cascade, None, from_table(spoiled(TABLE, "r7", "job", "z"))).run(TABLE.index)
+    assert [refused[:2] for refused in result.refused] == [("r7", "stage 1")]
+    assert "z" in result.refused[0].why
+    assert result.fell_back.sum() == 1
+    assert result.finished.all()
+
+
+def test_known_values_that_a_pipeline_refuses_are_named() -> None:
+    """A word among numbers that were known from the start counts as unavailable, and its row alone falls back."""
+    fitted, table = a_pipeline()
+    known = spoiled(table, "r7", "age", "n/a")[["age"]]
+    result = pm.OnDemandPredictor(fitted, 1, from_table(table)).run(table.index, known=known)
+    assert [refused[:2] for refused in result.refused] == [("r7", "age")]
+    assert (result.predictions[table.index != "r7"] == fitted.predict(table)[table.index != "r7"]).all()

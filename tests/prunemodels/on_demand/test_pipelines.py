@@ -159,7 +159,7 @@ def test_a_word_that_an_encoder_does_not_know() -> None:
     pipe = by_hand()
     strange = pd.DataFrame({"city": ["Paris", "Bern"], "debt": [1.0, 1.0], "score": [1.0, 1.0]})
     why = r"columntransformer\.onehotencoder.*Found unknown categories"
-    with pytest.raises(InvalidInputError, match=why):
+    with pytest.raises(pm.errors.AcquisitionFailedError, match=why):
         pm.OnDemandPredictor(pipe, 1, from_table(strange)).run(strange.index)
     (refused,) = pm.OnDemandPredictor(pipe, 1, from_table(strange)).run(strange.index[:1]).refused
     assert refused[:2] == (0, "city")
