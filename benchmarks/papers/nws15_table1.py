@@ -321,8 +321,8 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
 
 
 WHY = {
-    "miniboone": "fewer rows: 24,300 to train, the paper has 45,523; tested: the rise at the high level is 0.4 points on 35,000 rows, "
-    "0.6 on 24,300 of them",
+    "miniboone": "fewer rows: 24,300 to train, the paper has 45,523; tested: the rise at the high level is 0.4 points on 35,000 "
+    "rows, 0.6 on 24,300 of them",
     "covtype_two": "open; tested: thresholds, vote, and seven ways to make two classes of seven",
     "sonar": "open; tested: thresholds, vote, Algorithm 1 in the place of the optimum",
     "heart_statlog": "open for pruning tree by tree; the paper does not say how it chose a lambda for each tree",
