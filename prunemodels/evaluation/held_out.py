@@ -219,9 +219,9 @@ def hold_out(
 
     def add(block: Block) -> None:
         check_columns(block.X, usage.ensemble.names_to_check)
-        counted = block.weights > 0
-        paid.append(usage.on(block.X).row_costs(kept)[counted])
-        weights.append(block.weights[counted])
+        row_costs, weight = usage.on(block.X).row_costs(kept), block.weights
+        paid.append(row_costs[weight > 0])
+        weights.append(weight[weight > 0])
         if pruned is not None:
             losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry))
 
