@@ -30,8 +30,8 @@ from prunemodels.evaluation.blocks import Block, each_block, joined_weights
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses
+from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns, read_trees
-from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.models.tree_model import fitted_model
 
 

@@ -26,7 +26,7 @@ from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 from prunemodels.evaluation.wording import POINTS, amount, change, count, error, interval
 from prunemodels.models.forests.labels import forest_losses
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 
 SMALL = 0.01
 """An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""

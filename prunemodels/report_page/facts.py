@@ -24,7 +24,7 @@ from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_chang
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.evaluation.wording import is_overrun
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
 

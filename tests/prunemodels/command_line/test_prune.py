@@ -27,7 +27,7 @@ from prunemodels.evaluation.held_out import held_out_cost, held_out_error
 from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.files import mixtures
 from prunemodels.models.forests.mixture import MixturePredictor
-from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.plots import tradeoff
 from solvers.budgets import solve_budget
 from solvers.budgets.by_path import exact_cost

@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations import PruningProblem
-from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, less, ranks, weakest_links
 from tests.instances import Node, ensemble_of, plain_errors, random_problem
 from tests.loops import looped
