@@ -52,7 +52,7 @@ from prunemodels.exits.cascade_files import load_cascade as load_cascade, save_c
 from prunemodels.files.forests import load_forest as load_forest, save_forest as save_forest
 from prunemodels.models.forests.problems import problem_from_forest as problem_from_forest
 from prunemodels.models.forests.reading import read_forest as read_forest
-from prunemodels.models.forests.surgery import apply_pruning as apply_pruning
+from prunemodels.models.forests.problems import apply_pruning as apply_pruning
 from prunemodels.on_demand.predictor import OnDemandPredictor as OnDemandPredictor
 from prunemodels.models.libraries.averaged import prune_model as prune_model
 from prunemodels.models.boosting.boosted import prune_boosted as prune_boosted

@@ -14,8 +14,8 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.forests.surgery import apply_pruning
 
 
 def sequence_candidates(

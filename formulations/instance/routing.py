@@ -24,8 +24,7 @@ from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_sample import real_array, refuse_unreal
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.scratch import scratch_array
-from formulations.memory import too_large
+from formulations.memory import scratch_array, too_large
 from formulations.sparse_arrays import check_sparse, dense_array
 
 Amount = TypeVar("Amount", np.int64, np.float64)
@@ -42,7 +41,7 @@ class Routing:
     start, stop
         int32, shape (n,): the range of each node in the row `order[tree_of[h]]`.
     scratch
-        the folder of a file that holds the order, see `formulations.instance.scratch`; None: memory.
+        the folder of a file that holds the order, see `formulations.memory`; None: memory.
     """
 
     order: NDArray[np.int32]

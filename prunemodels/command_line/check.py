@@ -186,7 +186,7 @@ def _check_pruned_forest(args: argparse.Namespace, problem: Any) -> Verdict:
     """Compare the value of a pruned forest with the bound that a minimum cut proves."""
     from proofs_checks.optimality.solution_optimality import check_solution
     from prunemodels.files.forests import load_forest
-    from prunemodels.models.forests.surgery import pruning_from_forest
+    from prunemodels.models.forests.problems import pruning_from_forest
     from solvers import min_cut
 
     with errors_naming("--pruned"):

@@ -34,8 +34,7 @@ from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles, check_output
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.problems import problem_from_forest
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
 from solvers import pruning_path
 from solvers.budgets import solve_budget

@@ -34,9 +34,8 @@ from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers
-from prunemodels.models.forests.problems import problem_from_forest
+from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.models.tree_model import TreeModel
 from solvers import pruning_path
 

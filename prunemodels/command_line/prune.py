@@ -59,7 +59,7 @@ from prunemodels.evaluation.limit_uses import LimitUse, limit_uses
 from prunemodels.evaluation.wording import budget_verdict, is_overrun
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest
 from prunemodels.files.mixtures import MixtureFiles
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.tree_model import adds_up
 from prunemodels.models.unused_columns import drop_unused
 from solvers.budgets import solve_budget, solve_within

@@ -42,7 +42,7 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.exits.raw_tables import reads_raw_columns
 from prunemodels.files.forests import load_forest
-from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up
 from prunemodels.report_page.boosted_page import gather_boosted, render_boosted
 from prunemodels.report_page.cascades.facts import gather_cascade

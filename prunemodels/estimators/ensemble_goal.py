@@ -16,7 +16,7 @@ from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import ErrorSample, Given, OutOfBag
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 
 
 def prune_for_loss(

@@ -20,8 +20,7 @@ from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
-from prunemodels.models.forests.problems import problem_from_forest
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.points import Rule
 from solvers import pruning_path
 from solvers.budgets.solve import Method

@@ -15,7 +15,7 @@ from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
 from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.path import sweep_path
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 
 LOG = logging.getLogger(__name__)
 

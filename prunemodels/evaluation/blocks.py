@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.arguments import Column
 from formulations.errors import InvalidInputError
@@ -30,16 +30,23 @@ class Block:
     ----------
     X, y
         the rows, and their labels; None if there are none.
-    weights
-        float64, shape (n,), >= 0.
+    sample_weight
+        the weights of the rows, None: 1 each; those of a chunk, which may all be 0, were checked when it was read.
     entry
         what messages call the label of row i; None: ``y[i]``.
     """
 
     X: Any
     y: Any
-    weights: NDArray[np.float64]
+    sample_weight: ArrayLike | None = None
     entry: Callable[[int], str] | None = None
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """float64, shape (n,), >= 0."""
+        if self.entry is not None:
+            return np.asarray(self.sample_weight)
+        return check_weights(self.sample_weight, n_examples(self.X), "sample_weight")
 
     @property
     def labels(self) -> Any:
@@ -75,7 +82,7 @@ def each_block(
         for a table that cannot be read to its end, and on Ctrl-C.
     """
     if not in_chunks(X):
-        do(Block(X, y, check_weights(sample_weight, n_examples(X), "sample_weight")))
+        do(Block(X, y, sample_weight))
         return
     from prunemodels.tables.reading import Reader, RowBlock
     from prunemodels.tables.table import as_chunked

@@ -30,8 +30,8 @@ from prunemodels.evaluation.blocks import Block, each_block, joined_weights
 from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses
+from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns, read_trees
-from prunemodels.models.forests.surgery import apply_pruning
 from prunemodels.models.tree_model import fitted_model
 
 
@@ -219,9 +219,9 @@ def hold_out(
 
     def add(block: Block) -> None:
         check_columns(block.X, usage.ensemble.names_to_check)
-        counted = block.weights > 0
-        paid.append(usage.on(block.X).row_costs(kept)[counted])
-        weights.append(block.weights[counted])
+        row_costs, weight = usage.on(block.X).row_costs(kept), block.weights
+        paid.append(row_costs[weight > 0])
+        weights.append(weight[weight > 0])
         if pruned is not None:
             losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry))
 

@@ -28,7 +28,7 @@ from prunemodels.evaluation.limit_uses import LimitUse, limit_uses, use_in_words
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval, standard_error
 from prunemodels.evaluation.wording import POINTS, amount, change, count, error, interval
 from prunemodels.models.forests.labels import forest_losses
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 
 SMALL = 0.01
 """An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""

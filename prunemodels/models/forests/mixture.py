@@ -25,7 +25,7 @@ from formulations.answers.budget_solution import Mixture
 from formulations.arguments import Seed, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning
 
 DIGIT_BITS = 32
 """Bits of a uniform random number that are drawn at a time."""

@@ -11,7 +11,7 @@ import pytest
 from formulations import BrokenFileError
 from formulations.instance.routing import Routing
 from formulations.instance.row_blocks import row_blocks
-from formulations.instance.scratch import scratch_array
+from formulations.memory import scratch_array
 from tests.instances import random_problem
 
 

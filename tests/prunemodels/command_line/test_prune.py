@@ -23,7 +23,7 @@ from prunemodels.evaluation.held_out import held_out_cost, held_out_error
 from prunemodels.evaluation.limit_uses import limit_uses
 from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.models.forests.mixture import MixturePredictor
-from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.problems import pruning_from_forest
 from solvers.budgets import solve_budget
 from solvers.budgets.by_path import exact_cost
 from tests.prunemodels.command_line.conftest import House

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.problems import pruning_from_forest
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets
 

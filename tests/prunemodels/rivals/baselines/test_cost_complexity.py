@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
-from prunemodels.models.forests.surgery import pruning_from_forest
+from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path, less, ranks, weakest_links
 from tests.instances import Node, ensemble_of, problem_of, random_problem
 from tests.loops import looped

@@ -14,8 +14,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import InBag, OutOfBag
-from prunemodels.models.forests.problems import problem_from_forest
-from prunemodels.models.forests.surgery import apply_pruning
+from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.rivals.budget_rf import BudgetRFClassifier, growing
 from prunemodels.rivals.budget_rf.greedy_tree import grow_tree
 from prunemodels.rivals.budget_rf.stumps import _n_stumps
