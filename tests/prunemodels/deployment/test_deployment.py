@@ -328,3 +328,11 @@ def test_a_pipeline_by_skl2onnx() -> None:
     labels, probabilities = running.run(None, given)
     assert (labels == cheap.predict(rows)).all()
     assert np.abs(probabilities - cheap.predict_proba(rows)).max() < 1e-6
+
+
+def test_onnx_models_are_timed_too() -> None:
+    """Where asked for."""
+    runtime()
+    case = fitted("random forest")
+    measured = measure_deployment(case.forest, case.forest, case.X, batch_rows=10, repeats=2, onnx=True)
+    assert [(t.engine, t.rows) for t in measured.timings][2:] == [("onnxruntime", 1), ("onnxruntime", 10)]

@@ -246,3 +246,12 @@ def test_bad_labels_and_budgets_are_refused() -> None:
             path.at_cost(budget)
     problem = ensemble_problem(forest, X_valid, costs=1, errors=pm.samples.Given(X_valid, y_valid))
     assert solve_ensemble_path(problem, lams=[0.1]).loss == path.loss
+
+
+def test_a_time_limit_leaves_an_answer(cancer) -> None:  # type: ignore[no-untyped-def]
+    """Without time one lambda is answered, by one step, and named budgets are still within."""
+    forest, X, y, _ = cancer
+    path = ensemble_path(forest, X, y, costs=1, lams=5, budgets=[6.5], time_limit=0.0)
+    assert len(path) == 1
+    assert path.solutions[0].stats["iterations"] == 1
+    assert path.at_cost(6.5).cost <= 6.5

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
-from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
+from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
 from prunemodels.evaluation.path import evaluate_path
 from prunemodels.other_libraries import boosted_path
 from prunemodels.rivals.baselines import sub_forest_path
@@ -169,3 +169,26 @@ def test_fitted_models_at_given_prices() -> None:
     assert len(tradeoff_curve(models[3], X2, Y2, costs=2)) == 1
     with pytest.raises(pm.errors.InvalidInputError, match="costs is None"):
         tradeoff_curve(models, X2, Y2)
+
+
+def test_choosing_by_cost_by_hand() -> None:
+    """The best at most so dear."""
+    assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
+
+
+def test_points_may_be_taken_and_tabled() -> None:
+    """In the order asked for, with their parameters; one row a point."""
+    some = HAND.take(np.array([2, 0]))
+    assert (some.method, some.parameter_name, some.n) == ("m", "step", 100)
+    assert some.to_frame().to_dict("list") == {"step": [2, 0], "cost": [3, 5], "error": [0.2, 0.1]}
+
+
+def test_curves_of_one_method_are_merged() -> None:
+    """All points of all curves, one behind the other, under one name."""
+    both = merged({0.1: HAND, 0.2: curve([0.5], [0.9], "n")}, "all")
+    assert (both.method, both.parameter_name, both.n, len(both)) == ("all", "step", 100, 7)
+    assert both.cost.tolist() == [*HAND.cost, 0.5]
+    assert both.error.tolist() == [*HAND.error, 0.9]
+    assert both.parameter.tolist() == [*HAND.parameter, 0]
+    with pytest.raises(pm.errors.InvalidInputError, match="there is no curve of all to merge"):
+        merged({}, "all")

@@ -125,3 +125,12 @@ def test_what_was_bought_by_then_adds_up(kind: Kind) -> None:
     assert (frame["share"] * frame["cost"]).sum() == pytest.approx(stops.cost.mean())
     assert (frame["share"] * frame["error"]).sum() == pytest.approx(stops.loss.mean())
     assert np.array_equal(stops.stage, cascade.stop_stages(known.X))
+
+
+def test_costs_need_no_labels() -> None:
+    """Without labels there are costs; to ask for the error is refused."""
+    known = case("sets")
+    seen = evaluate_exit_path(known.cascade, known.X)
+    np.testing.assert_array_equal(seen.cost, evaluate_exit_path(known.cascade, known.X, known.y).cost)
+    with pytest.raises(pm.errors.InvalidInputError, match="y is None: errors need labels"):
+        seen.mean_loss(0)

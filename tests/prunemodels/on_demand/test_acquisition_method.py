@@ -143,3 +143,15 @@ def test_folders_that_hold_no_method_are_refused(tmp_path: Path) -> None:
         AcquisitionMethod.load(tmp_path)
     with pytest.raises(pm.errors.InvalidInputError, match="does not exist; create it first"):
         AcquisitionMethod(fitted("tree").forest, 1).save(tmp_path / "no" / "method")
+
+
+def test_any_batch_and_feature_shape() -> None:
+    """A batch of shape (2, 1) and features of shape (3, 1)."""
+    method, X, known = AcquisitionMethod(THREE, [3, 4, 5]), np.ones((2, 1, 3, 1)), np.zeros((2, 1, 3, 1), dtype=bool)
+    known[1, 0, 0, 0] = True
+    assert method.act(X, known, feature_shape=(3, 1)).tolist() == [[[1]], [[2]]]
+    assert method.predict(X, known, feature_shape=(3, 1)).shape == (2, 1, 2)
+    with pytest.raises(pm.errors.InvalidInputError, match=r"masked_features has shape \(2, 1, 3, 1\) and the mask \(2, 3\)"):
+        method.act(X, known[:, 0, :, 0], feature_shape=(3, 1))
+    with pytest.raises(pm.errors.InvalidInputError, match=r"give both shape \(n, 3\)"):
+        method.act(np.ones((2, 4)), np.ones((2, 4), dtype=bool))

@@ -219,3 +219,25 @@ def test_doubles_beside_thresholds_are_routed_as_doubles() -> None:
     X[:, feature] = np.concatenate([own.edges, np.nextafter(own.edges, np.inf)])
     result = OnDemandPredictor(model, COSTS, from_table(X)).run(len(X))
     assert np.array_equal(result.probabilities, model.predict_proba(X))
+
+
+def test_a_class_and_a_tolerance_together() -> None:
+    """With both options, labels are exact and probabilities near; predict_proba is then allowed, else refused."""
+    model = xgboost.XGBClassifier(**X_DEEP).fit(HOLES, Y2)
+    both = OnDemandPredictor(model, COSTS, from_table(HOLES), early_stopping=True, tolerance=0.1)
+    assert np.array_equal(both.predict(len(HOLES)), model.predict(HOLES))
+    assert np.abs(both.predict_proba(len(HOLES)) - model.predict_proba(HOLES)).max() <= 0.1
+    with pytest.raises(pm.errors.InvalidInputError, match="set early_stopping=False or a tolerance"):
+        OnDemandPredictor(model, COSTS, from_table(HOLES), early_stopping=True).predict_proba(3)
+
+
+def test_falling_calibrations() -> None:
+    """A model that is trained on exchanged labels has a falling calibration; bounds hold in that direction as well."""
+    model = HistGradientBoostingClassifier(max_iter=6).fit(X2[:120], 1 - Y2[:120])
+    outer = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(X2[120:], Y2[120:])
+    early = OnDemandPredictor(outer, COSTS, from_table(X2), early_stopping=True).run(len(X2))
+    assert outer.calibrated_classifiers_[0].calibrators[0].a_ > 0
+    assert np.array_equal(early.predictions, outer.predict(X2))
+    assert (early.predictions == Y2).mean() > 0.7
+    near = OnDemandPredictor(outer, COSTS, from_table(X2), tolerance=0.05).run(len(X2))
+    assert np.abs(near.probabilities - outer.predict_proba(X2)).max() <= 0.05

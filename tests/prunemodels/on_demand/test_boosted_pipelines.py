@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder
 from xgboost import XGBClassifier
@@ -89,3 +92,15 @@ def test_a_split_on_categories_pays_for_its_raw_column() -> None:
     model = make_pipeline(steps, stump).fit(X, y)
     seen = pm.evaluate(model, X, y, costs=PRICES)
     assert (seen.cost, seen.features, seen.splits, seen.error) == (3, 1, 1, 0)
+
+
+@pytest.mark.parametrize("wrap", ["calibrated", "threshold"])
+def test_wrappers_around_a_pipeline(wrap: str) -> None:
+    """What a wrapper predicts is decided by the same raw columns."""
+    inner = FrozenEstimator(pipeline("one-hot"))
+    outer: Any = CalibratedClassifierCV(inner) if wrap == "calibrated" else FixedThresholdClassifier(inner, threshold=0.2)
+    outer.fit(X[SEEN], Y[SEEN])
+    new = X[NEW]
+    bought = pm.OnDemandPredictor(outer, PRICES, pm.on_demand.from_table(new), early_stopping=True).run(new.index)
+    assert (bought.predictions == outer.predict(new)).all()
+    assert bought.mean_cost < sum(PRICES.values())

@@ -311,3 +311,10 @@ def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
     cascade.stages_ = Other()  # type: ignore[assignment]
     with pytest.raises(pm.errors.InvalidInputError, match="the stages are Other, which do not say what they read"):
         OnDemandPredictor(cascade, acquire=print)
+
+
+def test_forests_need_prices() -> None:
+    """Without prices a forest is refused."""
+    trees = random_case(1).trees
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
+        OnDemandPredictor(trees, acquire=print)

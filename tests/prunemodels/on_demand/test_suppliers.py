@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import Request
+from prunemodels.on_demand import UNAVAILABLE, Request
 from prunemodels.on_demand.answers import read
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
@@ -187,3 +187,12 @@ def test_however_answers_are_torn_the_walk_ends_the_same(seed, stops):
     assert np.array_equal(result.predictions, expected.predictions)
     assert np.array_equal(result.units, expected.units)
     assert result.exact_mean_cost == expected.exact_mean_cost
+
+
+def test_a_request_of_one_row_takes_a_single_record():
+    """A service that is asked about one row answers with one object, in which a cell may be UNAVAILABLE."""
+    one = Request(("g",), ("a", "b"), ROWS[:1], Fraction(5), np.arange(1), np.arange(2), 7)
+    answer = read({"a": 2.5, "b": UNAVAILABLE, "more": [1, 2]}, one)
+    assert (answer.values.tolist(), answer.had.tolist(), answer.came.all()) == ([[2.5, 0]], [[True, False]], True)
+    with pytest.raises(pm.errors.InvalidInputError, match="the row 'p' is not in the index, which begins with 'r'"):
+        read({"row": "r", "a": 1, "b": 2}, one)

@@ -539,3 +539,18 @@ def test_memory_does_not_grow_with_the_features(kind, tmp_path, monkeypatch):
     own = 4 * rows * n_trees + 24 * rows
     assert rows == n_rows // size * size if kind == "function" else rows == n_rows
     assert max(held) < own + 2 * n_rows * n_trees + 20_000_000 < 8 * n_rows * n_features
+
+
+def test_labels_must_be_given_where_errors_are_counted(data):
+    """Forgotten labels are an error, not a forest without errors."""
+    with pytest.raises(InvalidInputError, match=r"y is None; give .* the name of the column of labels"):
+        pm.evaluate(data.forest, ChunkedTable(data.table), None, costs=1)
+
+
+def test_a_table_that_holds_less_than_it_announced_is_an_error(data):
+    """A source that ends early is not taken for a smaller one."""
+    table = ChunkedTable(data.table, chunk_rows=SIZE)
+    chunks = table.source.chunks
+    object.__setattr__(table.source, "chunks", lambda *args: list(chunks(*args))[:-1].__iter__())
+    with pytest.raises(BrokenFileError, match="the table gave 490 rows, but announced 500"):
+        problem_from_table(data.forest, table, costs=1)
