@@ -9,3 +9,4 @@ from formulations.models import (
 from formulations.programs.files import write_program as write_program
 from formulations.programs.sizes import size_report as size_report
 from solvers import Relaxation as Relaxation, solve_model as solve_model, solve_relaxation as solve_relaxation
+from solvers.programs.build import BuiltProgram as BuiltProgram, build as build

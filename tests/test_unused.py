@@ -14,9 +14,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("solvers",)
 """Packages that keep the rules."""
 
-REBUILT = ("solvers/budgets",)
-"""Rooms that are rebuilt by issues of their own."""
-
 CALLERS = ("formulations", "solvers", "proofs_checks", "prunemodels", "benchmarks")
 SHARED = {"time_limit"}
 """Options that every function of a registry has, whoever sets or reads them."""
@@ -54,8 +51,6 @@ def is_free(owner: ast.ClassDef | None, function: Function) -> bool:
 def functions(package: str) -> Iterator[Named]:
     """Functions and methods by the name that a caller uses, those of classes by the class for their constructors."""
     for file in sorted((ROOT / package).rglob("*.py")):
-        if str(file.relative_to(ROOT)).startswith(REBUILT):
-            continue
         for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.ClassDef):
                 inside = [f for f in node.body if isinstance(f, Function) and is_free(node, f)]

@@ -172,7 +172,7 @@ def _check_one_sided(lp: LinearProgram) -> None:
 
 
 def _lp_text(lp: LinearProgram) -> Iterator[str]:
-    columns = _labels(lp.columns)
+    columns = labels_of(lp.columns)
     yield "\\ written by prunemodels\nminimize\n obj:"
     for part in _parts(len(columns)):
         yield "".join((_signed(lp.cost[part]) + " " + columns[part] + "\n").tolist())
@@ -191,7 +191,7 @@ def _lp_text(lp: LinearProgram) -> Iterator[str]:
 def _lp_rows(lp: LinearProgram, columns: Text) -> Iterator[str]:
     """Each row on a line of its own; long rows are broken after every eighth entry."""
     start, matrix = lp.matrix.indptr, lp.matrix
-    rows = _labels(lp.rows)
+    rows = labels_of(lp.rows)
     upper = np.isfinite(lp.row_upper)
     sense = np.where(lp.row_lower == lp.row_upper, " = ", np.where(upper, " <= ", " >= ")).astype(object)
     side = np.where(upper, lp.row_upper, lp.row_lower)
@@ -220,7 +220,7 @@ def _interleaved(head: Text, terms: Text, tail: Text, start: NDArray[np.integer[
 
 
 def _mps_text(lp: LinearProgram) -> Iterator[str]:
-    columns, rows = _labels(lp.columns), _labels(lp.rows)
+    columns, rows = labels_of(lp.columns), labels_of(lp.rows)
     low, high = np.isfinite(lp.row_lower), np.isfinite(lp.row_upper)
     kind = np.where(lp.row_lower == lp.row_upper, " E ", np.where(high, " L ", " G ")).astype(object)
     objective, sides, ranges = (_other_name(name, lp.rows) for name in ("obj", "RHS", "RANGE"))
@@ -277,7 +277,7 @@ def _mps_bounds(lower: NDArray[np.float64], upper: NDArray[np.float64], columns:
     return "".join(lines.tolist())
 
 
-def _labels(names: Names) -> Text:
+def labels_of(names: Names) -> Text:
     """All names in the spelling of files."""
     return np.concatenate([np.empty(0, dtype=object), *(_block_labels(block) for block in names.blocks)])
 

@@ -129,7 +129,7 @@ class _Branched:
     stats: dict[str, float]
 
 
-def _not_branched(given: Given, seconds: float) -> _Branched:
+def _not_branched(_: Given, seconds: float) -> _Branched:
     return _Branched((), -math.inf, StopReason.TIME_LIMIT, {"seconds": seconds})
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,7 +175,7 @@ def level_sets(mixture: list[tuple[NDArray[np.bool_], float]]) -> list[NDArray[n
     return [y >= theta - 5e-10 for theta in levels[levels > 0][::-1]]
 
 
-def relax(oracle: Oracle, *, gap: float = GAP, deadline: float = math.inf, known: Sequence[NDArray[np.bool_]] = ()) -> Relaxation:
+def relax(oracle: Oracle, *, gap: float = GAP, deadline: float = math.inf) -> Relaxation:
     """Solve (1) to (3) up to a gap relative to the error of the all-roots forest less the bound.
 
     Multipliers are tried between the master's and those of the best bound, and at the master's own where that brings nothing.
@@ -185,11 +184,9 @@ def relax(oracle: Oracle, *, gap: float = GAP, deadline: float = math.inf, known
     ----------
     deadline
         of `time.perf_counter`.
-    known
-        prunings to start from.
     """
     problem, master = oracle.rows.metered, Master(oracle)
-    for kept in (free_of_charge(problem, "smallest"), without_prices(problem, "smallest"), *known):
+    for kept in (free_of_charge(problem, "smallest"), without_prices(problem, "smallest")):
         master.add(kept)
     best, roots = oracle.solve(np.zeros(master.at_most.size)), float(oracle.roots)
     rounds, stopped, exact = 0, StopReason.CONVERGED, True
