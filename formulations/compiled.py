@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable
 from importlib import import_module
@@ -92,9 +93,10 @@ else:
 
         readable = (_cache_at(_ReadableNamedByTheUser), _cache_at(_ReadableBesideTheSources))
         writable = (caching.FunctionCache, _cache_at(_BelowTheTemporaryFolder))
-        told = False
+        told = begun = False
 
         def __init__(self, function: Any) -> None:
+            self._name = f"{function.__module__}.{function.__qualname__}"
             self._store = next((cache for kind in self.writable if (cache := _cache_or_none(kind, function)) is not None), None)
             found = [cache for kind in self.readable if (cache := _cache_or_none(kind, function)) is not None]
             self._places = ([] if self._store is None else [self._store]) + [c for c in found if c.cache_path != self.cache_path]
@@ -113,7 +115,15 @@ else:
                     continue
                 if compiled is not None:
                     return compiled
+            self._say()
             return None
+
+        def _say(self) -> None:
+            """What the caller waits for: in the log, and once on a terminal or in a notebook."""
+            LOG.info("compiling %s for these types of arguments", self._name)
+            if not KernelCache.begun and (sys.stderr.isatty() or "ipykernel" in sys.modules):
+                sys.stderr.write("prunemodels: compiling, once, some 10 s (`prunemodels warm-up` does it ahead)\n")
+            KernelCache.begun = True
 
         def save_overload(self, sig: Any, data: Any) -> None:
             """Store a compiled kernel; where that fails, say so once, and go on without."""

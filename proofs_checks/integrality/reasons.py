@@ -50,7 +50,16 @@ class Reasons:
     matrix: tuple[Verdict, ...]
 
     def __str__(self) -> str:
-        return "\n".join([str(self.vertices), *(str(verdict) for verdict in self.matrix)])
+        return "\n".join([str(self.vertices), *map(_in_words, self.matrix)])
+
+
+def _in_words(verdict: Verdict) -> str:
+    """The answer in a sentence, and a matrix that shows it below the sentence."""
+    answer = {True: "yes", False: "no", None: "undecided"}[verdict.holds]
+    evidence = str(verdict.certificate)
+    if "\n" in evidence:
+        return f"{verdict.claim}: {answer}, by {verdict.method}:\n\n{evidence}\n"
+    return f"{verdict.claim}: {answer} ({verdict.method}; {evidence})"
 
 
 @checked

@@ -300,7 +300,8 @@ forest FOREST    {MODEL}{BOOSTED}
             "exits:exits_command",
             f"""{inputs()}
 # exits
---stages S:count=20  number of prunings that become stages (default: 20)
+--stages S:count=20  number of prunings that become stages, spread over the cost; where two neighbours are far apart, stages
+    between them are added (default: 20)
 {EXIT_OUTPUTS.strip()}
 """,
             f"exits {EXAMPLE_INPUTS} --budget 24 --held-out test.csv --out exits.skops",

@@ -33,6 +33,7 @@ from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import ExitPathEvaluation
+from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.exits.stops import Stops, stops_of
@@ -147,7 +148,7 @@ def _finish(
     fitted = f"cost {amount(cascade.held_out_cost_)}, error {_error(cascade.held_out_error_, task)}"
     lines: list[str | Line] = [
         Line("model", model),
-        Line("exits", f"{path.stages.n_stages} stages, {len(path)} optimal policies, learned from {path.n:,} examples"),
+        Line("exits", f"{_stages(args, path)}, {len(path)} optimal policies, learned from {path.n:,} examples"),
         Line("policy", goal),
         Line("cross-fitted", f"on rows that it was not learned from: {fitted}"),
         *([] if figures is None else _held_out_lines(figures, task)),
@@ -156,6 +157,12 @@ def _finish(
     report = f"prunemodels report {args.out}"
     report += "" if args.held_out is None else f" --held-out {args.held_out} --label {args.label}"
     return Summary(record, lines, [out, *pictures], data.ignored, hints, f"{report} --out report.html")
+
+
+def _stages(args: argparse.Namespace, path: ExitPath) -> str:
+    """How many stages there are, and why more than were asked for."""
+    n, more = path.stages.n_stages, path.stages.n_stages - args.stages
+    return f"{n} stages" + (f" ({args.stages} as asked for, {more} between prunings that are far apart)" if more > 0 else "")
 
 
 def cascade_figures(cascade: Cascade, stops: Stops, file: str) -> dict[str, Any]:

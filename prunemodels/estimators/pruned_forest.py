@@ -28,7 +28,7 @@ from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_chang
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.limit_uses import transferable
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.evaluation.wording import amount, count, error, share
+from prunemodels.evaluation.wording import amount, asked_for, count, error
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import ROUNDING
 from solvers.path.pruning_path import pruning_path
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 NEXT = "Next: .plot(), .plot_purchases(), .evaluate(X_test, y_test), .report(file, X_test, y_test), .estimator"
 """What the card proposes."""
-
-MOST_NAMES = 6
-"""Most features that the card names."""
 
 QUICK = 1_000_000_000
 """Splits times examples up to which the path and its errors take a second or two."""
@@ -346,12 +343,7 @@ class PrunedForest(Shown, HoldsModel):
     def _bought(self) -> str:
         """Which features are asked for, and how often."""
         table = self.purchases()
-        asked = table[table["after"] > 0].sort_values("after", ascending=False, kind="stable")
-        names = [f"{name} {share(part, 0)}" for name, part in asked["after"].items()]
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        dropped = int(((table["before"] > 0) & (table["after"] == 0)).sum())
-        never = f"; {count(dropped, 'feature')} no longer" if dropped else ""
-        return f"Asked for: {', '.join(names[:MOST_NAMES])}{more}{never}." if names else "Asked for: nothing."
+        return asked_for(table.index.tolist(), table["before"].tolist(), table["after"].tolist())
 
     def __repr__(self) -> str:
         return self._card().text()

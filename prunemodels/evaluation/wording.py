@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from formulations.shown import is_rate
@@ -76,6 +77,20 @@ def exactly(x: Fraction) -> str:
     if x.denominator == 1:
         return text
     return f"{text} \u2248 {float(x):.8g}" if len(text) <= 40 else f"\u2248 {float(x)!r}"
+
+
+MOST_NAMES = 6
+"""Most features that a card names."""
+
+
+def asked_for(names: Sequence[str], before: Sequence[float], after: Sequence[float]) -> str:
+    """A sentence on which features are asked for, by which share of the examples, and how many no longer."""
+    asked = sorted(((part, -k, name) for k, (name, part) in enumerate(zip(names, after, strict=True)) if part > 0), reverse=True)
+    told = [f"{name} {share(part, 0)}" for part, _, name in asked]
+    more = f" and {len(told) - MOST_NAMES} more" if len(told) > MOST_NAMES else ""
+    dropped = sum(b > 0 and a == 0 for b, a in zip(before, after, strict=True))
+    never = f"; {count(dropped, 'feature')} no longer" if dropped else ""
+    return f"Asked for: {', '.join(told[:MOST_NAMES])}{more}{never}." if told else "Asked for: nothing."
 
 
 def is_overrun(budget: float | Fraction, cost: MeanInterval) -> bool:

@@ -123,16 +123,18 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def at_cost(self, budget: Price) -> Self:
         """The same stages with the policy of least error within another budget; nothing is fitted again."""
         check_is_fitted(self, "exit_path_")
-        return self._with(*chosen(self.exit_paths_, budget, None, self.choose))
+        return self._with(*chosen(self.exit_paths_, budget, None, self.choose), budget=budget, lam=None)
 
     @checked
     def at_lam(self, lam: float) -> Self:
         """The same stages with the policy that is optimal at another lam."""
         check_is_fitted(self, "exit_path_")
-        return self._with(*chosen(self.exit_paths_, None, lam, self.choose))
+        return self._with(*chosen(self.exit_paths_, None, lam, self.choose), budget=None, lam=lam)
 
-    def _with(self, path: ExitPath, choice: Choice) -> Self:
-        return copy(self)._keep(path, choice, path.stages)
+    def _with(self, path: ExitPath, choice: Choice, **goal: Any) -> Self:
+        other = copy(self)
+        other.set_params(**goal)
+        return other._keep(path, choice, path.stages)
 
     def _decide(self, X: Any) -> Decision:
         rows = self._rows(X)
@@ -271,12 +273,12 @@ def _check_goal(budget: Price | None, lam: NotNegative | None, choose: Rule) -> 
         exact(budget, "budget")
 
 
-def fitted_cascade(path: ExitPath, choice: Choice) -> Cascade:
-    """A cascade of stages that are fitted already."""
+def fitted_cascade(path: ExitPath, choice: Choice, **goal: Any) -> Cascade:
+    """A cascade of stages that are fitted already; `goal` is the budget or lam that it was chosen for."""
     from prunemodels.exits.named_stages import CascadeClassifier, CascadeRegressor
 
     stages = path.stages
-    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages)
+    cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages, **goal)
     keep_columns(cascade, stages)
     cascade.exit_paths_ = (path,)
     return cascade._keep(path, choice, stages)

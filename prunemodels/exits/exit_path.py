@@ -280,14 +280,14 @@ class ExitPath:
         """The policy that spends a budget, see `within`, as a fitted scikit-learn estimator."""
         from prunemodels.exits.cascade import fitted_cascade
 
-        return fitted_cascade(self, self.within(budget))
+        return fitted_cascade(self, self.within(budget), budget=budget)
 
     @checked
     def at_lam(self, lam: float) -> Cascade:
         """The policy that is optimal at lam, as a fitted scikit-learn estimator; limits on rounds and latency come first."""
         from prunemodels.exits.cascade import fitted_cascade
 
-        return fitted_cascade(self, self.in_time(self.row_at_lam(lam)))
+        return fitted_cascade(self, self.in_time(self.row_at_lam(lam)), lam=lam)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""

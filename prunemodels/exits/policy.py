@@ -95,6 +95,11 @@ class ExitPolicy:
         going = np.flatnonzero((self.go if self.cut is None else self.go | self.cut.more).any(axis=1))
         return int(going[-1]) + 1 if going.size else 0
 
+    def __repr__(self) -> str:
+        stages, levels = self.theta.shape
+        cut = "" if self.cut is None else f", rows of most doubt go on from stage {self.cut.stage}"
+        return f"ExitPolicy({stages + 1} stages, {levels} levels of doubt, up to stage {self.last_stage}{cut})"
+
     def start(self, n_rows: int) -> Visit:
         """All rows, at the first stage."""
         level = np.full(n_rows, self.theta.shape[1])

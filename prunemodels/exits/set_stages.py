@@ -70,6 +70,9 @@ class SetStages:
     items: CostItems
     classes: NDArray[Any] | None
 
+    def __repr__(self) -> str:
+        return f"SetStages({self.n_stages} stages, {self.items.n_features} features)"
+
     @property
     def n_stages(self) -> int:
         """See `Stages`."""

@@ -82,6 +82,9 @@ class TreeStages:
         if self.link == "mean" and (self.joins > 0).all():
             raise InvalidInputError("no tree takes part in the first stage; give it at least one")
 
+    def __repr__(self) -> str:
+        return f"TreeStages({self.n_stages} stages, {self.ensemble.n_trees} trees)"
+
     @property
     def task(self) -> Task:
         """See `Stages`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import subprocess
 import sys
@@ -113,6 +115,27 @@ def test_nowhere_to_write(package: Path) -> None:
     assert len(said.splitlines()) == 1
     assert "Compiled code cannot be stored (no folder for it is writable)" in said
     assert "prunemodels warm-up" in said
+
+
+def test_a_terminal_is_told_once_that_something_compiles(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever waits at a terminal reads one line; the log names every kernel; elsewhere nothing is written."""
+    cache = compiled.KernelCache(_own_folder_function)
+    for terminal, lines in ((False, 0), (True, 1)):
+        told = io.StringIO()
+        monkeypatch.setattr(told, "isatty", lambda terminal=terminal: terminal)
+        monkeypatch.setattr(sys, "stderr", told)
+        monkeypatch.setattr(compiled.KernelCache, "begun", False)
+        with caplog.at_level(logging.INFO, logger="prunemodels.compiled"):
+            cache._say()
+            cache._say()
+        assert told.getvalue().count("compiling, once") == lines
+    assert caplog.text.count("compiling tests.formulations.test_compiled._own_folder_function") == 4
+
+
+def _own_folder_function() -> int:
+    return 1
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["beside the sources", "NUMBA_CACHE_DIR"])

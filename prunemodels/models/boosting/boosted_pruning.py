@@ -16,7 +16,11 @@ from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
+from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
+from formulations.shown import Card, Shown
+from prunemodels.evaluation.held_out_change import Paid, change_of
+from prunemodels.evaluation.wording import amount, asked_for, count
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
@@ -27,8 +31,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
-class BoostedPruning:
+NEXT = "Next: .to_model(), .refit(X_train, y_train), pm.evaluate(..., X_test, y_test, costs=costs), pm.OnDemandPredictor(...)"
+"""What the card proposes."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoostedPruning(Shown):
     """A pruning of an ensemble whose trees add up.
 
     Parameters
@@ -124,8 +132,41 @@ class BoostedPruning:
                 best = replace(self, forest=forest, loss=new_loss, stationary=False, stats=stats)
         return best
 
+    def _card(self) -> Card:
+        e, source = self.forest.ensemble, self.forest.source
+        title = f"BoostedPruning: {type(source).__name__ if source is not None else 'model'} of {count(e.n_trees, 'tree')}"
+        size = ("splits", f"{e.n_splits:,}", f"{self.n_splits:,}")
+        if self.sample is None or "strength" in self.stats:  # the values before a refit are not known
+            rows = (("cost per prediction", amount(self.usage.cost(e.is_split)), amount(self.cost)), size)
+            return Card(title, rows, ("", "before", "after"), (f"Mean loss {self.loss:.4g}.", self._bought(), NEXT))
+        kept = (e.is_split, self.kept)
+        states = [state_of(self.forest, self.usage, self.sample, k) for k in kept]
+        losses = [self._losses(state.margins) for state in states]
+        paid = [Paid(self.usage.row_costs(k), self.usage.once_cost(k)) for k in kept]
+        kind = usual_loss("regression" if self.forest.classes is None else "classification")
+        seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind)
+        trained = ("mean loss of the model", f"{states[0].loss:.4g}", f"{self.loss:.4g}", "")
+        told = f"On {count(seen.n, 'example')}, which also chose the pruning, so the error is too low. {seen.verdict}"
+        return Card(title, (*seen.rows(), trained, (*size, "")), seen.header, (told, self._bought(), NEXT))
+
+    def _losses(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """0-1 losses, or squared errors, of the sample's rows."""
+        said, y = self.forest.predictions(margins), np.asarray(self.sample.y)  # type: ignore[union-attr]
+        if self.forest.classes is None:
+            return np.asarray((said - y.ravel()) ** 2, dtype=np.float64)
+        truth = y.astype(np.int64) if y.ndim == 1 else y[:, 0].astype(np.int64) if y.shape[1] == 1 else y.argmax(axis=1)
+        return np.asarray(said != self.forest.classes[truth], dtype=np.float64)
+
+    def _bought(self) -> str:
+        if self.forest.category_columns:
+            return f"{count(self.n_splits, 'split')} of {self.forest.ensemble.n_splits:,} stay."
+        counted = self.usage.counting_features()
+        before, after = (counted.bill(k) for k in (self.forest.ensemble.is_split, self.kept))
+        names = self.forest.ensemble.column_names
+        return asked_for(names, (before.payers / before.total).tolist(), (after.payers / after.total).tolist())
+
     def __repr__(self) -> str:
-        return f"BoostedPruning(cost={self.cost:.6g}, loss={self.loss:.6g}, {self.n_splits} splits)"
+        return self._card().text()
 
 
 @dataclass(frozen=True, eq=False)

@@ -294,13 +294,6 @@ def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message:
         OnDemandPredictor(case("prunings").cascade, **{"acquire": from_table(case("prunings").X), **options})
 
 
-def test_forests_need_prices() -> None:
-    """Without prices a forest is refused."""
-    trees = random_case(1).trees
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and the forest was not pruned with prices"):
-        OnDemandPredictor(trees, acquire=print)
-
-
 def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
     """Stages of another class cannot be bought for; the message names the class."""
 
