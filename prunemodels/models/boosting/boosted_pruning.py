@@ -151,10 +151,10 @@ class BoostedPruning(Shown):
 
     def _losses(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """0-1 losses, or squared errors, of the sample's rows."""
-        said, y = self.forest.predictions(margins), np.asarray(self.sample.y)  # type: ignore[union-attr]
+        said, targets = self.forest.predictions(margins), self.sample.targets
         if self.forest.classes is None:
-            return np.asarray((said - y.ravel()) ** 2, dtype=np.float64)
-        truth = y.astype(np.int64) if y.ndim == 1 else y[:, 0].astype(np.int64) if y.shape[1] == 1 else y.argmax(axis=1)
+            return np.asarray((said - targets[:, 0]) ** 2, dtype=np.float64)
+        truth = targets[:, 0].astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)
         return np.asarray(said != self.forest.classes[truth], dtype=np.float64)
 
     def _bought(self) -> str:
