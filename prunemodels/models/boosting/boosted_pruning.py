@@ -141,7 +141,7 @@ class BoostedPruning(Shown):
             return Card(title, rows, ("", "before", "after"), (f"Mean loss {self.loss:.4g}.", self._bought(), NEXT))
         kept = (e.is_split, self.kept)
         states = [state_of(self.forest, self.usage, self.sample, k) for k in kept]
-        losses = [self._losses(state.margins) for state in states]
+        losses = [self._losses(self.sample, state.margins) for state in states]
         paid = [Paid(self.usage.row_costs(k), self.usage.once_cost(k)) for k in kept]
         kind = usual_loss("regression" if self.forest.classes is None else "classification")
         seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind)
@@ -149,9 +149,9 @@ class BoostedPruning(Shown):
         told = f"On {count(seen.n, 'example')}, which also chose the pruning, so the error is too low. {seen.verdict}"
         return Card(title, (*seen.rows(), trained, (*size, "")), seen.header, (told, self._bought(), NEXT))
 
-    def _losses(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _losses(self, sample: SampleLoss, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """0-1 losses, or squared errors, of the sample's rows."""
-        said, targets = self.forest.predictions(margins), self.sample.targets
+        said, targets = self.forest.predictions(margins), sample.targets
         if self.forest.classes is None:
             return np.asarray((said - targets[:, 0]) ** 2, dtype=np.float64)
         truth = targets[:, 0].astype(np.int64) if targets.shape[1] == 1 else targets.argmax(axis=1)
