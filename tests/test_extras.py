@@ -68,7 +68,7 @@ NEEDS = {
         "pm.load_forest('s.joblib', trust_pickle=True)",
         "survival",
     ),
-    "another library": ("from prunemodels.models.libraries.dependencies import treelite; treelite()", "boosting"),
+    "another library": ("from prunemodels.models.libraries.treelite_models import treelite; treelite()", "boosting"),
 }
 
 

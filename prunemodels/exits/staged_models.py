@@ -18,7 +18,7 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from prunemodels.exits.tree_stages import Link, TreeStages, boosting_as_stages
 from prunemodels.models.costs import Costs
-from prunemodels.models.libraries.dependencies import GRADIENT_BOOSTING
+from prunemodels.models.forests.reading import GRADIENT_BOOSTING
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.sklearn_models import trees_of_any_loss
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor

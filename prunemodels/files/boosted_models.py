@@ -14,8 +14,8 @@ from typing import Any
 from formulations.errors import BrokenFileError, PruneModelsError
 from formulations.extras import package
 from prunemodels.files.trial_loading import loaded_elsewhere, wrong_with_lightgbm, wrong_with_xgboost
+from prunemodels.models.forests.reading import library_of
 from prunemodels.models.libraries.catboost_models import catboost_forest
-from prunemodels.models.libraries.dependencies import library_of
 
 ENDINGS: dict[str, tuple[str, ...]] = {"xgboost": (".json", ".ubj"), "lightgbm": (".txt",)}
 """The formats in which models are written, by library."""

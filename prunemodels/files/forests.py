@@ -34,8 +34,8 @@ from prunemodels.files import FOREST_ENDINGS as FOREST_ENDINGS
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, dump_boosted, load_boosted
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.columns import final_step
+from prunemodels.models.forests.reading import library_of
 from prunemodels.models.forests.sklearn_versions import SAME_TREES, VERSION, version_of
-from prunemodels.models.libraries.dependencies import library_of
 from prunemodels.models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
 
 MODEL_ENDINGS = (*FOREST_ENDINGS, *BOOSTED_ENDINGS)

@@ -28,10 +28,9 @@ from formulations.instance.usage import Usage
 from prunemodels.models.columns import final_step, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses, losses_of
-from prunemodels.models.forests.reading import check_columns, read_forest, read_trees
+from prunemodels.models.forests.reading import check_columns, is_boosted, read_forest, read_trees
 from prunemodels.models.forests.saved_prices import saved_prices
 from prunemodels.models.forests.survival import predicts_curves
-from prunemodels.models.libraries.dependencies import is_boosted
 from prunemodels.models.response import Response, average_response, sum_response
 from prunemodels.models.wrappers import Decision, merged, unwrapped
 

@@ -19,8 +19,15 @@ from sklearn.tree._tree import Tree
 from formulations.arguments import checked
 from formulations.errors import UnsupportedModelError
 from prunemodels.models.columns import final_step
-from prunemodels.models.forests.reading import BAGS, TreeView, is_tree, tree_views
-from prunemodels.models.libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of
+from prunemodels.models.forests.reading import (
+    BAGS,
+    GRADIENT_BOOSTING,
+    HIST_GRADIENT_BOOSTING,
+    TreeView,
+    is_tree,
+    library_of,
+    tree_views,
+)
 from prunemodels.models.libraries.lightgbm_models import ModelText, lightgbm_booster, numbers
 from prunemodels.models.libraries.xgboost_models import check_has_trees, trees_in, xgboost_booster
 from prunemodels.models.tree_model import HoldsModel, PrunesTrees, tree_model_of

@@ -19,6 +19,10 @@ from sklearn.ensemble import (
     BaggingRegressor,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -45,6 +49,9 @@ FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, 
 BAGS = (BaggingClassifier, BaggingRegressor)
 TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 
+GRADIENT_BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)
+HIST_GRADIENT_BOOSTING = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
+
 OTHER_LIBRARIES = ("xgboost", "lightgbm", "catboost", "treelite")
 """Packages whose models `prunemodels.other_libraries` reads."""
 
@@ -68,6 +75,17 @@ class TreeView:
     estimator: Any
     columns: NDArray[np.int64]
     classes: NDArray[np.int64]
+
+
+def library_of(model: Any) -> str:
+    """The package of a model's class, or of a class that it derives from: one of `OTHER_LIBRARIES`, or another."""
+    packages = [kind.__module__.split(".")[0] for kind in type(model).__mro__]
+    return next((p for p in packages if p in OTHER_LIBRARIES), packages[0])
+
+
+def is_boosted(model: Any) -> bool:
+    """Whether `read_model` is for a model of this class, rather than `read_forest`."""
+    return library_of(model) in OTHER_LIBRARIES or isinstance(model, GRADIENT_BOOSTING + HIST_GRADIENT_BOOSTING)
 
 
 def is_tree(forest: Any) -> bool:

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.libraries.categories import TableCodes
-from prunemodels.models.libraries.dependencies import treelite
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
-from prunemodels.models.libraries.treelite_models import forest_of
+from prunemodels.models.libraries.treelite_models import forest_of, treelite
 from prunemodels.models.trees import counterparts
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2

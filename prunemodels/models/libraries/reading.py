@@ -13,8 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from formulations.errors import UnsupportedModelError
 from prunemodels.models.columns import final_step
+from prunemodels.models.forests.reading import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of
 from prunemodels.models.libraries.catboost_models import read_catboost
-from prunemodels.models.libraries.dependencies import GRADIENT_BOOSTING, HIST_GRADIENT_BOOSTING, library_of, treelite
 from prunemodels.models.libraries.lightgbm_models import read_lightgbm, write_lightgbm
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.sklearn_models import (
@@ -23,7 +23,7 @@ from prunemodels.models.libraries.sklearn_models import (
     write_gradient_boosting,
     write_hist_gradient_boosting,
 )
-from prunemodels.models.libraries.treelite_models import forest_of, write_treelite
+from prunemodels.models.libraries.treelite_models import forest_of, treelite, write_treelite
 from prunemodels.models.libraries.xgboost_models import read_xgboost, write_xgboost
 
 

@@ -9,11 +9,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import UnsupportedModelError
+from formulations.extras import package
+from prunemodels.models.forests.reading import library_of
 from prunemodels.models.libraries.categories import CategorySet
-from prunemodels.models.libraries.dependencies import library_of, treelite
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.models.response import Link
 from prunemodels.models.trees import Trees, before, joined, one_tree
+
+
+def treelite() -> Any:
+    """The treelite package, which is imported when a model of another library is read.
+
+    Raises
+    ------
+    MissingPackageError
+        with the command that installs it.
+    """
+    package("treelite.frontend")
+    package("treelite.model_builder")
+    return package("treelite")
+
 
 OPERATORS = {2: "<", 3: "<=", 4: ">", 5: ">="}
 """treelite's numbers for the comparisons that can be read."""

@@ -39,9 +39,9 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
-from prunemodels.models.libraries.dependencies import treelite
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.libraries.treelite_models import treelite
 from prunemodels.rivals.cegb.purchases import Prices
 from prunemodels.rivals.cegb.settings import Settings
 from prunemodels.rivals.histograms import TrainingRows

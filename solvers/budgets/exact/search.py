@@ -249,9 +249,12 @@ class Search:
 
     def _children(self, node: OpenNode, place: int) -> list[OpenNode]:
         """The branches of one split that may hold something better."""
-        cores = [branch(node.core, place, keep=keep) for keep in (False, True)]
-        children = [self._solved(c, node.edge.lam, -node.minus_bound) for c in cores if c is not None]
-        return [c for c in children if c is not None]
+        children = []
+        for core in (branch(node.core, place, keep=False), branch(node.core, place, keep=True)):
+            child = None if core is None else self._solved(core, node.edge.lam, -node.minus_bound)
+            if child is not None:
+                children.append(child)
+        return children
 
     def _solved(self, core: KnapsackCore, first_lam: Fraction, inherited: int | None = None) -> OpenNode | None:
         """A node with the core's edge, after fixing; None if the core holds nothing better than the goal."""

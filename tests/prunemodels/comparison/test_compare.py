@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
-from prunemodels.comparison import memory, processes
+from prunemodels.comparison import processes
 from prunemodels.comparison.compare import compare
 from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.rows import BUDGET_TYPES, TYPES

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, export_text
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows
+from prunemodels.models.forests.saved_prices import ATTRIBUTE
 from prunemodels.models.forests.sklearn_versions import VERSION
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets, trees_of
@@ -105,9 +106,9 @@ def test_given_forest_is_not_changed(kind):
 
 @looped("kind", KINDS)
 def test_fitted_attributes_stay(kind):
-    """Everything that ``fit`` sets is still there, and equal where it does not describe the trees."""
+    """Everything that ``fit`` sets is still there, and equal where it does not describe the trees; prices are added."""
     case, _, pruned = pruned_case(kind)
-    assert set(vars(pruned)) == set(vars(case.forest))
+    assert set(vars(pruned)) == {*vars(case.forest), ATTRIBUTE}
     assert type(pruned) is type(case.forest)
     for name in ("n_features_in_", "n_outputs_", "classes_", "feature_names_in_", "n_classes_"):
         if hasattr(case.forest, name):
