@@ -16,6 +16,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
+from tests.prunemodels.report_page.cascade_cases import cells
 from tests.prunemodels.report_page.cases import Page
 from tests.prunemodels.report_page.checks import check_alone, check_markup
 
@@ -109,3 +110,26 @@ def test_a_refuted_check_is_the_exit_status(folder: Path, capsys: pytest.Capture
     assert main(["report", "forged.skops", *OUT]) == 1
     assert "REFUTED" in capsys.readouterr().out
     assert "do not rely on this policy" in page()
+
+
+@pytest.mark.parametrize("goal", [["--budget", "1.25"], ["--lam", "10"]])
+def test_another_policy_is_shown(folder: Path, capsys: pytest.CaptureFixture[str], goal: list[str]) -> None:
+    """A budget or a lambda chooses another policy of the same stages."""
+    assert main(["report", "named.skops", *APART, *OUT, *goal, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    cascade = load_cascade("named.skops")
+    other = cascade.at_cost(1.25) if goal[0] == "--budget" else cascade.at_lam(10)
+    after = pm.evaluate(other, *known("test.csv"))
+    assert (told["cost_after"], told["error_after"]) == pytest.approx((after.cost, after.error))
+    assert after.cost != pm.evaluate(cascade, *known("test.csv")).cost
+
+
+def test_a_joblib_file_needs_trust(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without the word it is refused with the remedy; with it the page is that of the skops file."""
+    assert main(["report", "named.joblib", *APART, *OUT]) == 2
+    assert "FOREST|CASCADE: named.joblib is a joblib file" in capsys.readouterr().err
+    assert not list(Path("out").iterdir())
+    assert main(["report", "named.joblib", "--trust-pickle", *APART, *OUT]) == 0
+    one = cells(page(), "stages-table")
+    assert main(["report", "named.skops", *APART, *OUT, "--force"]) == 0
+    assert cells(page(), "stages-table") == one

@@ -201,3 +201,14 @@ def test_what_is_no_json_becomes_text() -> None:
 
     told = plain({"a": Fraction(1, 2), "b": Fraction(4, 2), 3: np.array([1, 2]), "c": float("inf"), "d": (np.int64(1), None)})
     assert told == {"a": "1/2", "b": 2, "3": [1, 2], "c": "inf", "d": [1, None]}
+
+
+def test_the_counterexample_as_a_person_would_write_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """The point, the eight tight rows of rank 7, and what IP3 has instead."""
+    _, text = check(capsys, "counterexample")
+    assert "8 rows and bounds are tight there, of rank 7" in text
+    assert "z3 = 1/2" in text
+    assert "none of them fractional" in text
+    status, told = as_json(capsys, "counterexample")
+    assert status == 0
+    assert told["verdicts"][0]["holds"] is True

@@ -135,3 +135,37 @@ def test_commands_load_what_they_need(tmp_path: Path) -> None:
         ended, loaded, numpy = done.stdout.splitlines()[-1].split()
         assert (int(ended), numpy) == (status, numeric)
         assert int(loaded) <= most
+
+
+def test_alone_it_greets(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a command the program says what it is for and what to type, and succeeds; a wrong command is refused."""
+    assert main([]) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert max(map(len, told.out.splitlines())) <= 80
+    for line in ("prunemodels demo", "prunemodels demo --data heart", "--budget 24", "prunemodels --help"):
+        assert line in told.out
+    assert main(["prun"]) == 2
+
+
+def test_styles_are_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Colour on a terminal; plain text in a pipe, with NO_COLOR, and on a terminal that shows none."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    main([])
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main([])
+    assert "\x1b[1mprunemodels" in capsys.readouterr().out
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, value)
+            main([])
+            assert "\x1b" not in capsys.readouterr().out
+
+
+def test_completion_without_shtab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where shtab is missing, the message says how to install it."""
+    monkeypatch.setitem(sys.modules, "shtab", None)  # as if it were absent
+    assert main(["completion", "bash"]) == 2
+    assert 'pip install "prunemodels[completion]"' in capsys.readouterr().err

@@ -163,3 +163,14 @@ def test_tables_that_are_refused_before_training(
     message = capsys.readouterr().err
     for part in said:
         assert part in message
+
+
+def test_columns_of_identifiers_are_named(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words and numbers of which each row has its own give a hint; ages and dates do not."""
+    table = pd.read_csv("people.csv").assign(number=range(500, 610), name=[f"n{k}" for k in range(110)])
+    table.to_csv("people.csv", index=False)
+    assert main(on_people("--costs", "1")) == 0
+    told = capsys.readouterr().out
+    for name in ("number", "name"):
+        assert f"hint           the column '{name}' looks like an identifier" in told
+    assert told.count("hint") == 2

@@ -198,3 +198,23 @@ def test_the_command_that_is_told_solves_the_file(case: Path, ending: str, capsy
 def test_the_parser_knows_all_formulations() -> None:
     """The names that --formulation offers, written out so that help comes at once, are those that can be built."""
     assert tuple(MATRICES) == FORMULATIONS
+
+
+@pytest.mark.usefixtures("here")
+def test_compare_without_a_proof(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no solver proves an optimum the screen says so, and why there is no answer."""
+    assert main(words("compare", "--lam", LAM, "--solvers", "brute_force")) == 0
+    told = capsys.readouterr().out
+    assert "optimum        not proven by any of these solvers" in told
+    assert "brute_force: brute force: the forest has" in told
+
+
+def test_the_formulation_follows_from_the_goal(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--lam alone means IP3, --budget alone LP1; the screen says which."""
+    assert main(words("export", "--lam", LAM, "--out", "out/a.mps", "--merge")) == 0
+    told = capsys.readouterr().out
+    assert "as IP3, lambda = 0.01" in told
+    assert "nonzeros, purchases merged" in told
+    assert main(words("export", "--budget", "3", "--out", "out/b.mps")) == 0
+    assert "as LP1, cost at most 3" in capsys.readouterr().out
+    assert written() == ["a.mps", "b.mps"]

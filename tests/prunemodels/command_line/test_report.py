@@ -101,3 +101,9 @@ def test_a_refuted_check_is_the_exit_status() -> None:
     assert (refuted.exit_status, undecided.exit_status) == (1, 3)
     assert "cost 4 -> 2, 50 % less; error 10.00 % -> 20.00 %; 9 examples" in refuted.text()
     assert ("REFUTED" in refuted.text(), "undecided" in undecided.text()) == (True, True)
+
+
+def test_a_file_given_with_an_equals_sign_loses_its_folder_too(folder: Path) -> None:
+    """``--held-out=/some/where/test.csv`` is told as ``--held-out=test.csv``."""
+    assert main(words("--lam", "0.01", f"--held-out={folder / 'test.csv'}", held_out=None)) == 0
+    assert "--held-out=test.csv" in page().text("code")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import prunemodels as pm
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.set_stages import Constant, SetStages
 from prunemodels.exits.stops import stops_of
@@ -181,3 +183,14 @@ def test_the_pictures_by_hand() -> None:
     assert "The chosen one costs 7.125" in layers.svg
     shades = facts.on_rows.stops.bought_by_then()[:, facts.on_rows.stops.staircase(9)]
     assert shades.tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 1]]
+
+
+def test_nothing_bought_is_said() -> None:
+    """Where everything is free the bars stand alone, and one cost for all policies has no areas."""
+    cascade = hand_cascade()
+    cascade.stages_ = replace(cascade.stages_, items=pm.CostItems.plain([0, 0, 0, 0]))
+    cascade.exit_path_ = replace(cascade.exit_path_, stages=cascade.stages_)
+    facts = facts_of(cascade, ROWS, TRUTH)
+    assert facts.on_rows is not None
+    (bars,) = pictures.stops(facts, facts.on_rows)
+    assert bars.caption == "Nothing that has a price was bought."

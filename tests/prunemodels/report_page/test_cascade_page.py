@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ import prunemodels as pm
 from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.tree_stages import trees_as_stages
-from prunemodels.report_page import report_page
+from prunemodels.report_page import report_page, write_report
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
@@ -297,3 +299,49 @@ def test_what_does_not_fit_is_refused(arguments: tuple, options: dict, message: 
     """Named, with its value and what to do."""
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         report_page(hand_cascade(), *arguments, **options)
+
+
+@pytest.mark.parametrize(("row", "told"), [(0, "everybody at stage 1"), (1, None), (2, "everybody at stage 0")])
+def test_a_policy_without_exits_is_told(row: int, told: str | None) -> None:
+    """Rows 0 and 2 of the hand-made path treat all levels alike; row 1 sends those in doubt on."""
+    for page in (report_page(hand_path().at_row(row), ROWS, TRUTH), report_page(hand_path().at_row(row))):
+        assert ("it is one model without exits" in page) == (told is not None)
+        assert told is None or f"The chosen policy stops {told}: it is one model without exits." in page
+
+
+def test_an_optimal_policy_is_told_with_its_lambdas() -> None:
+    """Row 1 of the hand-made path: a visit saves who doubts 2/8 for 10/8, the others 1/8 for 6/8: optimal from 1/6 to 1/5."""
+    page = report_page(hand_path().at_row(1), ROWS, TRUTH)
+    assert "For every lambda from 0.166667 to 0.2, no policy with these stages" in page
+    text = Page(page).text()
+    assert "1/6 \u2248 0.16666667 to 1/5 \u2248 0.2, row 1 of 3 of the path" in text
+    assert "5/4 \u2248 1.25" in text
+    assert "1/4 \u2248 0.25" in text
+
+
+def test_a_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    """Written with rows or without, not over another without force, and not at all after an error."""
+    place = write_report(tmp_path / "c.html", hand_cascade(), ROWS, TRUTH, title="T")
+    assert "<title>T</title>" in place.read_text(encoding="utf-8")
+    with pytest.raises(pm.errors.InvalidInputError, match=r"c\.html exists"):
+        write_report(place, hand_cascade())
+    write_report(place, hand_path(), force=True)
+    assert "<title>Cascade</title>" in place.read_text(encoding="utf-8")
+    with pytest.raises(pm.errors.InvalidInputError, match="X has 8 rows"):
+        write_report(tmp_path / "d.html", hand_cascade(), ROWS, TRUTH[:3])
+    assert [file.name for file in tmp_path.iterdir()] == ["c.html"]
+
+
+def test_other_sources_are_refused() -> None:
+    """What is no path, no cascade, or not fitted; and a budget for a pruning."""
+    small = classifier()
+    with pytest.raises(pm.errors.NotFittedForestError, match=r"the CascadeClassifier is not fitted: call fit\(X, y\) first"):
+        report_page(pm.CascadeClassifier([]))
+    with pytest.raises(
+        pm.errors.InvalidInputError,
+        match="source is a RandomForestClassifier; give a PruningPath, a BoostedPath, a Cascade, an ExitPath, or",
+    ):
+        report_page(small.forest, small.forest, small.X, small.y, chosen=small.some)
+    with pytest.raises(pm.errors.InvalidInputError, match="budget is 3, which is for cascades; with a PruningPath give chosen="):
+        report_page(small.path, small.forest, small.X, small.y, budget=3)
+    assert isinstance(hand_path(), ExitPath)

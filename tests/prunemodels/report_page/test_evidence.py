@@ -10,9 +10,10 @@ import pytest
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
+from proofs_checks.verdict import Verdict
 from prunemodels.command_line.prune import ChosenPruning, answer_lines, budget_answer
 from prunemodels.report_page import report_page
-from prunemodels.report_page.evidence import evidence_of, lam_interval, row_of
+from prunemodels.report_page.evidence import evidence_of, figures_of, lam_interval, row_of
 from solvers import pruning_path
 from tests.prunemodels.report_page.cases import Page, classifier
 
@@ -120,3 +121,10 @@ def test_a_wrong_path_is_refuted() -> None:
     wrong = replace(path, level=np.where(path.level > 0, path.level - 1, path.level).astype(np.int32))
     evidence = evidence_of(wrong, wrong[len(wrong) - 1], None)
     assert evidence.holds is False
+
+
+def test_figures_of_a_verdict() -> None:
+    """A mapping in words, a sentence as it is, nothing for nothing."""
+    assert figures_of(Verdict("c", True, "m", {"rows": 3, "gap": 0.123456789})) == "rows 3, gap 0.123457"
+    assert figures_of(Verdict("c", False, "m", "row 2 is wrong")) == "row 2 is wrong"
+    assert figures_of(Verdict("c", True, "m")) == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations.answers.pruning import Pruning
@@ -165,3 +166,11 @@ def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
     X = np.asarray(case.X, dtype=np.float32)
     ways = [t.decision_path(X).sum() / len(X) - 1 for t in trees]
     assert seen.mean_path_length == pytest.approx(np.mean(ways))
+
+
+def test_a_single_leaf_has_a_shape() -> None:
+    """A forest without any split does not break the counts."""
+    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
+    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.samples.Given([[0.0]], [1]))))
+    assert shape.by_depth.tolist() == [0]
+    assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)
