@@ -12,4 +12,5 @@ from prunemodels.evaluation.held_out import (
 )
 from prunemodels.evaluation.held_out_change import HeldOutChange as HeldOutChange
 from prunemodels.evaluation.limit_uses import LimitUse as LimitUse
+from prunemodels.evaluation.two_currencies import LimitsTradeoff as LimitsTradeoff, limits_tradeoff as limits_tradeoff
 from prunemodels.evaluation.path import PathEvaluation as PathEvaluation

@@ -46,7 +46,7 @@ class LimitUse:
     >>> from prunemodels.example import X_test, costs, forest, y_test
     >>> seen = pm.evaluate(forest, X_test, y_test, costs=costs, limits=[pm.Limit(16), pm.Limit(0.9, "radius")])
     >>> seen.uses
-    (LimitUse(cost 16.5 of 16, 15.9 to 17), LimitUse(radius 0.947 of 0.9, 0.913 to 0.981))
+    (LimitUse(cost 16.45 of 16, 16.35 to 16.55), LimitUse(radius 1 of 0.9, 1 to 1))
     """
 
     limit: Limit

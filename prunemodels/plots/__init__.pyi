@@ -11,6 +11,7 @@ from prunemodels.plots.growth import plot_growth as plot_growth
 from prunemodels.plots.held_out import plot_held_out as plot_held_out
 from prunemodels.plots.history import plot_gaps as plot_gaps, plot_history as plot_history
 from prunemodels.plots.levels import plot_levels as plot_levels
+from prunemodels.plots.limits import plot_limits as plot_limits
 from prunemodels.plots.matrices import plot_certificate as plot_certificate, plot_matrix as plot_matrix
 from prunemodels.plots.networks import draw_network as draw_network, draw_tree as draw_tree, network_graph as network_graph
 from prunemodels.plots.picture import Picture as Picture

@@ -64,6 +64,11 @@ def held_out() -> Figure:
     return pm.plots.plot_held_out(seen, path=path(), chosen=seen.prunings[1], budget=3, unit="US$")
 
 
+def limits() -> Figure:
+    at = [pm.Limit(b, "splits") for b in (5, 20)]
+    return pm.plots.plot_limits(pm.evaluation.limits_tradeoff(path().problem, [2, 3, 4], at), unit="US$")
+
+
 def purchases() -> Figure:
     table = pd.DataFrame({"price": [7.0, 1.0], "before": [1.0, 0.9], "after": [0.4, 0.0]}, index=["US$ a", "US$ b"])
     return pm.plots.plot_purchases(table, most=2, unit="US$")
@@ -175,7 +180,23 @@ def tree() -> Figure:
 
 
 PICTURES: tuple[Callable[[], Figure], ...] = (
-    *(tradeoff, tradeoff_alone, budget, held_out, purchases, choice, curves, cut, exits, gaps, history, columns, growth, levels),
+    *(
+        tradeoff,
+        tradeoff_alone,
+        budget,
+        held_out,
+        limits,
+        purchases,
+        choice,
+        curves,
+        cut,
+        exits,
+        gaps,
+        history,
+        columns,
+        growth,
+        levels,
+    ),
     *(levels_in_boxes, trees, trees_in_boxes, point, matrix, decomposition, certificate, network, tree),
 )
 every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
