@@ -147,3 +147,18 @@ def test_a_refuted_check_is_the_exit_status() -> None:
     assert (refuted.exit_status, undecided.exit_status) == (1, 3)
     assert "cost 4 -> 2, 50 % less; error 10.00 % -> 20.00 %; 9 examples" in refuted.text()
     assert ("REFUTED" in refuted.text(), "undecided" in undecided.text()) == (True, True)
+
+
+def test_mistakes_have_costs_and_the_positive_class_a_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missed case of class 0 costs ten: the page names the class, and errors are costs, equal to those of the library."""
+    assert main(words("--lam", "0.01", "--mistakes", "0:1=10", "--positive", "0", "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    table = pd.read_csv(folder / "test.csv")
+    forest = pm.load_forest(folder / "forest.skops")
+    y, said = table["label"], forest.predict(table[list(forest.feature_names_in_)])
+    assert told["error_before"] == pytest.approx(np.where((y == 0) & (said == 1), 10, (y == 1) & (said == 0)).mean())
+    missed = int(((y == 0) & (said == 1)).sum())
+    text = page().text()
+    assert f"before, {missed}." in text
+    assert "mean misclassification cost" in text
+    assert "Of 100 examples that are" in text
