@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Protocol
 
-from formulations.answers.pruning import Pruning, before_and_after
+from formulations.answers.pruning import NEXT, Pruning, before_and_after
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import SolverFailedError
 from formulations.instance.cost_items import Price
@@ -169,7 +169,7 @@ class BudgetSolution(Bounded, Shown):
 
     def _card(self) -> Card:
         title = f"BudgetSolution: {self.status}" + (f" by {self.method}" if self.method else "")
-        return Card(title, before_and_after(self.pruning), ("", "unpruned", "pruned"), (self.in_words(),))
+        return Card(title, before_and_after(self.pruning), ("", "unpruned", "pruned"), (self.in_words(), NEXT))
 
     def __repr__(self) -> str:
         return (

@@ -200,7 +200,10 @@ class NestedPrunings(NestedRows, Shown):
                 for k in rows
             ),
             (self.parameter_name, "cost per prediction", "mean error of single trees", "splits"),
-            (f"Costs: mean of the cost sample. Errors: {self.problem.errors.source}; a forest's own error differs.",),
+            (
+                f"Costs: mean of the cost sample. Errors: {self.problem.errors.source}; a forest's own error differs.",
+                "Next: .at_cost(budget), .at_lam(lam), pm.evaluate_path(path, X, y), pm.apply_pruning(path[k], forest)",
+            ),
         )
 
     @checked

@@ -22,6 +22,9 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, rate
 
+NEXT = "Next: pm.apply_pruning(pruning, forest), pm.evaluate(..., X_test, y_test, costs=costs), pm.write_report(...)"
+"""What a card with a pruning proposes."""
+
 
 @checked
 @dataclass(frozen=True, eq=False)
@@ -167,7 +170,7 @@ class Pruning(Shown):
         return self.error + float(lam) * self.cost
 
     def _card(self) -> Card:
-        return Card("Pruning: the splits that are kept", before_and_after(self), ("", "unpruned", "pruned"))
+        return Card("Pruning: the splits that are kept", before_and_after(self), ("", "unpruned", "pruned"), (NEXT,))
 
     def __repr__(self) -> str:
         return f"Pruning(cost={self.cost:.6g}, error={self.error:.6g}, {self.n_splits} splits)"

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning, before_and_after
+from formulations.answers.pruning import NEXT, Pruning, before_and_after
 from formulations.instance.problem import PruningProblem
 from formulations.memory import readable
 from formulations.shown import Card, Shown
@@ -226,7 +226,7 @@ class Solution(Shown):
             f"Solution at lambda = {float(self.lam):.6g}: {self.status}{by}",
             rows,
             ("", "unpruned", "pruned") if rows else (),
-            found if rows else ("No pruning was found.",),
+            (*found, NEXT) if rows else ("No pruning was found.",),
         )
 
     def __repr__(self) -> str:

@@ -107,3 +107,18 @@ def test_a_file_given_with_an_equals_sign_loses_its_folder_too(folder: Path) -> 
     """``--held-out=/some/where/test.csv`` is told as ``--held-out=test.csv``."""
     assert main(words("--lam", "0.01", f"--held-out={folder / 'test.csv'}", held_out=None)) == 0
     assert "--held-out=test.csv" in page().text("code")
+
+
+def test_mistakes_have_costs_and_the_positive_class_a_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A missed case of class 0 costs ten: the page names the class, and errors are costs, equal to those of the library."""
+    assert main(words("--lam", "0.01", "--mistakes", "0:1=10", "--positive", "0", "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    table = pd.read_csv(folder / "test.csv")
+    forest = pm.load_forest(folder / "forest.skops")
+    y, said = table["label"], forest.predict(table[list(forest.feature_names_in_)])
+    assert told["error_before"] == pytest.approx(np.where((y == 0) & (said == 1), 10, (y == 1) & (said == 0)).mean())
+    missed = int(((y == 0) & (said == 1)).sum())
+    text = page().text()
+    assert f"before, {missed}." in text
+    assert "mean misclassification cost" in text
+    assert "Of 100 examples that are" in text

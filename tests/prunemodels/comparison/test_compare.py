@@ -21,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
-from prunemodels.comparison import processes
+from prunemodels.comparison import machine, processes
 from prunemodels.comparison.compare import compare
 from prunemodels.comparison.machine import PeakMemory
 from prunemodels.comparison.rows import BUDGET_TYPES, TYPES
@@ -432,8 +432,8 @@ def test_peak_memory() -> None:
 
 def test_peak_memory_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where there is no /proc, the process's peak so far is the measure: what stays below it is not seen."""
-    monkeypatch.setattr(memory, "STATUS", tmp_path / "absent" / "status")
-    monkeypatch.setattr(memory, "RESET", tmp_path / "absent" / "clear_refs")
+    monkeypatch.setattr(machine, "STATUS", tmp_path / "absent" / "status")
+    monkeypatch.setattr(machine, "RESET", tmp_path / "absent" / "clear_refs")
     with PeakMemory() as peak:
         pass
     assert peak.bytes == 0

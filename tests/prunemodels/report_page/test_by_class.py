@@ -17,7 +17,7 @@ ITEMS = pm.CostItems.plain([1, 5], ["visit", "scan"])
 TRUTH = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
 BEFORE = Answers(np.array([0, 0, 0, 0, 1, 1, 1, 1, 0]), np.full(9, 6.0), np.ones((2, 9), dtype=bool))
 AFTER = Answers(
-    np.array([0, 0, 0, 1, 1, 1, 0, 0, 1]),
+    np.array([0, 0, 1, 1, 0, 1, 0, 0, 1]),
     np.array([1.0, 1, 1, 1, 1, 6, 1, 6, 6]),
     np.array([[1] * 9, [0, 0, 0, 0, 0, 1, 0, 1, 1]], dtype=bool),
 )
