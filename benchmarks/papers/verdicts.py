@@ -5,7 +5,8 @@ s_p where it prints one, else 0. The interval is that of Welch, for the differen
 
     h = t(0.975, df) * sqrt(s^2 / n + s_p^2 / n_p),     df by Welch and Satterthwaite                                     (1)
 
-    reproduced          |ours - p| <= h; of a sentence: our numbers bear it out as it is worded
+    reproduced          |ours - p| <= h over at least ten repeats; of a sentence: our numbers bear it out as it is worded
+    undecided           |ours - p| <= h over fewer repeats: their intervals are wide, and contain much
     not reproduced      otherwise
     too few repeats     fewer than three repeats: no interval
     other data          the paper's data are absent
@@ -38,10 +39,11 @@ from benchmarks.papers.registry import experiments
 from benchmarks.papers.tables import markdown, spread_of
 
 LEVEL = 0.975
-FEWEST = 3
+FEWEST, ENOUGH = 3, 10
+"""Repeats that an interval needs, and that make it narrow enough for a verdict of "reproduced"."""
 
 REPRODUCED, NOT_REPRODUCED, OTHER_DATA = "reproduced", "not reproduced", "other data"
-TOO_FEW, NOT_RUN = "too few repeats", "not run"
+UNDECIDED, TOO_FEW, NOT_RUN = "undecided", "too few repeats", "not run"
 
 COLUMNS = ("source", "data", "method", "quantity", "published", "ours", "interval", "repeats", "verdict", "reason")
 
@@ -73,7 +75,9 @@ def verdict_on(comparison: Comparison) -> str:
     half = interval_of(comparison)
     if math.isnan(half):
         return TOO_FEW
-    return REPRODUCED if abs(float(comparison.ours) - float(comparison.published)) <= half else NOT_REPRODUCED
+    if abs(float(comparison.ours) - float(comparison.published)) > half:
+        return NOT_REPRODUCED
+    return REPRODUCED if len(comparison.values) >= ENOUGH else UNDECIDED
 
 
 def parts_of(figure: str) -> tuple[str, str, str]:
@@ -112,7 +116,7 @@ def _row(source: str, c: Comparison) -> tuple[str | float | int, ...]:
 def counts(table: pd.DataFrame) -> pd.DataFrame:
     """How many numbers and sentences of each source and data set have which verdict."""
     sizes = table.groupby(["source", "data", "verdict"], sort=False).size().unstack("verdict", fill_value=0)
-    order = [v for v in (REPRODUCED, NOT_REPRODUCED, TOO_FEW, NOT_RUN, OTHER_DATA) if v in sizes]
+    order = [v for v in (REPRODUCED, UNDECIDED, NOT_REPRODUCED, TOO_FEW, NOT_RUN, OTHER_DATA) if v in sizes]
     return sizes[order].reset_index().rename_axis(columns=None)
 
 
@@ -124,7 +128,7 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-MARKS = {REPRODUCED: " ✓", NOT_REPRODUCED: " ✗"}
+MARKS = {REPRODUCED: " ✓", UNDECIDED: " (✓)", NOT_REPRODUCED: " ✗"}
 
 KINDS = {"% of unpruned cost": "cost", "rise of the error": "error", "% of features": "cost", "test error": "error"}
 """The two columns of a table that its quantities belong to."""

@@ -95,6 +95,8 @@ def test_variants_stand_in_the_table_and_not_among_the_verdicts() -> None:
     lines = nws15_table1.table(both)["forests"].tolist()
     assert lines == ["NWS15", "by the protocol", "vote = mean", "thresholds = random", "thresholds = random, vote = mean"]
     assert len(nws15_table1.compare(both)) == 10
+    runs = pd.concat([frame(), frame(vote="mean")], ignore_index=True)  # a variant's own vote decides its errors
+    assert nws15_table1.table(runs)["forests"].tolist() == ["NWS15", "by the protocol", "vote = mean"]
     both.loc[both["thresholds"] == "random", "cost"] *= 2
     assert {c.ours for c in nws15_table1.compare(both) if c.figure.endswith("no pruning: cost")} == {10.0}
 
