@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
@@ -193,3 +193,11 @@ def test_rows_that_are_refused() -> None:
     twice = pd.concat([X, X[["city"]]], axis=1)
     with pytest.raises(InvalidInputError, match="X has the column 'city' more than once"):
         pm.BudgetCascadeClassifier().fit(twice, Y)
+
+
+def test_models_inside_of_pipelines_get_the_seed() -> None:
+    """Two fits with one random_state are the same, also where a forest stands at the end of a pipeline."""
+    forest = pm.exits.prepared(RandomForestClassifier(3), "forest")
+    models = [pm.CascadeClassifier([(None, []), (forest, None)], budget=5, **QUICK).fit(X, Y) for _ in range(2)]
+    assert np.array_equal(*(model.stages_.output(1, X).value for model in models))
+    assert forest.get_params()["model__random_state"] is None

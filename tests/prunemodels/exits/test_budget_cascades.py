@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations import CostItems
 from proofs_checks import check_closure_path
+from prunemodels.exits.elimination import _with_shuffled
 
 X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
 Y = np.array(["no", "yes", "maybe"])[Y]
@@ -143,3 +144,13 @@ def test_one_division_of_many_rows() -> None:
     once = pm.BudgetCascadeClassifier(tree(2), 1, n_stages=3, **options).fit(rows, y)
     assert once.exit_path_.n == 1_000
     assert once.stages_.models[-1].tree_.n_node_samples[0] == 4_000
+
+
+def test_columns_of_sparse_rows_are_shuffled_together() -> None:
+    """As those of an array and of a table are, in the same order; the others stay."""
+    columns = np.array([1, 3])
+    dense = _with_shuffled(X, columns, np.random.RandomState(0))
+    assert (dense[:, columns] != X[:, columns]).any()
+    np.testing.assert_array_equal(dense[:, [0, 2, 4]], X[:, [0, 2, 4]])
+    np.testing.assert_array_equal(_with_shuffled(sparse.csr_array(X), columns, np.random.RandomState(0)).toarray(), dense)
+    np.testing.assert_array_equal(_with_shuffled(pd.DataFrame(X), columns, np.random.RandomState(0)).to_numpy(), dense)

@@ -106,3 +106,18 @@ def test_a_file_tells_whether_it_holds_a_cascade(tmp_path: Path) -> None:
         holds_cascade(tmp_path / "c.joblib")
     with pytest.raises(pm.errors.BrokenFileError, match="give the path of a fitted forest or cascade"):
         holds_cascade(tmp_path / "absent.skops")
+
+
+@pytest.mark.parametrize("change", ["boosted tree", "ensemble"])
+def test_forged_trees_are_refused(tmp_path: Path, change: str) -> None:
+    """A file whose trees point outside their arrays is refused before compiled code follows them and crashes the process."""
+    known = case("sets" if change == "boosted tree" else "numbers")
+    save_cascade(known.cascade, tmp_path / "sound.joblib")
+    forged = load_cascade(tmp_path / "sound.joblib", trust_pickle=True)
+    if change == "boosted tree":
+        forged.stages_.models[-1]._predictors[0][0].nodes["left"][0] = 10**6
+    else:
+        forged.stages_.ensemble.left[0] = 10**6
+    save_forest(forged, tmp_path / "c.skops")
+    with pytest.raises(pm.errors.BrokenFileError, match=r"c\.skops (has arrays that do not fit|holds a cascade that cannot)"):
+        load_cascade(tmp_path / "c.skops")

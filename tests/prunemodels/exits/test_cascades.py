@@ -13,11 +13,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
-from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations import CostItems
+from proofs_checks import check_closure_path
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import SetStages
 
@@ -167,3 +168,14 @@ def test_a_stage_that_has_not_seen_a_class_says_zero_of_it() -> None:
     np.testing.assert_array_equal(table.value[0][:, 1:], known.predict_proba(X))
     assert (table.value[0][:, 0] == 0).all()
     assert (three[:10] == "a third").all()
+
+
+def test_numbers_are_predicted_by_the_stage_of_each_row() -> None:
+    """Regression: the mean first, then a line, then a tree; the path is proven."""
+    stages = [(None, []), (LinearRegression(), [0, 1]), (DecisionTreeRegressor(max_depth=4), None)]
+    model = pm.CascadeRegressor(stages, lam=0.05, n_levels=4, cv=2, random_state=0).fit(XR, YR)
+    assert check_closure_path(model.exit_path_.closures).holds is True
+    stop, said = model.stop_stages(XR), model.predict(XR)
+    assert set(stop[said == YR.mean()].tolist()) <= {0}
+    np.testing.assert_allclose(said[stop == 0], YR.mean())
+    np.testing.assert_array_equal(model.prediction_cost(XR), np.array([0, 2, 6])[stop])
