@@ -11,7 +11,9 @@ from scipy import io, sparse
 
 import prunemodels as pm
 from formulations import stored_arrays
+from formulations.instance.papers import two_trees
 from formulations.programs import program_text
+from formulations.programs.matrix import MATRICES
 from proofs_checks import check_total_unimodularity
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import read_matrix
@@ -286,3 +288,15 @@ def test_csv_files_with_names_and_without(tmp_path: Path, text: str, rows: list[
     matrix = load_matrix(tmp_path / "m.csv")
     assert matrix.dense().tolist() == CIRCLE.tolist()
     assert (list(matrix.rows), list(matrix.columns)) == (rows, columns)
+
+
+@pytest.mark.parametrize("ending", [".mps", ".lp"])
+def test_the_rows_of_a_program(ending, tmp_path):
+    """A linear program's file gives its matrix with its names."""
+    program = MATRICES["IP1"](two_trees(), lam=1)
+    place = tmp_path / f"ip1{ending}"
+    pm.programs.write_program(program, place)
+    matrix = load_matrix(place)
+    assert list(matrix.rows) == list(program.rows)
+    assert list(matrix.columns) == list(program.columns)
+    np.testing.assert_array_equal(matrix.dense(), program.matrix.toarray())
