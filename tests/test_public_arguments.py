@@ -26,7 +26,8 @@ OURS = ("formulations", "solvers", "proofs_checks", "prunemodels")
 JUNK = ("x", 5, -1, object(), None, math.nan, [], {}, b"z", [object()], 1j, np.array("x"), RandomForestClassifier(), int)
 
 ANSWERS = """
-    BoostedPath BoostedPruning DantzigWolfeSolution LP1Solution BudgetSolution BudgetTradeoff CertifiedBudget LimitsSolution
+    BoostedPath BoostedPruning BudgetSolution BudgetTradeoff BuiltProgram CertifiedBudget DantzigWolfeSolution
+    LP1Solution LimitUse LimitsSolution LimitsTradeoff
     Deployment EnsemblePath Evaluation ExitPath ForestSize HeldOut HeldOutChange HeldOutCost MemoryNeeds
     ModelForest OnDemandResult OnnxAgreement PathEvaluation PrunedForest PruningPath PruningProblem Relaxation
     Request Solution Timing TradeoffCurve Verdict Walk
