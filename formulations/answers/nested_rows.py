@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.budget import budget_limit
 from formulations.instance.cost_items import exact
@@ -55,6 +56,7 @@ class NestedRows:
         """Number of rows."""
         return len(self.parameter)
 
+    @checked
     def place(self, k: int) -> int:
         """The number of row k; negative k count from the end."""
         if not -len(self) <= k < len(self):

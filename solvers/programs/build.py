@@ -108,6 +108,7 @@ class BuiltProgram:
             )
         return self.pruning(x)
 
+    @checked
     def pruning(self, x: NDArray[np.float64]) -> Pruning:
         """The pruning that an integral point describes.
 

@@ -39,8 +39,8 @@ GAP = 1e-9
 SMOOTHING = 0.15
 """Weight of the best bound's multipliers where the next ones are tried."""
 
-INEXACT, MOST_INEXACT = 0.1, 1e-2
-"""Relative gap of a closure, as a share of the gap that is open, and at most: a better one would be wasted."""
+INEXACT = 0.03
+"""Relative gap of a closure, as a share of the gap that is open: a better one would be wasted."""
 
 ROUNDING = 1e-13
 """What floating point may hide, as a share of the error of the all-roots forest."""
@@ -205,7 +205,7 @@ def relax(oracle: Oracle, *, gap: float = GAP, deadline: float = math.inf) -> Re
             stopped = StopReason.ITERATION_LIMIT if rounds >= MOST_ROUNDS else StopReason.TIME_LIMIT
             break
         mu = master.mu if exact else SMOOTHING * best.mu + (1 - SMOOTHING) * master.mu
-        found = oracle.solve(mu, gap=min(MOST_INEXACT, INEXACT * open_gap), time_limit=max(0.0, deadline - time.perf_counter()))
+        found = oracle.solve(mu, gap=min(1e-3, INEXACT * open_gap), time_limit=max(0.0, deadline - time.perf_counter()))
         rounds += 1
         if not master.add(found.kept) and found.bound <= best.bound:
             if exact:
