@@ -175,8 +175,8 @@ def verdicts(reached: pd.DataFrame) -> list[str]:
     ]
     for method in (CEGB, PRUNED):
         cost = cost_at(reached, method, goal)
-        outcome = f"{method} never reaches it" if np.isnan(cost) else f"{method} pays {cost:.3g}, {base / cost:.1f} times less"
-        sentences.append(outcome)
+        less = f", {base / cost:.1f} times less" if cost > 0 else ""  # where boosting finds nothing, bare roots do as well for 0
+        sentences.append(f"{method} never reaches it" if np.isnan(cost) else f"{method} pays {cost:.3g}{less}")
     return sentences
 
 

@@ -198,3 +198,6 @@ def test_multiscale_verdicts() -> None:
     told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(rows), {"miniboone": cegb17_multiscale.BUDGETS}))
     assert told[0].startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
     assert told[1:] == ["CEGB pays 25, 4.0 times less", f"{cegb17_multiscale.PRUNED} never reaches it"]
+    free = curve_frame("boosting", [(10, 1.0)]) + curve_frame(cegb17_multiscale.PRUNED, [(0, 1.0)])
+    told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(free), {"miniboone": cegb17_multiscale.BUDGETS}))
+    assert told[2] == f"{cegb17_multiscale.PRUNED} pays 0"
