@@ -309,5 +309,5 @@ def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
 def test_forests_need_prices() -> None:
     """Without prices a forest is refused."""
     trees = random_case(1).trees
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, but a forest has no prices of its own"):
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and the forest was not pruned with prices"):
         OnDemandPredictor(trees, acquire=print)
