@@ -321,7 +321,7 @@ def _in_units(
     """Sum of amount times count for each example, in a common unit."""
     unit = common_unit([a for a, _ in counts if a])
     whole = [(int(a / unit), count) for a, count in counts if a]
-    most = sum(n * int(count.max(initial=0)) for n, count in whole)
+    most = sum(n * max(1, int(count.max(initial=0))) for n, count in whole)  # an amount fits, too, where nothing is counted
     used = np.zeros(n_rows, dtype=np.int64 if most < INT64_SAFE else object)
     for n, count in whole:
         used += count.astype(used.dtype) * n

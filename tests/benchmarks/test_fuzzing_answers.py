@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.fuzzing import answers, cascades, limits
@@ -13,6 +15,7 @@ from benchmarks.fuzzing.__main__ import main
 from formulations import PruningProblem
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.solution import Solution
+from formulations.instance.limit import Limit
 from formulations.instance.papers import two_trees
 from solvers import SOLVERS, min_cut
 from solvers.budgets import solve_limits
@@ -80,6 +83,20 @@ def test_the_command_says_how_much_it_tried(capsys: pytest.CaptureFixture[str]) 
 def test_a_few_cascades_keep_their_word() -> None:
     """Trees of classes and numbers, with weights of 0, validation rows and items paid once among them."""
     assert [wrong for seed in range(4) for wrong in cascades.findings(seed)] == []
+
+
+def test_glop_solves_what_its_preprocessing_spoils() -> None:
+    """Coefficients of 2e-10 beside 1 (found by `fuzzing answers`): GLOP called it abnormal, and answers at the second try."""
+    problem = answers.random_instance(np.random.default_rng(700724))
+    found = SOLVERS["glop_ip3"](problem, 5.23e-11)
+    assert found.value == pytest.approx(min_cut(problem, 5.23e-11).value, rel=1e-9)
+
+
+def test_an_amount_beyond_64_bits_may_count_nothing() -> None:
+    """A price of 35 millions of millions of units (found by `fuzzing answers`) that no example pays: a raw OverflowError."""
+    problem = answers.random_instance(np.random.default_rng(700298))
+    limit = Fraction(470795747129, 100000000000)
+    assert solve_limits(problem, [Limit(limit, each=True)]).pruning.cost <= limit
 
 
 @pytest.mark.parametrize("seed", [1, 4, 5, 13])

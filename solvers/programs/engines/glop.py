@@ -16,6 +16,9 @@ from solvers.programs.engines.answer import LinearAnswer, check_call, check_line
 from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
 from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
+WITHOUT_PREPROCESSING = "use_preprocessing: false"
+"""The second try. Where coefficients are 14 powers of ten apart, preprocessing restores a point badly: "abnormal"."""
+
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
 def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
@@ -41,19 +44,30 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     limit = check_call(lp, time_limit)
     k = exponent_of(lp.cost)
     model = loaded_model(lp, k)
-    solver = ortools.ModelSolverHelper("glop")
-    if not solver.solver_is_supported():
-        raise SolverFailedError("this build of OR-Tools is without GLOP; install ortools from PyPI")
-    if math.isfinite(limit):
-        solver.set_time_limit_in_seconds(limit)
     started = time.perf_counter()
-    interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
+    solver = _after(model, limit, "")
+    if solver.status() == ortools.SolveStatus.ABNORMAL:
+        solver = _after(model, max(0.0, limit - (time.perf_counter() - started)), WITHOUT_PREPROCESSING)
     seconds = time.perf_counter() - started
     stopped = _stop_reason(solver, ortools.SolveStatus, limited=math.isfinite(limit))
     found = solver.has_solution()
     x = np.array(solver.variable_values(), dtype=np.float64) if found else None
     dual = unscaled(np.array(solver.dual_values(), dtype=np.float64), k) if found else None
     return linear_answer(lp, stopped, x, dual, iterations=math.nan, seconds=seconds)
+
+
+def _after(model: Any, limit: float, parameters: str) -> Any:
+    """GLOP after its solve of a model."""
+    from ortools.linear_solver.python import model_builder_helper as ortools
+
+    solver = ortools.ModelSolverHelper("glop")
+    if not solver.solver_is_supported():
+        raise SolverFailedError("this build of OR-Tools is without GLOP; install ortools from PyPI")
+    solver.set_solver_specific_parameters(parameters)
+    if math.isfinite(limit):
+        solver.set_time_limit_in_seconds(limit)
+    interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
+    return solver
 
 
 def loaded_model(lp: LinearProgram, k: int) -> Any:
