@@ -165,7 +165,8 @@ def meter_of(limit: Limit, costs: CostItems, evaluation: tuple[Fraction, ...], n
                 known = [*("cost", *SIZES), *currencies, *costs.names]
                 raise InvalidInputError(
                     f"{name}: there is no {shown(item)} to limit; there are {', '.join(known[:12])}"
-                    f"{', ...' if len(known) > 12 else ''}"
+                    f"{', ...' if len(known) > 12 else ''}; a second currency comes from CostItems.with_currency, or from a "
+                    "column of a table of prices whose name begins with cost_"
                 )
         amounts = tuple(exact(shares.get(item, 0), f"{name}: of[{item!r}]") for item in costs.names)
         if isinstance(of, str):  # a share of examples, whoever pays

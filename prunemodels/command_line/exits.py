@@ -26,6 +26,7 @@ from prunemodels.command_line.inputs import (
 from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
 from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import Line, Summary, model_name
+from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.evaluation.mean_bounds import MeanInterval, mean_interval
@@ -77,7 +78,7 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     X = features_of(args, table)
     kind = BudgetCascadeRegressor if check_labels(args, table.y) else BudgetCascadeClassifier
     options: dict[str, Any] = {"budget": args.budget, "n_stages": args.stages, "random_state": SEED}
-    cascade = kind(costs=read_costs(args.costs, table.columns, X), verbose=0 if args.quiet else 1, **options)
+    cascade = kind(costs=read_costs(args.costs, table.columns, X), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
         cascade.fit(X, table.y, sample_weight=table.weights)
     data, held_out = Examples(args.data, X, table.y, table.weights, table.columns, ()), None

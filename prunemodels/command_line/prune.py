@@ -306,7 +306,7 @@ def _summary(
         lines.append(
             Line("next dearer", f"the path's next pruning costs {dearer.cost:.4g}, single trees' error {shown(dearer.error)}")
         )
-    lines += [] if apart is None else held_out_lines(apart, shown)
+    lines += [] if apart is None else [*held_out_lines(apart, shown), *_instead(record["table"], apart, shown)]
     lines += limit_lines(record["held_out_limits"])
     prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
     lines += [Line("cost sample", instance.sample), Line("path", f"{prunings}, {record['seconds']:.1f} s in all")]
@@ -334,6 +334,15 @@ def _head(record: dict[str, Any]) -> list[str | Line]:
         "",
         Line("single trees", f"{mean} of the trees, {source}: what pruning minimises beside the cost"),
     ]
+
+
+def _instead(table: list[dict[str, Any]], apart: dict[str, Any], shown: Callable[[float], str]) -> list[str | Line]:
+    """What may do better, where the unpruned forest's error on the held-out rows lies below the interval of the pruned one's."""
+    before = next(entry["figures"][0]["data_error"] for entry in table if entry["budget"] == "unpruned")
+    if before is None or apart["error_low"] is None or apart["error_low"] <= before:
+        return []
+    ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget of the table above"
+    return [Line("worse", f"the unpruned forest errs {shown(before)} there; at this cost may do better: {ways}", "warning")]
 
 
 def _rule(record: dict[str, Any]) -> str:

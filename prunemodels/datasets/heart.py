@@ -80,5 +80,6 @@ def _heart_from_openml(missing: BrokenFileError) -> tuple[pd.DataFrame, pd.Serie
     try:
         fetched = fetch_openml(data_id=HEART_ON_OPENML, as_frame=True)
     except Exception as error:  # no network, a proxy, an answer that is no table: types differ
-        raise BrokenFileError(f"OpenML cannot be reached ({type(error).__name__}: {error}), and {missing}") from error
+        # `from None`: its traceback would have a hundred lines
+        raise BrokenFileError(f"OpenML cannot be reached ({type(error).__name__}: {error}), and {missing}") from None
     return fetched.data.astype(np.float64), fetched.target == "present"

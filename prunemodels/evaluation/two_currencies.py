@@ -121,6 +121,18 @@ def limits_tradeoff(
     ------
     InvalidInputError
         without budgets or limits, for a budget among the limits, and for what `solve` refuses.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> seen = pm.evaluation.limits_tradeoff(problem, [5, 10], [pm.Limit(b, "items") for b in (1, 3)], method="best")
+    >>> print(seen.to_frame()[["budget", "at_most", "cost", "error"]].round(3).to_string(index=False))
+     budget  at_most  cost  error
+        5.0      1.0   5.0  0.286
+       10.0      1.0   5.0  0.286
+        5.0      3.0   5.0  0.286
+       10.0      3.0  10.0  0.137
     """
     whole = Pruning.unpruned(problem).cost
     if isinstance(budgets, int | np.integer):
