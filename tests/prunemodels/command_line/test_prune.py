@@ -225,6 +225,13 @@ def test_held_out_examples(house: House, path: pm.PruningPath, capsys: pytest.Ca
     assert weighted["cost"] != held_out_cost(taken, house.apart).mean
 
 
+def test_an_error_far_above_the_forests_is_said(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without money the class of most patients is left, and more than chance lies between it and the forest."""
+    for goal, told in (("--budget 0", True), ("--lam 0", False)):
+        shown = " ".join(screen(capsys, f"prune {IN} {goal} --out out/p.skops --held-out test.csv --label label").split())
+        assert ("may do better: exits (prunemodels exits), a cascade" in shown) == told
+
+
 def test_labels_of_another_name(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """A table with 1 and 2 for a model of 0 and 1: with --map-labels the errors are those of the right labels."""
     words = f"prune {IN} --lam 0.01 --out out/p.skops --label label"
