@@ -77,7 +77,8 @@ class BudgetBundleMaster(CentredMaster):
         chord = self.cheap.value(self.lam)
         if best.value(self.lam) >= chord - self.tolerance:
             return
-        if best.exact_cost <= self.coupling.budget:
+        # where no pruning costs more than B, the dearer end is not beyond it, and the ends must not meet
+        if best.exact_cost <= self.coupling.budget and best.exact_cost < self.dear.exact_cost:
             self.cheap = best
         else:
             self.dear = best
