@@ -18,7 +18,7 @@ Rule = Literal["one_se", "knee"]
 """How a point is chosen without a budget: see `prunemodels.evaluation.choosing`."""
 
 ROUNDING = 1e-12
-"""Weighted errors whose relative difference is smaller count as equal."""
+"""Weighted errors, or uses of limits, whose relative difference is smaller count as equal."""
 
 
 def within(above_best: NDArray[np.float64], allowed: NDArray[np.float64], least: float) -> int:

@@ -22,7 +22,7 @@ AT_HAND = -1
 """In place of a supplier: nobody has to be asked for the item."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Requests:
     """K suppliers of M items.
 
@@ -63,7 +63,3 @@ class Requests:
         """What `as_plain` wrote."""
         names, fees, latencies, supplier = told
         return cls(tuple(map(str, names)), tuple(map(Fraction, fees)), tuple(map(Fraction, latencies)), tuple(map(int, supplier)))
-
-    def same_as(self, other: Requests | None) -> bool:
-        """Whether asking takes the same."""
-        return other is not None and self.as_plain() == other.as_plain()

@@ -23,6 +23,7 @@ from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
 from prunemodels.evaluation.mean_bounds import mean_interval
 from prunemodels.evaluation.wording import amount, share
+from prunemodels.points import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class LimitUse:
     @property
     def is_over(self) -> bool:
         """Whether these examples use more than the limit, beyond what rounding explains."""
-        return self.use > self.at_most * (1 + 1e-12)
+        return self.use > self.at_most * (1 + ROUNDING)
 
     @property
     def interval(self) -> str:
@@ -115,7 +116,7 @@ def _use(usage: Usage, kept: NDArray[np.bool_], limit: Limit, name: str, confide
     metered = replace(usage, costs=items, evaluation=meter.evaluation, charges=charges_of(ensemble, items))
     largest = metered.largest_row_cost(kept)
     used, weight = np.minimum(metered.row_costs(kept)[members], largest), usage.weights[members]
-    at_most = float(exact(limit.at_most, name)) * (1 + 1e-12)
+    at_most = float(exact(limit.at_most, name)) * (1 + ROUNDING)
     exceeding = float(weight[used + fixed > at_most].sum() / weight.sum())
     if limit.each:
         return LimitUse(limit, fixed + float(used.max()), none, none, exceeding, len(used))

@@ -25,10 +25,9 @@ from prunemodels.exits.orders import best_orders
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.spending import WITHIN
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.exits.waiting import Calls, calls_of, combined, wait_limits
+from prunemodels.exits.waiting import WITHIN, Calls, calls_of, combined, wait_limits
 from prunemodels.points import Rule
 
 Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]

@@ -21,11 +21,11 @@ from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
-from prunemodels.exits.spending import WITHIN, between_optima, between_stages, next_useful
+from prunemodels.exits.spending import between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.exits.validation import CrossFitted, HeldOut, cross_fit
-from prunemodels.exits.waiting import Late
+from prunemodels.exits.waiting import WITHIN, Late
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 

@@ -67,11 +67,8 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
     if costs is not None:
         items = by_column(own.items)
         given_items = by_column(costs) if isinstance(costs, CostItems) else costs
-        if (
-            isinstance(given_items, CostItems)
-            and given_items.requests is not None
-            and not given_items.requests.same_as(items.requests)
-        ):
+        requests = given_items.requests if isinstance(given_items, CostItems) else None
+        if requests is not None and requests != items.requests:
             raise InvalidInputError(
                 "costs: requests have other fees or latencies than the cascade was made with; leave costs out"
             )

@@ -24,12 +24,10 @@ from prunemodels.exits.learning import LearnedExits
 from prunemodels.exits.levels import levels
 from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
 from prunemodels.exits.sample import ROUNDING, ExitSample
+from prunemodels.exits.waiting import WITHIN
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
-
-WITHIN = 1e-12
-"""Costs that exceed a budget by this share of it, by rounding of sums, keep it."""
 
 
 def between_optima(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:

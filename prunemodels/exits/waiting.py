@@ -23,7 +23,7 @@ from formulations.instance.cost_items import Price, exact
 from prunemodels.exits.stages import Stages
 
 WITHIN = 1e-12
-"""Sums of latencies that exceed a limit by this share of it, by rounding, keep it."""
+"""Sums of costs or latencies that exceed a limit by this share of it, by rounding, keep it."""
 
 Late = tuple[tuple[NDArray[np.bool_], float], ...]
 """For each limit: bool, shape (S, N), whether a row that stops at a stage is late; and the share of the rows that may be."""

@@ -162,10 +162,8 @@ def _rate(hits: Flags, weights: Floats, confidence: float) -> Rate:
     if n > 1 and (weights != weights[0]).any():
         found = mean_interval(hits.astype(np.float64), 1.0, confidence, "t", weights)
         return Rate(count, n, share, found.low, found.high)
-    alpha = (1 - confidence) / 2
-    low = float(stats.beta.ppf(alpha, count, n - count + 1)) if count else 0.0
-    high = float(stats.beta.ppf(1 - alpha, count + 1, n - count)) if count < n else 1.0
-    return Rate(count, n, share, low, high)
+    exact = stats.binomtest(count, n).proportion_ci(confidence, method="exact")
+    return Rate(count, n, share, float(exact.low), float(exact.high))
 
 
 def _paid(paid: Floats, weights: Floats) -> tuple[float, float, float]:

@@ -45,9 +45,9 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     k = exponent_of(lp.cost)
     model = loaded_model(lp, k)
     started = time.perf_counter()
-    solver = _after(model, limit, "")
+    solver = _solved(model, limit, "")
     if solver.status() == ortools.SolveStatus.ABNORMAL:
-        solver = _after(model, max(0.0, limit - (time.perf_counter() - started)), WITHOUT_PREPROCESSING)
+        solver = _solved(model, max(0.0, limit - (time.perf_counter() - started)), WITHOUT_PREPROCESSING)
     seconds = time.perf_counter() - started
     stopped = _stop_reason(solver, ortools.SolveStatus, limited=math.isfinite(limit))
     found = solver.has_solution()
@@ -56,8 +56,8 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     return linear_answer(lp, stopped, x, dual, iterations=math.nan, seconds=seconds)
 
 
-def _after(model: Any, limit: float, parameters: str) -> Any:
-    """GLOP after its solve of a model."""
+def _solved(model: Any, limit: float, parameters: str) -> Any:
+    """The solver after it has solved a model, whatever came of it."""
     from ortools.linear_solver.python import model_builder_helper as ortools
 
     solver = ortools.ModelSolverHelper("glop")
