@@ -19,7 +19,7 @@ SHARED = {"time_limit"}
 """Options that every function of a registry has, whoever sets or reads them."""
 
 EXEMPT: dict[str, set[str]] = {
-    "divide_and_conquer": {"largest"},  # a test cannot have eight million usage arcs
+    "divide_and_conquer": {"largest"},  # a test cannot have twenty million usage arcs
     "RayWorkers": {"address", "cpus", "restarts", "start_limit"},
     "Workers": {"restarts"},
     "LocalWorkers": {"restarts"},

@@ -63,8 +63,17 @@ def representatives(tail: NDArray[np.int32], head: NDArray[np.int32], n_purchase
 def starts_by_tail(tail: NDArray[np.int32], n_nodes: int) -> NDArray[np.int64]:
     """Where each split's arcs start among arcs that are grouped by tail, and the end of the last; shape (n_nodes + 1,)."""
     start = np.zeros(n_nodes + 1, dtype=np.int64)
-    np.cumsum(np.bincount(tail, minlength=n_nodes), out=start[1:])
+    _starts(tail, start)
     return start
+
+
+@njit(cache=True, nogil=True)
+def _starts(tail, start):  # type: ignore[no-untyped-def]
+    """Count the arcs of each split where the next one's start, and add up."""
+    for u in tail:
+        start[u + 1] += 1
+    for h in range(1, start.shape[0]):
+        start[h] += start[h - 1]
 
 
 def split_duals(

@@ -26,6 +26,7 @@ from formulations.answers.pruning import integer_cost
 from formulations.answers.solution import StopReason
 from formulations.errors import BrokenFileError
 from formulations.instance.problem import PruningProblem
+from formulations.memory import memory_free
 from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
@@ -48,8 +49,8 @@ LIKELY = 1e-5
 QUICK_CUT = 1_000_000
 """Usage arcs of a core that is cut all the same: that takes no longer than the proof."""
 
-LARGEST_NETWORK = 8_000_000
-"""Usage arcs of a part that is cut as a network; with all that a cut needs it takes up to 150 bytes for each."""
+LARGEST_NETWORK, NETWORK_BYTES = 20_000_000, 150
+"""Usage arcs of a part that is cut as a network where half of the free memory holds it, and bytes for each with all of a cut."""
 
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
@@ -291,6 +292,12 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
             return
         if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IDLE_ROUNDS_OF_PART and not cut_fits_memory(run.rows):
             return
+
+
+def largest_network() -> int:
+    """Usage arcs of a part that is cut as a network on this machine; the path is the same for any number, its certificate not."""
+    free = memory_free()
+    return LARGEST_NETWORK if free is None else min(LARGEST_NETWORK, free // (2 * NETWORK_BYTES))
 
 
 def small_parts(how: Division, outer: NDArray[np.bool_], inner: NDArray[np.bool_], largest: int) -> Iterator[SmallPart | Edge]:

@@ -14,7 +14,7 @@ Large parts are divided into many at once by a guess instead of a minimum cut (`
 cut of its own, and the pieces are the path if and only if their breakpoints come in order. Where they do not, a guess was wrong,
 and the pieces there are cut again.
 
-Parts of more than `LARGEST_NETWORK` usage arcs are cut in two by price sharing, which needs no network:
+Parts of more than `largest_network` usage arcs are cut in two by price sharing, which needs no network:
 `solvers.path.large_parts`. All pieces of such a path are proven together, without their usage arcs, by
 `solvers.path.proof_by_shares`.
 
@@ -47,7 +47,7 @@ from formulations.long_steps import interruption_as_error, timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, Piece
-from solvers.path.large_parts import LARGEST_NETWORK, Division, Edge, small_parts
+from solvers.path.large_parts import Division, Edge, largest_network, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
@@ -127,7 +127,7 @@ def divide_and_conquer(
     gap: float = 0.0,
     checkpoint: str | Path | None = None,
     progress: bool | None = False,
-    largest: int = LARGEST_NETWORK,
+    largest: int | None = None,
     reduce: bool = True,
     cuts: bool = False,
     around: Fraction | None = None,
@@ -137,7 +137,7 @@ def divide_and_conquer(
     Parameters
     ----------
     largest
-        usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones.
+        usage arcs of a part that is cut as a network; `solvers.path.large_parts` divides larger ones. None: what fits memory.
     reduce
         solve the reduced instance, see `formulations.instance.reduction`; False: the instance is a reduced one.
     cuts
@@ -147,7 +147,16 @@ def divide_and_conquer(
         of the hull with that cost, and small parts beside it, are known to have no row between. Then there is no certificate.
     """
     started = time.perf_counter()
-    asked = _Asked(ties, certificate and around is None, gap, checkpoint, progress, largest, cuts, around)
+    asked = _Asked(
+        ties,
+        certificate and around is None,
+        gap,
+        checkpoint,
+        progress,
+        largest_network() if largest is None else largest,
+        cuts,
+        around,
+    )
     if not reduce:
         return _solved(problem, asked)
     reduced = problem.reduced(ties)

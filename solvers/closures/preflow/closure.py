@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import SolverFailedError
+from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import Closure, ClosureProblem, Ties
 from solvers.closures.preflow.kernels import (
     Adjacency,
@@ -126,7 +127,7 @@ class _Network:
 
     def __init__(self, problem: ClosureProblem, start: Flow | None) -> None:
         k, parent = problem.profit.size, problem.parent
-        first_arc, _ = grouped(problem.tail, k)
+        first_arc = starts_by_tail(problem.tail, k).astype(np.int32)
         first_child, child = grouped(parent, k)
         first_user, arc = grouped(problem.head, problem.price.size)
         if start is None:

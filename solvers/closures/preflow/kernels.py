@@ -153,52 +153,88 @@ def prepare(net, tail, flows):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def label_all(net, flows, work):  # type: ignore[no-untyped-def]
-    """Exact labels, breadth first from the deficits; the vertices that reach one, nearest first, and how many they are."""
+    """Exact labels, breadth first from the deficits; the vertices that reach one, nearest first, and how many they are.
+
+    Level by level, in the cheaper direction: back from all vertices of a level, or, where these have more arcs than those that
+    have no label yet, from each of the latter to the first neighbour that has one (Beamer, Asanovic and Patterson 2012).
+    """
     parent, first_child, child, first_arc, head, first_user, user, _, _ = net
-    usage_flow, parent_flow, balance = flows.usage, flows.parent, flows.balance
+    usage_flow, usage_flow_by_user, parent_flow, balance = flows
     label, queue = work.label, work.queue
     k, n = parent.shape[0], balance.shape[0]
     never = n + 1
     # deficits have the label 0
-    reached = 0
+    reached, level_arcs = 0, 0
     for v in range(n):
         label[v] = never
         if balance[v] < 0:
             label[v] = 0
             queue[reached] = v
             reached += 1
-    # from v go back along each arc that is residual towards v
-    done = 0
-    while done < reached:
-        v = queue[done]
-        done += 1
-        further = label[v] + 1
-        if v >= k:
-            for q in range(first_user[v - k], first_user[v - k + 1]):
-                u = user[q]
-                if label[u] == never:
+            level_arcs += first_arc[v + 1] - first_arc[v] if v < k else first_user[v - k + 1] - first_user[v - k]
+    begin, further, arcs_left = 0, 1, 2 * head.shape[0] - level_arcs
+    while begin < reached:
+        end = reached
+        if level_arcs > arcs_left:
+            # from each vertex without a label go along its residual arcs, to a label
+            for v in range(n):
+                if label[v] < never:
+                    continue
+                found = False
+                if v < k:
+                    found = parent[v] >= 0 and label[parent[v]] < further
+                    a, last = first_arc[v], first_arc[v + 1]
+                    while a < last and not found:
+                        found = label[k + head[a]] < further
+                        a += 1
+                    c, last = first_child[v], first_child[v + 1]
+                    while c < last and not found:
+                        found = parent_flow[child[c]] > 0 and label[child[c]] < further
+                        c += 1
+                else:
+                    q, last = first_user[v - k], first_user[v - k + 1]
+                    while q < last and not found:
+                        found = usage_flow_by_user[q] > 0 and label[user[q]] < further
+                        q += 1
+                if found:
+                    label[v] = further
+                    queue[reached] = v
+                    reached += 1
+        else:
+            # from each vertex of the level go back along the arcs that are residual towards it
+            for i in range(begin, end):
+                v = queue[i]
+                if v >= k:
+                    for q in range(first_user[v - k], first_user[v - k + 1]):
+                        u = user[q]
+                        if label[u] == never:
+                            label[u] = further
+                            queue[reached] = u
+                            reached += 1
+                    continue
+                for c in range(first_child[v], first_child[v + 1]):
+                    u = child[c]
+                    if label[u] == never:
+                        label[u] = further
+                        queue[reached] = u
+                        reached += 1
+                u = parent[v]
+                if u >= 0 and parent_flow[v] > 0 and label[u] == never:
                     label[u] = further
                     queue[reached] = u
                     reached += 1
-            continue
-        for c in range(first_child[v], first_child[v + 1]):
-            u = child[c]
-            if label[u] == never:
-                label[u] = further
-                queue[reached] = u
-                reached += 1
-        u = parent[v]
-        if u >= 0 and parent_flow[v] > 0 and label[u] == never:
-            label[u] = further
-            queue[reached] = u
-            reached += 1
-        for a in range(first_arc[v], first_arc[v + 1]):
-            if usage_flow[a] > 0:
-                u = k + head[a]
-                if label[u] == never:
-                    label[u] = further
-                    queue[reached] = u
-                    reached += 1
+                for a in range(first_arc[v], first_arc[v + 1]):
+                    if usage_flow[a] > 0:
+                        u = k + head[a]
+                        if label[u] == never:
+                            label[u] = further
+                            queue[reached] = u
+                            reached += 1
+        begin, further, level_arcs = end, further + 1, 0
+        for i in range(end, reached):
+            v = queue[i]
+            level_arcs += first_arc[v + 1] - first_arc[v] if v < k else first_user[v - k + 1] - first_user[v - k]
+        arcs_left -= level_arcs
     return reached
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ import solvers.closures.preflow.closure as closure_module
 from formulations.errors import SolverFailedError
 from solvers.closures.cut import ClosureProblem, Ties, best_closure
 from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
+from solvers.closures.preflow.kernels import Labels, label_all
 
 TIES: tuple[Ties, ...] = ("smallest", "largest")
 
@@ -149,6 +151,29 @@ def test_the_closure_of_or_tools(seed: int, ties: Ties, most: int) -> None:
         if begin is not None and before is not None:
             assert np.array_equal(begin.usage_flow, before[0])
             assert np.array_equal(begin.parent_flow, before[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**9), most=st.sampled_from([4, 14, 60]))
+def test_labels_are_distances_to_deficits(seed: int, most: int) -> None:
+    """Those of networkx on the residual arcs, nearest first; levels are found from both sides."""
+    problem = some_network(seed, most)
+    made = closure_module._Network(problem, some_flow(problem, seed))
+    k, n = problem.profit.size, made.balance.size
+    residual: nx.DiGraph[int] = nx.DiGraph()  # reversed: from deficits back
+    residual.add_nodes_from(range(n))
+    for h, above in enumerate(problem.parent.tolist()):
+        if above >= 0:
+            residual.add_edges_from([(above, h)] + [(h, above)] * bool(made.flow.parent_flow[h]))
+    for tail, head, flow in zip(problem.tail.tolist(), problem.head.tolist(), made.flow.usage_flow.tolist(), strict=True):
+        residual.add_edges_from([(k + head, tail)] + [(tail, k + head)] * bool(flow))
+    deficits = np.flatnonzero(made.balance < 0).tolist()
+    expected = nx.multi_source_dijkstra_path_length(residual, deficits) if deficits else {}
+    label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
+    reached = label_all(made.net, made.flows, Labels(label, queue, np.empty(n, dtype=np.bool_), np.empty(k, dtype=np.int32)))
+    assert label.tolist() == [expected.get(v, n + 1) for v in range(n)]
+    assert sorted(queue[:reached].tolist()) == sorted(expected)
+    assert (np.diff(label[queue[:reached]]) >= 0).all()
 
 
 def test_a_long_way_round() -> None:
