@@ -75,7 +75,7 @@ def seconds_of_parts(problem: pm.PruningProblem, lam: float) -> tuple[float, flo
             run = Run(LocalRows(objective, pool), "smallest")
             firsts.append(cpu_seconds(1, run.round)[0])
         later, _ = cpu_seconds(5, run.round)
-        cut, _ = cpu_seconds(2, partial(run.rows.solve_core, "smallest"))
+        cut, _ = cpu_seconds(2, partial(run.rows.solve_core, run.score_at_lowest, "smallest"))
     return cut, min(firsts), later
 
 

@@ -105,13 +105,17 @@ def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure
     return Closure(keep, total - flow, network.n_arcs, lambda: _all_duals(problem, shared, network.flow_on(usage)))
 
 
-def merged_cut(problem: ClosureProblem, ties: Ties) -> tuple[Closure, NDArray[np.int64]]:
+def merged_cut(
+    problem: ClosureProblem, ties: Ties, cut: Callable[..., Closure] = best_closure
+) -> tuple[Closure, NDArray[np.int64]]:
     """Merge purchases with the same users, cut, and share the flow out again.
 
     Parameters
     ----------
     problem
         its usage arcs grouped by tail, in ascending order of tails.
+    cut
+        called like `best_closure`, with the merged problem.
 
     Returns
     -------
@@ -123,7 +127,7 @@ def merged_cut(problem: ClosureProblem, ties: Ties) -> tuple[Closure, NDArray[np
     representative = merged.representative
     groups = ClosureProblem(problem.profit, problem.parent, tail[merged.arc], head[merged.arc], merged.price)
     del merged  # frees its list of arcs before the network is made
-    closure = best_closure(groups, ties=ties)
+    closure = cut(groups, ties=ties)
     group_dual = closure.duals()
     closure = replace(closure, duals=lambda: group_dual)  # frees the network
     dual = np.zeros(tail.size, dtype=np.int64)

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.closures.cut import ClosureProblem, Ties
-from solvers.closures.preflow import Flow, preflow_closure
+from solvers.closures.preflow import Flow, preflow_closure, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem
-from solvers.path.guess import GUESS_ARCS, guessed_parts, shared_flow
+from solvers.path.guess import GUESS_ARCS, guessed_parts
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, contradictions
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
-from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
+from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.tree_levels import LevelTrees, advance
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_sequence import PartSequence
@@ -79,14 +79,6 @@ def guessed_parts(parts: Parts, sequence: PartSequence, ties: Ties) -> PartSeque
         if sequence.n_arcs <= GUESS_ARCS:
             break
     return replace(sequence, score=score)
-
-
-def shared_flow(problem: ClosureProblem, weight: NDArray[np.float64]) -> Flow:
-    """A flow to start from: each split pays its share by the weights and hands all else up; it may exceed what it has."""
-    share = weight[problem.tail]
-    total = np.bincount(problem.head, weights=share, minlength=problem.price.size)
-    share *= (problem.price / total)[problem.head]
-    return Flow(share.astype(np.int64), np.full(problem.profit.size, UNLIMITED))
 
 
 def _levels(

@@ -38,10 +38,15 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
 from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
-from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, SMALL_CORE, Goal, cut_fits_memory, negligible_gain
-
-CLOSE = 1e-6
-"""Relative gap that is small enough for a division, whatever gap a path may have: the proof of the path closes it."""
+from solvers.price_sharing.stopping import (
+    CLOSE,
+    IDLE_ROUNDS_WHEN_CLOSE,
+    ROUNDS_PER_CHECK,
+    SMALL_CORE,
+    Goal,
+    cut_fits_memory,
+    negligible_gain,
+)
 
 LIKELY = 1e-5
 """Relative gap at which an end of a part is taken for its optimum, where rounds found nothing better."""
@@ -54,9 +59,6 @@ LARGEST_NETWORK, NETWORK_BYTES = 20_000_000, 150
 
 MOST_ROUNDS = 400
 """Rounds after which a part that is still undecided is cut, or given up where the cut does not fit into memory."""
-
-IDLE_ROUNDS_OF_PART = 100
-"""Rounds without progress after which a part is given up where the gap is small enough and the cut does not fit into memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +292,7 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
             return
         if over:
             return
-        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IDLE_ROUNDS_OF_PART and not cut_fits_memory(run.rows):
+        if gap <= max(how.gap, CLOSE) and run.rounds_without_progress >= IDLE_ROUNDS_WHEN_CLOSE and not cut_fits_memory(run.rows):
             return
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from formulations.instance.merging import starts_by_tail
-from solvers.closures.cut import ClosureProblem, Ties, best_closure, merged_cut
+from solvers.closures.cut import Closure, ClosureProblem, Ties, merged_cut
+from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.merged_usage import (
     BlockClasses,
@@ -29,6 +30,9 @@ from solvers.price_sharing.merged_usage import (
     number_classes,
 )
 from solvers.price_sharing.remaining import Remaining, first_arcs, price_for_row
+
+WIDEST = 300.0
+"""Scores that are farther below the highest count as if they were not: their weights must be numbers above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +57,50 @@ class SolvedCore:
     n_arcs: int
 
 
-def solve_core(remaining: Remaining, merged: tuple[MergedUsage, ...] | None, ties: Ties) -> SolvedCore:
-    """Cut the network of the open splits and the purchases that are not paid, made from the merged lists if there are any."""
+def solve_core(
+    remaining: Remaining, merged: tuple[MergedUsage, ...] | None, score: NDArray[np.float32], ties: Ties
+) -> SolvedCore:
+    """Cut the network of the open splits and the purchases that are not paid, made from the merged lists if there are any.
+
+    Parameters
+    ----------
+    score
+        float32, shape (k,): the shares that they make are the flow to start from.
+    """
+    cut = partial(cut_from_shares, score)
     if merged is None:
-        return _from_arcs(remaining, ties)
+        return _from_arcs(remaining, cut, ties)
     problem = merged_problem(remaining, merged)
     tail, head = problem.tail, problem.head
     if remaining.objective.usage.row_blocks.n_blocks > 1:  # classes of different blocks have the same users now and then
-        closure, flow = merged_cut(problem, ties)
+        closure, flow = merged_cut(problem, ties, cut)
     else:
-        closure = best_closure(problem, ties=ties)
+        closure = cut(problem, ties=ties)
         flow = closure.duals()
     return SolvedCore(closure.keep, closure.value, partial(flow_on_arcs, remaining, merged, tail, head, flow), closure.n_arcs)
 
 
-def _from_arcs(remaining: Remaining, ties: Ties) -> SolvedCore:
+def cut_from_shares(score: NDArray[np.float32], problem: ClosureProblem, *, ties: Ties) -> Closure:
+    """A best closure by push-relabel from the shares (1) of `shares`; its duals of a purchase are at most the price."""
+    weight = np.exp(np.maximum(score - score.max(initial=0.0), -WIDEST).astype(np.float64))
+    closure, flow = preflow_closure(problem, ties=ties, start=shared_flow(problem, weight))
+    _give_back(problem.head, problem.price, flow.usage_flow)
+    return closure
+
+
+@njit(cache=True, nogil=True)
+def _give_back(head, price, flow):  # type: ignore[no-untyped-def]
+    """Flow beyond a price returns to the splits that it came from, those in the closure, where it is left over as well."""
+    over = -price
+    for a in range(head.shape[0]):
+        over[head[a]] += flow[a]
+    for a in range(head.shape[0]):
+        back = min(max(over[head[a]], 0), flow[a])
+        flow[a] -= back
+        over[head[a]] -= back
+
+
+def _from_arcs(remaining: Remaining, cut: Callable[..., Closure], ties: Ties) -> SolvedCore:
     """The same from a list of all usage arcs."""
     usage = remaining.objective.usage
     arcs = usage.arcs(remaining.nodes)
@@ -80,7 +113,7 @@ def _from_arcs(remaining: Remaining, ties: Ties) -> SolvedCore:
     n_purchases = usage.n_purchases if 2 * head.size >= usage.n_purchases else None
     part = subproblem(usage.ensemble.parent, remaining.nodes, tail, head, n_purchases)
     del tail, head
-    closure, flow = merged_cut(part.closure_problem(remaining.profit, remaining.objective.prices(part.purchases)), ties)
+    closure, flow = merged_cut(part.closure_problem(remaining.profit, remaining.objective.prices(part.purchases)), ties, cut)
     dual = flow
     if unpaid is not None:
         dual = np.zeros(unpaid.size, dtype=np.int64)

@@ -85,9 +85,9 @@ class LocalRows(Sharing):
         """Integer value of a closure of the open splits."""
         return closure_value(self.remaining, keep)
 
-    def solve_core(self, ties: Ties) -> SolvedCore:
-        """The best closure of the open splits, by a minimum cut."""
-        return solve_core(self.remaining, self.merged, ties)
+    def solve_core(self, score: NDArray[np.float32], ties: Ties) -> SolvedCore:
+        """The best closure of the open splits, by a minimum cut that starts from their shares."""
+        return solve_core(self.remaining, self.merged, score, ties)
 
 
 def closure_value(remaining: Remaining, keep: NDArray[np.bool_]) -> int:

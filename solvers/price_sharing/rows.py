@@ -105,6 +105,6 @@ class Rows(Protocol):
         """Integer value of a closure of the open splits, bool of shape (k,), without `base`."""
         ...
 
-    def solve_core(self, ties: Ties) -> SolvedCore:
-        """The best closure of the open splits, by a minimum cut."""
+    def solve_core(self, score: NDArray[np.float32], ties: Ties) -> SolvedCore:
+        """The best closure of the open splits, by a minimum cut that starts from their shares by scores of shape (k,)."""
         ...

@@ -306,7 +306,7 @@ class Run:
 
     def finish(self) -> int:
         """Cut the core, after which the best pruning is optimal for the integers; the number of arcs of the core's network."""
-        self.core = self.rows.solve_core(self.ties)
+        self.core = self.rows.solve_core(self.score_at_lowest, self.ties)
         self._take(self.core.keep, self.core.value)
         self.bound = self.best_value
         return self.core.n_arcs

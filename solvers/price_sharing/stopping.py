@@ -5,16 +5,17 @@ optimum cuts a core of few arcs, counted after merging, at once: where few split
 users, and hardly an arc is left of tens of millions. It cuts a larger core after as many rounds without progress as cost what the
 cut costs,
 
-    rounds that one cut costs  =  (CUT_ARC a + CUT_SPLIT k) / (ROUND_ARC a + ROUND_SPLIT k)                               (1)
+    rounds that one cut costs  =  (CORE_ARC a' + CUT_SPLIT k) / (ROUND_ARC a + ROUND_SPLIT k)                             (1)
 
-for a usage arcs and k splits. Where bound and value already agree, only ties are open, and it cuts after the first check without
-progress. Rounds are without progress except where the core shrank: each 10 % by which it shrank takes back 40 rounds,
+for a usage arcs, a' of them after merging, and k splits; the cut starts from the shares. Where bound and value already agree,
+only ties are open, and it cuts after the first check without progress. Rounds are without progress except where the core shrank:
+each 10 % by which it shrank takes back 40 rounds,
 
     rounds without progress  =  max(0, before + ROUNDS_PER_CHECK - IDLE_ROUNDS (a_before - a_after) / a_before)          (2)
 
 No core is cut that does not fit into memory. A run that has to do without the cut ends after
 
-    rounds without progress  >=  IDLE_ROUNDS                                                                             (3)
+    rounds without progress  >=  IDLE_ROUNDS, or 100 where the relative gap is at most 1e-6                              (3)
 
 or, where only ties are open, after the first check without progress: StopReason.MEMORY_LIMIT, with the gap that is proven. More
 rounds would not help. A run to a gap that has not been reached by (3) cuts the core as well, or ends if that does not fit.
@@ -44,8 +45,14 @@ SMALL_PROOF = 500_000
 IDLE_ROUNDS = 400
 """Rounds without progress after which a run that can't cut its core ends; a core that all but vanishes takes back as many."""
 
+CLOSE, IDLE_ROUNDS_WHEN_CLOSE = 1e-6, 100
+"""The same where the relative gap is so small: very many splits then go at nearly this lambda, and rounds do not part them."""
+
 CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
-"""CPU seconds of a minimum cut for each usage arc and each split, see `benchmarks.crossover`."""
+"""CPU seconds of a minimum cut by OR-Tools for each usage arc and each split, see `benchmarks.crossover`."""
+
+CORE_ARC = 0.25e-6
+"""The same for an arc of the core, merged, by push-relabel from the shares, on a default forest's 14.6 million."""
 
 ROUND_ARC, ROUND_SPLIT = 1.5e-9, 26e-9
 """CPU seconds of a round for each usage arc, most of which are merged, and each split, likewise."""
@@ -88,19 +95,24 @@ class Goal:
     def cuts_now(self, run: Run) -> bool:
         """Whether to cut the core now. A run to a gap cuts only a core that more rounds do not make smaller."""
         if self.gap > 0.0:
-            patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else IDLE_ROUNDS
+            patience = cut_in_rounds(run.rows) if run.n_arcs <= SMALL_CORE else idle_rounds(run)
         elif run.rows.cut_arcs <= min(self.small_core, SMALL_CORE) and run.n_arcs <= SMALL_PROOF:
             return True
         elif run.rows.cut_arcs <= self.small_core:
             patience = 0
         else:
-            patience = ROUNDS_PER_CHECK if run.is_closed else cut_in_rounds(run.rows)
+            patience = ROUNDS_PER_CHECK if run.is_closed else min(cut_in_rounds(run.rows), idle_rounds(run))
         return run.rounds_without_progress >= patience and cut_fits_memory(run.rows)
 
     def gives_up(self, run: Run) -> bool:
         """Whether (3) holds, and the core does not fit into memory."""
-        patience = ROUNDS_PER_CHECK if run.is_closed else IDLE_ROUNDS
+        patience = ROUNDS_PER_CHECK if run.is_closed else idle_rounds(run)
         return run.rounds_without_progress >= patience and not cut_fits_memory(run.rows)
+
+
+def idle_rounds(run: Run) -> int:
+    """Those of (3)."""
+    return IDLE_ROUNDS_WHEN_CLOSE if run.bound - run.best_value <= CLOSE * run.bound else IDLE_ROUNDS
 
 
 def negligible_gain(objective: IntegerObjective) -> float:
@@ -118,8 +130,8 @@ def cut_in_rounds(rows: Rows) -> float:
     arcs, splits = rows.n_arcs, rows.remaining.nodes.size
     if not arcs:
         return 2 * ROUNDS_PER_CHECK
-    scarce = max(1.0, rows.cut_arcs / LARGE_CORE)
-    return max(2 * ROUNDS_PER_CHECK, scarce * cut_seconds(arcs, splits) / round_seconds(arcs, splits))
+    scarce, cut = max(1.0, rows.cut_arcs / LARGE_CORE), CORE_ARC * rows.cut_arcs + CUT_SPLIT * splits
+    return max(2 * ROUNDS_PER_CHECK, scarce * cut / round_seconds(arcs, splits))
 
 
 def cut_seconds(n_arcs: int, n_splits: int) -> float:

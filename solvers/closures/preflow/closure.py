@@ -73,6 +73,14 @@ class Flow:
         return Flow(_times(self.usage_flow, of_arcs), _times(self.parent_flow, of_splits))
 
 
+def shared_flow(problem: ClosureProblem, weight: NDArray[np.float64]) -> Flow:
+    """A flow to start from: each split pays its share by the weights and hands all else up; it may exceed what it has."""
+    share = weight[problem.tail]
+    total = np.bincount(problem.head, weights=share, minlength=problem.price.size)
+    share *= np.divide(problem.price, total, out=np.zeros(total.size), where=total > 0)[problem.head]
+    return Flow(share.astype(np.int64), np.full(problem.profit.size, UNLIMITED))
+
+
 def _times(flow: NDArray[np.int64], factor: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.asarray(np.minimum(flow * factor, float(UNLIMITED)), dtype=np.int64)
 

@@ -17,6 +17,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ from solvers.closures.subproblem import subproblem
 from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.cluster.row_shard import ShardArcs, ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
-from solvers.price_sharing.core import SolvedCore
+from solvers.price_sharing.core import SolvedCore, cut_from_shares
 from solvers.price_sharing.local_rows import CUT_BYTES_PER_ARC, LocalRows
 from solvers.price_sharing.remaining import Remaining
 
@@ -135,9 +136,9 @@ class ShardedRows:
         """Integer value of a closure of the open splits."""
         return self.driver.closure_value(keep) - self.shards.level_bills(keep.astype(np.int32), 1)[1]
 
-    def solve_core(self, ties: Ties) -> SolvedCore:
-        """Gather the usage arcs of the open splits, and cut them here."""
-        return _solve_gathered_core(self.problem, self.remaining, ties)
+    def solve_core(self, score: NDArray[np.float32], ties: Ties) -> SolvedCore:
+        """Gather the usage arcs of the open splits, and cut them here, from their shares."""
+        return _solve_gathered_core(self.problem, self.remaining, score, ties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +189,7 @@ def gather(problem: ShardedProblem, remaining: Remaining) -> GatheredArcs:
     return GatheredArcs(tail, purchase, price[order])
 
 
-def _solve_gathered_core(problem: ShardedProblem, remaining: Remaining, ties: Ties) -> SolvedCore:
+def _solve_gathered_core(problem: ShardedProblem, remaining: Remaining, score: NDArray[np.float32], ties: Ties) -> SolvedCore:
     """Cut the network of the open splits and the purchases that are not paid; the flow in canonical order."""
     arcs = gather(problem, remaining)
     priced = arcs.price > 0
@@ -198,7 +199,7 @@ def _solve_gathered_core(problem: ShardedProblem, remaining: Remaining, ties: Ti
     price = np.empty(part.purchases.size, dtype=np.int64)
     price[part.head] = arc_price
     del tail, purchase, arc_price
-    closure, flow = merged_cut(part.closure_problem(remaining.profit, price), ties)
+    closure, flow = merged_cut(part.closure_problem(remaining.profit, price), ties, partial(cut_from_shares, score))
     dual = np.zeros(priced.size, dtype=np.int64)
     dual[priced] = flow
     return SolvedCore(closure.keep, closure.value, lambda: dual, closure.n_arcs)

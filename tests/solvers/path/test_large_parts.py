@@ -68,7 +68,7 @@ def give_up(monkeypatch: pytest.MonkeyPatch, rounds: int, rounds_per_check: int 
     monkeypatch.setattr(stopping, "memory_free", lambda: 0)
     monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
     monkeypatch.setattr(large_parts, "MOST_ROUNDS", rounds)
-    monkeypatch.setattr(large_parts, "IDLE_ROUNDS_OF_PART", 2 * rounds_per_check)
+    monkeypatch.setattr(large_parts, "IDLE_ROUNDS_WHEN_CLOSE", 2 * rounds_per_check)
     monkeypatch.setattr(loop, "ROUNDS_PER_CHECK", rounds_per_check)
 
 

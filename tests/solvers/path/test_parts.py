@@ -10,10 +10,9 @@ import pytest
 
 from formulations.instance.papers import two_trees
 from solvers.closures.cut import ClosureProblem
-from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
+from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path.decomposition import Networks
-from solvers.path.guess import shared_flow
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, _summed
 from solvers.path.pruning_path import pruning_path

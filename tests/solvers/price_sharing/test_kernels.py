@@ -29,7 +29,7 @@ from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
 from solvers.price_sharing.stopping import (
-    CUT_ARC,
+    CORE_ARC,
     CUT_SPLIT,
     ROUND_ARC,
     ROUND_SPLIT,
@@ -250,17 +250,17 @@ def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
 
 
 def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut costs some 370 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks."""
+    """A cut costs some 170 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks."""
     problem = instance("digits")
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
         a, k = run.n_arcs, run.remaining.nodes.size
-        expected = (CUT_ARC * a + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
-        assert CUT_SPLIT / ROUND_SPLIT < expected < CUT_ARC / ROUND_ARC
+        expected = (CORE_ARC * run.rows.cut_arcs + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
+        assert 0 < expected < CORE_ARC / ROUND_ARC
         assert cut_in_rounds(run.rows) == pytest.approx(expected)
         monkeypatch.setattr(stopping, "LARGE_CORE", run.rows.cut_arcs / 3)
         assert cut_in_rounds(run.rows) == pytest.approx(3 * expected)
-        monkeypatch.setattr(stopping, "CUT_ARC", 0.0)
+        monkeypatch.setattr(stopping, "CORE_ARC", 0.0)
         monkeypatch.setattr(stopping, "CUT_SPLIT", ROUND_SPLIT)
         assert cut_in_rounds(run.rows) == 20
 
@@ -313,7 +313,7 @@ def test_the_cut_of_a_merged_core_is_that_of_its_arcs(
             arcs, price = problem.usage_arcs(left.nodes), left.unpaid_prices(np.arange(problem.n_purchases, dtype=np.int32))
             place = np.searchsorted(left.nodes, arcs.tail)
             for lists in (merged, None):
-                core = solve_core(left, lists, "smallest")
+                core = solve_core(left, lists, np.zeros(left.nodes.size, dtype=np.float32), "smallest")
                 dual = core.duals()
                 assert core.value == closure_value(left, core.keep)
                 assert dual.min(initial=0) == 0
