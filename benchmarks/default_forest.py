@@ -3,6 +3,7 @@
     python -m benchmarks.default_forest                        10,000 cost rows: what is left after the reduction, seconds, bytes
     python -m benchmarks.default_forest --rows 100000 --only budget
     python -m benchmarks.default_forest --left                 what is left of other forests, smaller ones; no engine runs
+    python -m benchmarks.default_forest --steps                all that a user does: read, prune, judge, save, ask
 
 Every feature costs 1. The forest is grown in one process, and each job measured in another, so that neither training nor other
 jobs affect the peak memory. Compiled code is warmed up on a small instance. `before` is the same job without the reduction and
@@ -30,7 +31,7 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.path import warm_up
+from benchmarks.path import Peak, warm_up
 from prunemodels.data_files import load_dataset
 from solvers.path.pruning_path import divide_and_conquer
 
@@ -80,6 +81,42 @@ def measured(file: Path, job: str, given: argparse.Namespace) -> dict[str, float
     return {**seconds, "bytes": 1024.0 * peak, **left(problem)}
 
 
+def steps(file: Path, given: argparse.Namespace) -> None:
+    """The table of `--steps`: CPU seconds and peak of each step, in the order in which a user takes them."""
+    warm_up()
+    forest, X = joblib.load(file), rows_of(TRAIN_ROWS, given.rows)[0]
+    X_test, y_test = rows_of(TRAIN_ROWS + given.rows, 20_000)
+    ask, folder = pm.on_demand.from_table(X_test), Path(tempfile.mkdtemp(dir=file.parent))
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        with Peak() as peak:
+            started = time.process_time()
+            answer = work()
+            seconds = time.process_time() - started
+        print(f"| {name} | {seconds:.2f} | {peak.extra / 1e9:.2f} |", flush=True)
+        return answer
+
+    print("| step | CPU s | peak, GB |\n| --- | ---: | ---: |")
+    timed("`read_forest`", lambda: pm.read_forest(forest))
+    problem = timed("`problem_from_forest`", lambda: pm.problem_from_forest(forest, X, costs=1))
+    timed("reduction", problem.reduced)
+    solution = timed(f"`solve(lam={given.lam})`", lambda: pm.solve(problem, lam=given.lam))
+    pruned = timed("`apply_pruning`", lambda: pm.apply_pruning(solution.pruning, forest))
+    timed("`evaluate`, 20,000 rows", lambda: pm.evaluate(pruned, X_test, y_test, costs=1))
+    timed("scikit-learn's `predict`, 20,000 rows", lambda: forest.predict(X_test))
+    for ending in (".joblib", ".skops"):
+        place = folder / f"forest{ending}"
+        timed(f"`save_forest`, {ending}", lambda place=place: pm.save_forest(pruned, place))
+        name = f"`load_forest`, {ending}, {place.stat().st_size / 1e6:.0f} MB"
+        timed(name, lambda place=place: pm.load_forest(place, trust_pickle=True))
+    for early in (False, True):
+        predictor = timed(
+            f"`OnDemandPredictor(early_stopping={early})`",
+            lambda early=early: pm.OnDemandPredictor(forest, 1, ask, early_stopping=early),
+        )
+        timed("its first 100 rows", lambda predictor=predictor: predictor.run(100))
+
+
 def other_forests() -> Iterator[tuple[str, BaseEstimator, NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Forests of several kinds: their name, the forest, its rows and labels, and cost rows."""
     X, y = rows_of(0, 30_000)
@@ -116,10 +153,14 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=12)
     parser.add_argument("--only", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--left", action="store_true")
+    parser.add_argument("--steps", action="store_true")
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.left:
         print_left()
+        return
+    if given.file is not None and given.steps:
+        steps(given.file, given)
         return
     if given.file is not None:
         print(json.dumps(measured(given.file, given.only[0], given)))
@@ -128,6 +169,10 @@ def main() -> None:
         file = Path(folder) / "forest.joblib"
         forest = RandomForestClassifier(given.trees, n_jobs=-1, random_state=0)
         joblib.dump(forest.fit(*rows_of(0, given.train_rows)), file)
+        if given.steps:
+            own = [sys.executable, "-m", "benchmarks.default_forest", "--file", str(file), "--steps"]
+            subprocess.run([*own, f"--rows={given.rows}", f"--lam={given.lam}"], check=True)
+            return
         print(
             "| job | instance, s | seconds | peak, GB | splits | with arcs | groups | groups with arcs |\n" + "| --- " * 9 + "|"
         )
