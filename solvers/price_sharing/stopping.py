@@ -45,7 +45,7 @@ IDLE_ROUNDS = 400
 """Rounds without progress after which a run that can't cut its core ends; a core that all but vanishes takes back as many."""
 
 CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
-"""CPU seconds of a minimum cut for each usage arc and each split, see `benchmarks.crossover`."""
+"""CPU seconds of a minimum cut for each usage arc and each split; see `solvers.automatic`."""
 
 ROUND_ARC, ROUND_SPLIT = 1.5e-9, 26e-9
 """CPU seconds of a round for each usage arc, most of which are merged, and each split, likewise."""
