@@ -97,33 +97,13 @@ papers: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.path
-	$(BIN)/python -m benchmarks.naive
-	$(BIN)/python -m benchmarks.engines
-	$(BIN)/python -m benchmarks.price_sharing
-	$(BIN)/python -m benchmarks.hard_lambdas
-	$(BIN)/python -m benchmarks.without_cut
-	$(BIN)/python -m benchmarks.start_up
-	$(BIN)/python -m benchmarks.dantzig_wolfe
-	$(BIN)/python -m benchmarks.primal_dual
-	$(BIN)/python -m benchmarks.proofs
-	$(BIN)/python -m benchmarks.proofs_decomposition
-	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
-	$(BIN)/python -m benchmarks.in_use
-	$(BIN)/python -m benchmarks.on_demand
+	for name in naive start_up in_use ensemble_loss boosted medical survival default_forest big_tables cluster scale on_demand; do \
+	    $(BIN)/python -m benchmarks.$$name || exit 1; \
+	done
 	$(BIN)/python -m benchmarks.on_demand --prices
-	$(BIN)/python -m benchmarks.ensemble_loss
-	$(BIN)/python -m benchmarks.boosted
-	$(BIN)/python -m benchmarks.medical
-	$(BIN)/python -m benchmarks.survival
-	$(BIN)/python -m benchmarks.growth --against rows trees depth features programs
-	$(BIN)/python -m benchmarks.kernels --rows 200000
-	$(BIN)/python -m benchmarks.crossover
-	$(BIN)/python -m benchmarks.big_tables --rows 1_000_000
-	$(BIN)/python -m benchmarks.rounds_on_disk
-	$(BIN)/python -m benchmarks.cluster --rows 400000
-	$(BIN)/python -m benchmarks.scale --data hepmass --path 20
-	$(BIN)/python -m benchmarks.scale --data yahoo --path 20
+	$(BIN)/python -m benchmarks.budgets --exact-seconds 0
+	$(BIN)/python -m benchmarks.growth --against rows trees depth features programs engines
+	$(BIN)/python -m benchmarks.scale --data yahoo
 
 bench-quick: $(VENV)/.dev
 	$(BIN)/python -m benchmarks --quick

@@ -3,24 +3,22 @@
     python -m benchmarks.big_tables                                    5 million rows x 28 features, 40 trees
     python -m benchmarks.big_tables --rows 1_000_000 --trees 10
     python -m benchmarks.big_tables --folder DIR                       save the table and the forest there for the next run
-    python -m benchmarks.big_tables --ways "solve, on disk"            price sharing to a relative gap of 1e-4
+    python -m benchmarks.big_tables --ways "solve, in memory" "solve, on disk"     price sharing to a relative gap of 1e-4
 
-A Parquet file holds HEPMASS-like events (`benchmarks.hepmass_like`) with their labels; the forest is grown on 100,000 other
-events. Each way runs in a process of its own. *Peak* is the largest resident memory above that at the start. *Of it anonymous* is
-the part that no file backs, sampled 50 times a second; pages of a scratch file count only in the first. The digest is taken of
-the entire routing, so equal digests mean equal instances.
+A Parquet file holds HEPMASS-like events (`benchmarks.hepmass_like`); the forest is grown on 100,000 other events. Each way runs
+in a process of its own. *Peak* is the largest resident memory above that at the start. *Of it anonymous* is the part that no file
+backs, sampled 50 times a second; pages of a scratch file count only in the first. Equal digests mean equal answers.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -34,8 +32,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
+from benchmarks.measuring import apart, line, markdown
 from prunemodels.comparison.machine import STATUS, PeakMemory
-from prunemodels.tables import GivenTable, problem_from_table
+from prunemodels.tables import problem_from_table
 from solvers.price_sharing import price_sharing
 
 NAMES = [f"x{j}" for j in range(N_FEATURES)]
@@ -49,13 +48,13 @@ PIECE = 100_000
 
 
 def write_table(file: Path, n_rows: int) -> None:
-    """Write events and their labels, a row group for every million, with at most one piece in memory."""
-    schema = pa.schema([*((name, pa.float32()) for name in NAMES), ("signal", pa.int8())])
+    """Write events, a row group for every million, with at most ten pieces in memory."""
+    schema = pa.schema([(name, pa.float32()) for name in NAMES])
     with parquet.ParquetWriter(file, schema) as writer:
         held: list[pa.Table] = []
         for k, first in enumerate(range(0, n_rows, PIECE)):
-            X, y = events(min(PIECE, n_rows - first), seed=1 + k)
-            held.append(pa.table([*X.T, y], schema=schema))
+            X, _ = events(min(PIECE, n_rows - first), seed=1 + k)
+            held.append(pa.table([*X.T], schema=schema))
             if len(held) == 10 or first + PIECE >= n_rows:
                 writer.write_table(pa.concat_tables(held), row_group_size=10 * PIECE)
                 held = []
@@ -80,70 +79,16 @@ def on_disk(forest: Any, table: Path) -> pm.PruningProblem:
     return problem_from_table(forest, table, costs=1, scratch=table.parent)
 
 
-def solve_in_memory(forest: Any, table: Path) -> str:
-    return _solved(in_chunks(forest, table))
+def solved(build: Callable[[Any, Path], pm.PruningProblem], forest: Any, table: Path) -> pm.Solution:
+    return price_sharing(build(forest, table), LAM, gap=GAP)
 
 
-def solve_on_disk(forest: Any, table: Path) -> str:
-    return _solved(on_disk(forest, table))
-
-
-def _solved(problem: pm.PruningProblem) -> str:
-    s = price_sharing(problem, LAM, gap=GAP)
-    assert s.pruning is not None
-    rounds, seconds = s.stats["iterations"], s.stats["seconds"]
-    return f"{rounds:.0f} rounds in {seconds:.0f} s, gap {s.relative_gap:.1e}, {_digest(s.pruning.kept)}"
-
-
-def errors_in_memory(forest: Any, table: Path) -> str:
-    data = pd.read_parquet(table)
-    errors = pm.samples.Given(data[NAMES], data["signal"]).measure(
-        forest, pm.problem_from_forest(forest, data[NAMES][:9], costs=1).ensemble
-    )
-    return _digest(errors.components[0].e)
-
-
-def errors_in_chunks(forest: Any, table: Path) -> str:
-    ensemble = problem_from_table(forest, [np.zeros((1, N_FEATURES))], costs=1).ensemble
-    return _digest(GivenTable(table, "signal").measure(forest, ensemble).components[0].e)
-
-
-def evaluate_in_memory(forest: Any, table: Path) -> str:
-    data = pd.read_parquet(table)
-    return repr(pm.evaluate(forest, data[NAMES], data["signal"], costs=1))
-
-
-def evaluate_in_chunks(forest: Any, table: Path) -> str:
-    return repr(pm.evaluate(forest, table, "signal", costs=1))
-
-
-def path_in_memory(forest: Any, table: Path) -> str:
-    data = pd.read_parquet(table)
-    return _digest(pm.evaluate_path(_path(forest), data[NAMES], data["signal"]).error)
-
-
-def path_in_chunks(forest: Any, table: Path) -> str:
-    return _digest(pm.evaluate_path(_path(forest), table, "signal").error)
-
-
-def _path(forest: Any) -> pm.PruningPath:
-    """A path from few rows, since the evaluation is measured, not the path."""
-    X, _ = events(2000, seed=10**6)
-    return pm.pruning_path(pm.problem_from_forest(forest, pd.DataFrame(X, columns=NAMES), costs=1))
-
-
-WAYS: dict[str, Callable[[Any, Path], Any]] = {
+WAYS: dict[str, Callable[[Any, Path], pm.PruningProblem | pm.Solution]] = {
     "instance, in memory": in_memory,
     "instance, in chunks": in_chunks,
     "instance, in chunks, on disk": on_disk,
-    "solve, in memory": solve_in_memory,
-    "solve, on disk": solve_on_disk,
-    "errors of the nodes, in memory": errors_in_memory,
-    "errors of the nodes, in chunks": errors_in_chunks,
-    "evaluate, in memory": evaluate_in_memory,
-    "evaluate, in chunks": evaluate_in_chunks,
-    "evaluate_path, in memory": path_in_memory,
-    "evaluate_path, in chunks": path_in_chunks,
+    "solve, in memory": partial(solved, in_chunks),
+    "solve, on disk": partial(solved, on_disk),
 }
 
 
@@ -173,47 +118,45 @@ def _anonymous() -> int:
     return sum(1024 * int(line.split()[1]) for line in STATUS.read_text().splitlines() if line.startswith("RssAnon:"))
 
 
-def measure(way: str, folder: Path) -> None:
-    """Run one way and print a line of the table."""
-    forest, table = joblib.load(folder / "forest.joblib"), folder / "events.parquet"
-    WAYS[way](forest, _warm_up(folder))
+def measure(way: str, folder: Path) -> list[str]:
+    """Run one way; the cells of a line of the table."""
+    forest, few = joblib.load(folder / "forest.joblib"), folder / "few.parquet"
+    if not few.exists():
+        write_table(few, 1000)
+    WAYS[way](forest, few)  # compiling and importing are finished before the measurement
     started = time.perf_counter()
     with PeakMemory() as peak, AnonymousMemory() as anonymous:
-        found = WAYS[way](forest, table)
+        found = WAYS[way](forest, folder / "events.parquet")
     seconds = time.perf_counter() - started
+    memory = [f"{n / 2**20:,.0f} MB" for n in (peak.bytes or 0, anonymous.bytes)]
+    return [way, f"{seconds:.1f} s", *memory, _told(found)]
+
+
+def _told(found: pm.PruningProblem | pm.Solution) -> str:
+    """The size of an instance, or the rounds of a solve, with a digest that is the same for the same answer."""
     if isinstance(found, pm.PruningProblem):
-        found = f"{found.n_usage_arcs:,} usage arcs, {_digest(found.routing.order)}"
-    print(
-        f"| {way} | {seconds:.1f} s | {(peak.bytes or 0) / 2**20:,.0f} MB | {anonymous.bytes / 2**20:,.0f} MB | {found} |",
-        flush=True,
-    )
-
-
-def _warm_up(folder: Path) -> Path:
-    """Run on a small table, so that compiling and importing are finished before the measurement."""
-    file = folder / "few.parquet"
-    if not file.exists():
-        write_table(file, 1000)
-    return file
+        return f"{found.n_usage_arcs:,} usage arcs, {_digest(found.routing.order)}"
+    assert found.pruning is not None
+    rounds, seconds = found.stats["iterations"], found.stats["seconds"]
+    each = f"{seconds / rounds:.2f} s each" if rounds else "a cut"
+    return f"{rounds:.0f} rounds, {each}, gap {found.relative_gap:.1e}, {_digest(found.pruning.kept)}"
 
 
 def _digest(numbers: np.ndarray[Any, Any]) -> str:
     return hashlib.sha256(np.ascontiguousarray(numbers).data).hexdigest()[:12]
 
 
-def run(folder: Path, args: argparse.Namespace) -> None:
+def run(folder: Path, rows: int, trees: int, ways: Sequence[str]) -> None:
     """Make the missing files, then measure every way in a process of its own."""
     if not (folder / "events.parquet").exists():
-        write_table(folder / "events.parquet", args.rows)
+        write_table(folder / "events.parquet", rows)
     if not (folder / "forest.joblib").exists():
-        grow(folder / "forest.joblib", args.trees)
-    rows, size = parquet.read_metadata(folder / "events.parquet").num_rows, (folder / "events.parquet").stat().st_size
-    order = 4 * rows * len(joblib.load(folder / "forest.joblib"))
-    print(f"{rows:,} rows x {N_FEATURES} features, {size / 2**20:,.0f} MB of Parquet; {order / 2**20:,.0f} MB of order\n")
-    print("| | seconds | peak | of it anonymous | |\n| --- | ---: | ---: | ---: | --- |", flush=True)
-    for way in args.ways or WAYS:
-        command = [sys.executable, "-m", "benchmarks.big_tables", "--folder", str(folder), "--measure", way]
-        subprocess.run(command, check=True)
+        grow(folder / "forest.joblib", trees)
+    held, size = parquet.read_metadata(folder / "events.parquet").num_rows, (folder / "events.parquet").stat().st_size
+    print(f"{held:,} rows x {N_FEATURES} features, {size / 2**20:,.0f} MB of Parquet\n")
+    print(markdown(["", "seconds", "peak", "of it anonymous", ""], []), flush=True)
+    for way in ways:
+        print(line(*apart(measure, way, folder)), flush=True)
 
 
 def main() -> None:
@@ -221,17 +164,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--trees", type=int, default=40)
     parser.add_argument("--folder", type=Path, help="where the table and the forest are kept; default: a temporary folder")
-    parser.add_argument("--ways", nargs="*", choices=WAYS, help="default: all")
-    parser.add_argument("--measure", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS), help="default: all")
     args = parser.parse_args()
-    if args.measure:
-        measure(args.measure, args.folder)
-    elif args.folder:
-        args.folder.mkdir(parents=True, exist_ok=True)
-        run(args.folder, args)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            run(Path(folder), args)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if args.folder is None else args.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        run(folder, args.rows, args.trees, args.ways)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunemodels as pm
+from benchmarks.measuring import line, markdown
 from prunemodels.data_files import load_dataset
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.libraries.averaged import prune_model
 from prunemodels.other_libraries import boosted_path, problem_from_model
 
-HEAD = "| model | budget | features, held out | log loss | error | splits | seconds |\n| --- |" + " ---: |" * 6
+HEAD = ("model", "budget", "features, held out", "log loss", "error", "splits", "seconds")
 
 
 def models(quick: bool) -> Iterator[tuple[str, Any, bool]]:
@@ -55,22 +56,22 @@ def lines(rows: int, budgets: list[float], quick: bool) -> Iterator[str]:
     X, y = np.asarray(data.X, dtype=np.float32), np.asarray(data.y)
     order = np.random.default_rng(0).permutation(len(y))
     train, valid, test = order[:35_000], order[35_000 : 35_000 + rows], order[50_000:]
-    yield HEAD
+    yield markdown(HEAD, [])
     for name, model, averaged in models(quick):
         model.fit(X[train], y[train])
-        yield line(name, "none", model, X[test], y[test], 0.0)
+        yield row(name, "none", model, X[test], y[test], 0.0)
         start = time.perf_counter()
         cheap = pruned_models(model, averaged, X[valid], y[valid], budgets)
         seconds = time.perf_counter() - start
         for budget, pruned in zip(budgets, cheap, strict=True):
-            yield line(name, f"{budget:g}", pruned, X[test], y[test], seconds)
+            yield row(name, f"{budget:g}", pruned, X[test], y[test], seconds)
 
 
-def line(name: str, budget: str, model: Any, X: NDArray[Any], y: NDArray[Any], seconds: float) -> str:
-    """One row of the table."""
+def row(name: str, budget: str, model: Any, X: NDArray[Any], y: NDArray[Any], seconds: float) -> str:
+    """One line of the table."""
     seen = evaluate(model, X, y, costs=1)
-    numbers = f"{seen.features:.1f} | {seen.loss:.4f} | {100 * seen.error:.2f} % | {seen.splits:,} | {seconds:.0f}"
-    return f"| {name} | {budget} | {numbers} |"
+    error = f"{100 * seen.error:.2f} %"
+    return line(name, budget, f"{seen.features:.1f}", f"{seen.loss:.4f}", error, f"{seen.splits:,}", f"{seconds:.0f}")
 
 
 def main() -> None:

@@ -13,15 +13,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
-
-import joblib
 
 import prunemodels as pm
-from benchmarks.path import machine
-from benchmarks.second_process import run_in_second_process
+from benchmarks.instances import bp16
+from benchmarks.measuring import line, markdown
 from formulations import PruningPath
 from formulations.answers.budget_solution import BudgetSolution
+from prunemodels.comparison.machine import machine
 from solvers.budgets import best_breakpoint, best_within, solve_budget
 
 SHARES = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
@@ -41,41 +39,36 @@ def closed(found: BudgetSolution, start: BudgetSolution) -> float:
     return (start.error - found.error) / (start.error - float(start.relaxation.value))
 
 
-def measure(file: Path, seconds: float, exact_seconds: float, edges: int) -> None:
-    """Print the table for a forest that was grown before."""
-    forest, X = joblib.load(file)
-    problem = pm.problem_from_forest(forest, X, costs=1.0)
-    path = pm.pruning_path(problem, certificate=False)
-    print(f"{problem}\n{machine()}\n")
-    head = ["edge", "budget", "best breakpoint", "LP1", f"best, {seconds:g} s: error", "closed"]
-    head += [f"exact, {exact_seconds:g} s: error", "closed", "raised", "open"] if exact_seconds else []
-    print("| " + " | ".join(head) + " |\n| ---: |" + " ---: |" * (len(head) - 1), flush=True)
-    shares = []
-    for length, share, budget in middles(path, edges):
-        start = best_breakpoint(problem, budget, path=path)
-        best = best_within(problem, budget, time_limit=seconds, path=path)
-        assert best.pruning.exact_cost <= budget
-        shares.append(closed(best, start))
-        cells = [f"{100 * length:.1f} %", f"{100 * float(share):.0f} %: {float(budget):.2f}", f"{start.error:.5f}"]
-        cells += [f"{start.bound:.5f}", f"{best.error:.5f}", f"{100 * shares[-1]:.0f} %"]
-        if exact_seconds:
-            exact = solve_budget(problem, budget, method="exact", time_limit=exact_seconds, path=path)
-            raised = (exact.bound - start.bound) / (start.error - start.bound)
-            cells += [f"{exact.error:.5f}", f"{100 * closed(exact, start):.0f} %", f"{100 * raised:.2f} %"]
-            cells.append(f"{100 * exact.gap / (start.error - start.bound):.2f} %")
-        print("| " + " | ".join(cells) + " |", flush=True)
-    print(f"\nclosed by best: mean {100 * sum(shares) / len(shares):.0f} %, least {100 * min(shares):.0f} %")
+def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, seconds: float, exact_seconds: float) -> list[str]:
+    """What is found within a budget, and how much of the distance to LP1's bound that closes."""
+    start = best_breakpoint(problem, budget, path=path)
+    best = best_within(problem, budget, time_limit=seconds, path=path)
+    cells = [f"{start.error:.5f}", f"{start.bound:.5f}", f"{best.error:.5f}", f"{100 * closed(best, start):.0f} %"]
+    if exact_seconds:
+        exact = solve_budget(problem, budget, method="exact", time_limit=exact_seconds, path=path)
+        raised, left = ((x / (start.error - start.bound)) for x in (exact.bound - start.bound, exact.gap))
+        cells += [f"{exact.error:.5f}", f"{100 * closed(exact, start):.0f} %", f"{100 * raised:.2f} %", f"{100 * left:.2f} %"]
+    return cells
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Budgets inside long hull edges.")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="covtype426k", choices=("covtype426k", "miniboone"))
+    parser.add_argument("--rows", type=int, help="so many rows of the cost sample; default: all")
     parser.add_argument("--seconds", type=float, default=30.0, help="for the method best")
     parser.add_argument("--exact-seconds", type=float, default=300.0, help="for the method exact; 0: leave it out")
     parser.add_argument("--edges", type=int, default=3)
-    run_in_second_process(
-        parser, "benchmarks.budgets", lambda args: measure(args.measure, args.seconds, args.exact_seconds, args.edges)
-    )
+    args = parser.parse_args()
+    forest, X = bp16(args.data)
+    problem = pm.problem_from_forest(forest, X[: args.rows], costs=1.0)
+    path = pm.pruning_path(problem, certificate=False)
+    print(f"{problem}\n{machine()}\n")
+    head = ["edge", "budget", "best breakpoint", "LP1", f"best, {args.seconds:g} s: error", "closed"]
+    head += [f"exact, {args.exact_seconds:g} s: error", "closed", "raised", "open"] if args.exact_seconds else []
+    print(markdown(head, []), flush=True)
+    for length, share, budget in middles(path, args.edges):
+        found = cells_of(problem, path, budget, args.seconds, args.exact_seconds)
+        print(line(f"{100 * length:.1f} %", f"{100 * float(share):.0f} %: {float(budget):.2f}", *found), flush=True)
 
 
 if __name__ == "__main__":

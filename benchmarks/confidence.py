@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring import markdown
 from prunemodels.evaluation.mean_bounds import Method, upper_bound
 
 DEAREST = 10.0
@@ -50,12 +51,12 @@ def share_too_low(population: str, method: Method, n: int, repeats: int, seed: i
 
 def table(sizes: tuple[int, ...], repeats: int) -> str:
     """One line for each population and sample size."""
-    lines = ["| costs | rows | " + " | ".join(METHODS) + " |", "| --- | ---: |" + " ---: |" * len(METHODS)]
-    for name in POPULATIONS:
-        for n in sizes:
-            shares = " | ".join(f"{100 * share_too_low(name, method, n, repeats):.1f} %" for method in METHODS)
-            lines.append(f"| {name} | {n:,} | {shares} |")
-    return "\n".join(lines)
+    lines = [
+        [name, f"{n:,}", *(f"{100 * share_too_low(name, method, n, repeats):.1f} %" for method in METHODS)]
+        for name in POPULATIONS
+        for n in sizes
+    ]
+    return markdown(["costs", "rows", *METHODS], lines)
 
 
 if __name__ == "__main__":

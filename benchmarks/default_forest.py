@@ -31,7 +31,7 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.path import Peak, warm_up
+from benchmarks.measuring import Peak, warm_up
 from prunemodels.data_files import load_dataset
 from solvers.path.pruning_path import divide_and_conquer
 

@@ -24,8 +24,7 @@ import prunemodels as pm
 from formulations.instance.ensemble_loss import EnsembleProblem
 from prunemodels.data_files import load_dataset, part_sizes
 from prunemodels.ensemble_loss.objective import solve_ensemble_path
-from prunemodels.ensemble_loss.path import EnsemblePath
-from prunemodels.ensemble_loss.samples import LossName, ensemble_problem
+from prunemodels.ensemble_loss.samples import ensemble_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,14 +39,14 @@ class Parts:
     test: NDArray[np.int64]
 
 
-def grown(name: str, seed: int, trees: int, rows: int | None = None) -> Parts:
+def grown(name: str, trees: int, rows: int | None = None) -> Parts:
     """Grow BP16's forest; with `rows`, on a small part of the data."""
     data = load_dataset(name)
-    order = np.random.default_rng(seed).permutation(len(data.y))[:rows]
+    order = np.random.default_rng(0).permutation(len(data.y))[:rows]
     n_train, n_valid, n_test = part_sizes(data.name if rows is None else "part", len(order))
     train, valid, test = np.split(order, [n_train, n_train + n_valid])
     X = np.asarray(data.X, dtype=np.float32)
-    forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
+    forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, n_jobs=-1, random_state=0)
     return Parts(forest.fit(X[train], data.y[train]), X, data.y, train, valid, test[:n_test])
 
 
@@ -73,23 +72,21 @@ class Judge:
         return held_out.cost, 100 * float((predicted != self.truth).mean())
 
 
-def run(parts: Parts, loss: LossName, lams: int, seconds: float) -> Iterator[dict[str, Any]]:
+def run(parts: Parts, lams: int, seconds: float) -> Iterator[dict[str, Any]]:
     """One row for each lambda and error sample: both objectives on held-out rows, at equal cost on the cost sample."""
     X, y, judge = parts.X, parts.y, Judge.of(parts)
     print("unpruned: cost {:.2f}, error {:.2f} %".format(*judge(pm.Pruning.unpruned(judge.trees))), flush=True)
     samples = {
         "out-of-bag": pm.samples.OutOfBag(X[parts.train], y[parts.train]),
-        "given": pm.samples.Given(X[parts.valid], y[parts.valid]),
-        "training": pm.samples.Given(X[parts.train], y[parts.train]),
+        "cost sample": pm.samples.Given(X[parts.valid], y[parts.valid]),
     }
     curve: list[tuple[float, float]] = []
     for name, sample in samples.items():
-        problem = ensemble_problem(parts.forest, X[parts.valid], costs=1, errors=sample, loss=loss)
+        problem = ensemble_problem(parts.forest, X[parts.valid], costs=1, errors=sample, loss="brier")
         answers = solve_ensemble_path(problem, lams=lams, tolerance=2e-3, time_limit=seconds)
         if not curve:
             rows = answers.tree_path
             curve = [judge(rows[k]) for k in range(0, len(rows), max(1, len(rows) // 60))]
-        print(f"{name}: {remark(answers)}", flush=True)
         for k, found in enumerate(answers.solutions):
             cost, error = judge(found.pruning)
             tree_cost, tree_error = judge(answers.tree_path.at_cost(answers.cost[k] * (1 + 1e-12)))
@@ -99,31 +96,16 @@ def run(parts: Parts, loss: LossName, lams: int, seconds: float) -> Iterator[dic
             yield {"sample": name, **dict(zip(names, figures, strict=True)), "relative gap": found.relative_gap}
 
 
-def remark(path: EnsemblePath) -> str:
-    """The gaps that the searches reached, and the seconds of a step."""
-    steps = sum(s.stats["iterations"] for s in path.solutions)
-    took = sum(s.stats["seconds"] for s in path.solutions)
-    gaps = [s.relative_gap for s in path.solutions]
-    return (
-        f"{len(path)} lambdas, {steps / len(path):.1f} steps each, {took / steps:.1f} s a step, "
-        f"relative gap median {np.median(gaps):.1e}, max {max(gaps):.1e}"
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="miniboone", help="data set in the folder PRUNEMODELS_DATA")
-    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--trees", type=int, default=40)
     parser.add_argument("--rows", type=int, help="number of rows of the data to use")
-    parser.add_argument("--loss", choices=("brier", "log_loss"), default="brier")
     parser.add_argument("--lams", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each error sample")
     args = parser.parse_args()
-    for seed in range(args.seeds):
-        rows = pd.DataFrame(run(grown(args.data, seed, args.trees, args.rows), args.loss, args.lams, args.seconds))
-        print(f"{args.data}, seed {seed}, {args.loss}")
-        print(rows.to_string(index=False, float_format="{:.4g}".format), flush=True)
+    rows = pd.DataFrame(run(grown(args.data, args.trees, args.rows), args.lams, args.seconds))
+    print(rows.to_string(index=False, float_format="{:.4g}".format))
 
 
 if __name__ == "__main__":

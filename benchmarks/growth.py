@@ -1,30 +1,31 @@
-"""How price sharing grows: seconds and bytes against rows, trees, depth and features, beside a cut and general LP solvers.
+"""How engines grow: seconds and bytes against rows, trees, depth and features, and how far each engine gets on MiniBooNE.
 
-    python -m benchmarks.growth --against rows       also: trees, depth, features, programs; prints the table with fitted slopes
+    python -m benchmarks.growth --against rows       also: trees, depth, features, programs, engines; prints tables with slopes
     python -m benchmarks.growth --against rows trees --out F     also adds the figures to F/growth-rows.json, F/growth-trees.json
-    python -m benchmarks.growth --engines price_sharing min_cut highs_ip3 highs_closure --limit 60
+    python -m benchmarks.growth --against engines --sizes 100 300 --limit 30
 
-Instances are seeded: `benchmarks.hepmass_like`, and `benchmarks.yahoo_like` (its first features) against features. Each is solved
-at the lambda at which half of its unpruned cost is paid, found on its exact path, which must be there: neither all nor nothing is
-kept. Against rows it is the lambda of 8,000 rows for all, for the objective is a mean over rows and the forest is the same.
+Instances are seeded: `benchmarks.hepmass_like`, against features `benchmarks.yahoo_like` (its first features), against engines
+BP16's forest on MiniBooNE with so many cost rows. Each is solved at the lambda at which half of its unpruned cost is paid, found
+on its exact path: neither all nor nothing is kept. Against rows it is the lambda of 8,000 rows for all, for the objective is a
+mean over rows and the forest is the same.
 
 Every engine has a process of its own; one that did not come to an end within the limit is not tried on larger instances, and one
-that holds a network or a matrix of all usage arcs on none of more than `MOST_ARCS`. A slope b is
-that of log seconds, or log bytes, on log size: 1 is linear.
+that holds a network or a matrix of all usage arcs on none of more than `MOST_ARCS`. A slope b is that of log seconds, or log
+bytes, on log size: 1 is linear.
 
 BP16 (section 4) has O(T^3) for general LP solvers, T the trees. Against `programs`, small instances that such solvers end, HiGHS'
-simplex, interior point and first-order method solve IP3 as the papers write it, without merging purchases, so that its rows,
-columns and nonzeros, reported beside the seconds, grow linearly with T.
+simplex, interior point and first-order method solve IP3 as the papers write it, without merging purchases, so that its nonzeros,
+reported beside the seconds, grow linearly with T.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pandas as pd
@@ -32,66 +33,63 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
-from benchmarks.growth_figures import Figures, read, rounds_table, table, write
-from benchmarks.rounds import rounds_of
-from formulations.instance.papers import two_trees
-from formulations.programs.matrix import MATRICES
-from prunemodels.comparison.growth import lam_at_share, measure_growth
+from benchmarks.growth_figures import merged, read, table, write
+from benchmarks.instances import bp16
+from formulations.programs.sizes import model_size
+from prunemodels.comparison.growth import Growth, lam_at_share, measure_growth
 from solvers import linear_program
-
-ENGINES = ("price_sharing", "min_cut", "highs_ip3", "highs_closure")
-PROGRAMS = ("price_sharing", "min_cut", *(f"benchmarks.growth:{name}" for name in ("highs_pdlp", "highs_ipm", "highs_simplex")))
 
 highs_simplex = partial(linear_program, formulation="IP3", engine="highs", merge=False)
 highs_ipm = partial(linear_program, formulation="IP3", engine="highs_ipm", merge=False, tolerance=1e-6)
 highs_pdlp = partial(linear_program, formulation="IP3", engine="highs_pdlp", merge=False, tolerance=1e-6)
 
+ENGINES = ("price_sharing", "min_cut", "highs_ip3", "highs_closure")
+PROGRAMS = ("price_sharing", "min_cut", *(f"benchmarks.growth:{name}" for name in ("highs_pdlp", "highs_ipm", "highs_simplex")))
+
 MOST_ARCS = 100_000_000
 """Usage arcs beyond which only price sharing is tried: a network takes 60 to 84 bytes for each."""
 
+Make = Callable[[], pm.PruningProblem]
 
-@dataclass(frozen=True)
-class Sizes:
-    """What an instance is made of; `depth` None: grown to the end."""
 
-    rows: int = 4_000
-    trees: int = 20
-    depth: int | None = 10
-    features: int = 28
-    n_train: int = 4_000
-    wide: bool = False
+def grown(
+    rows: int = 4_000, trees: int = 20, depth: int | None = 10, features: int = 28, n_train: int = 4_000, wide: bool = False
+) -> pm.PruningProblem:
+    """A forest on HEPMASS-like events, `wide`: on Yahoo-like documents with their prices, and other rows that pay."""
+    draw = yahoo_like.documents if wide else hepmass_like.events
+    X, y = draw(n_train, 0)
+    forest = RandomForestClassifier(trees, criterion="entropy", max_depth=depth, max_features="sqrt", random_state=0)
+    prices = [float(c) for c in yahoo_like.prices()[:features]] if wide else 1.0
+    return pm.problem_from_forest(forest.fit(X[:, :features], y), draw(rows, 1)[0][:, :features], costs=prices)
 
-    def problem(self) -> pm.PruningProblem:
-        """The instance, grown and routed."""
-        rows = yahoo_like.documents if self.wide else hepmass_like.events
-        X, y = rows(self.n_train, 0)
-        forest = RandomForestClassifier(
-            self.trees, criterion="entropy", max_depth=self.depth, max_features="sqrt", random_state=0
-        ).fit(X[:, : self.features], y)
-        prices = [float(c) for c in yahoo_like.prices()[: self.features]] if self.wide else 1.0
-        return pm.problem_from_forest(forest, rows(self.rows, 1)[0][:, : self.features], costs=prices)
+
+_miniboone = cache(partial(bp16, "miniboone"))
+
+
+def miniboone(rows: int) -> pm.PruningProblem:
+    """BP16's forest, with the first rows of its cost sample."""
+    forest, X = _miniboone()
+    return pm.problem_from_forest(forest, X[:rows], costs=1)
 
 
 @dataclass(frozen=True)
 class Study:
-    """Instances that differ in one of their sizes; `common`: the one whose lambda all take, None: each its own."""
+    """Instances by size; `common`: the one whose lambda all take, None: each its own."""
 
-    size: str
     by: str
-    instances: tuple[Sizes, ...]
+    instances: Mapping[int, Make]
     engines: tuple[str, ...] = ENGINES
-    common: Sizes | None = None
+    common: Make | None = None
     programs: bool = False
 
 
 STUDIES: dict[str, Study] = {
-    "rows": Study("rows", "cost rows", tuple(Sizes(rows=500 * 4**k) for k in range(7)), common=Sizes(rows=8_000)),
-    "trees": Study("trees", "trees", tuple(Sizes(trees=t) for t in (5, 10, 20, 40, 80, 160, 320))),
-    "depth": Study("depth", "depth", tuple(Sizes(depth=d) for d in (2, 4, 6, 8, 10, 12, 16))),
-    "features": Study("features", "features", tuple(Sizes(features=f, wide=True) for f in (16, 32, 64, 128, 256, 512))),
-    "programs": Study(
-        "trees", "trees", tuple(Sizes(rows=200, trees=t, depth=6) for t in (4, 8, 16, 32, 64, 128, 256)), PROGRAMS, programs=True
-    ),
+    "rows": Study("cost rows", {n: partial(grown, n) for n in (500 * 4**k for k in range(7))}, common=partial(grown, 8_000)),
+    "trees": Study("trees", {t: partial(grown, trees=t) for t in (5, 10, 20, 40, 80, 160, 320)}),
+    "depth": Study("depth", {d: partial(grown, depth=d) for d in (2, 4, 6, 8, 10, 12, 16)}),
+    "features": Study("features", {f: partial(grown, features=f, wide=True) for f in (16, 32, 64, 128, 256, 512)}),
+    "programs": Study("trees", {t: partial(grown, 200, t, 6) for t in (4, 8, 16, 32, 64, 128, 256)}, PROGRAMS, programs=True),
+    "engines": Study("cost rows", {n: partial(miniboone, n) for n in (100, 300, 1_000, 3_000, 15_000)}, tuple(pm.SOLVERS)),
 }
 
 
@@ -107,79 +105,60 @@ def study(
     *,
     sizes: Sequence[int] | None = None,
     isolate: bool = True,
-    repeats: int = 1,
-    keep: Callable[[Figures], object] | None = None,
-) -> Figures:
-    """Measure `engines`, None: those of the study, on `sizes`, None: all; `keep` is called with the figures of each size."""
+    keep: Callable[[Growth], object] = lambda growth: None,
+) -> Growth:
+    """Measure `engines`, None: those of the study, on `sizes`, None: all; `keep` is called with the answers of each size."""
     what = STUDIES[against]
-    chosen = {getattr(of, what.size): of for of in what.instances}
-    common = None if what.common is None else half_cost(what.common.problem())
-    remaining = list(what.engines if engines is None else engines)
-    pm.engines.price_sharing(two_trees(), 0.1, small_core=0)  # compiled, for `rounds_of`
-    found = None
-    for size in sorted(chosen if sizes is None else sizes):
-        problem = chosen[size].problem()
+    common = None if what.common is None else half_cost(what.common())
+    remaining, found = list(what.engines if engines is None else engines), None
+    for size in sorted(what.instances if sizes is None else sizes):
+        problem = what.instances[size]()
         able = remaining if problem.n_usage_arcs <= MOST_ARCS else [name for name in remaining if name == "price_sharing"]
         if not able:
             break
         lam = half_cost(problem) if common is None else common
         growth = measure_growth(
-            {size: problem}, able, by=what.by, lams={size: lam}, time_limit=limit, repeats=repeats, isolate=isolate, done=_tell
+            {size: problem}, able, by=what.by, lams={size: lam}, time_limit=limit, isolate=isolate, done=_tell
         )
-        rounds = {size: rounds_of(problem, lam, repeats).as_dict()} if "price_sharing" in able else {}
-        figures = Figures(growth, rounds, {size: matrix(problem, lam)} if what.programs else {})
-        if keep is not None:
-            keep(figures)
-        found = figures if found is None else found.with_later(figures)
+        if what.programs:
+            growth.table["nonzeros"] = model_size(problem, "IP3").nonzeros
+        keep(growth)
+        found = growth if found is None else merged(found, growth)
         remaining = list(growth.table["solver"][growth.table["usable"]])
     if found is None:
-        raise SystemExit(
-            f"nothing to measure: the engines {remaining} hold all usage arcs, and there are more than {MOST_ARCS:,}"
-        )
+        raise SystemExit(f"nothing to measure: {', '.join(remaining)} would hold more than {MOST_ARCS:,} usage arcs")
     return found
-
-
-def matrix(problem: pm.PruningProblem, lam: Fraction) -> dict[str, int]:
-    """Size of IP3's relaxation as the papers write it."""
-    program = MATRICES["IP3"](problem, lam=lam, relax=True)
-    rows, columns = program.shape
-    return {"rows": rows, "columns": columns, "nonzeros": int(program.matrix.nnz)}
 
 
 def _tell(answers: pd.DataFrame) -> None:
     """Finished rows, as they are."""
-    columns = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb"]
+    columns = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb", "note"]
     print(answers[columns].to_string(index=False, header=False), file=sys.stderr, flush=True)
 
 
-def kept(figures: Figures, file: Path) -> Figures:
-    """Add figures to those of a file; all of them."""
-    together = read(file).with_later(figures) if file.exists() else figures
-    write(together, file)
-    return together
+def kept(file: Path, growth: Growth) -> None:
+    """Add answers to those of a file."""
+    write(merged(read(file), growth) if file.exists() else growth, file)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="How price sharing grows.")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", nargs="+", default=["rows"], choices=list(STUDIES))
     parser.add_argument("--engines", nargs="+", help="default: those of the study")
     parser.add_argument("--sizes", nargs="+", type=int, help="default: all of the study")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for each engine and instance")
-    parser.add_argument("--repeats", type=int, default=1, help="of each, kept is the quickest")
     parser.add_argument("--out", type=Path, help="adds each size to the figures of this folder as it is done")
     args = parser.parse_args()
     for against in args.against:
-        what = STUDIES[against]
-        unknown = sorted(set(args.sizes or ()) - {getattr(of, what.size) for of in what.instances})
+        unknown = sorted(set(args.sizes or ()) - set(STUDIES[against].instances))
         if unknown:
             parser.error(f"--sizes {unknown[0]}: no such instance of the study against {against}")
     for against in args.against:
         file = None if args.out is None else args.out / f"growth-{against}.json"
-        keep = None if file is None else partial(kept, file=file)
-        figures = study(against, args.engines, args.limit, sizes=args.sizes, repeats=args.repeats, keep=keep)
-        shown = figures if file is None else read(file)
-        print(f"{shown.growth.machine}\n\n{table(shown)}\n\n{rounds_table(shown)}\n", flush=True)
-        print(shown.growth.reach().to_string(), file=sys.stderr)
+        keep = {} if file is None else {"keep": partial(kept, file)}
+        growth = study(against, args.engines, args.limit, sizes=args.sizes, **keep)
+        shown = growth if file is None else read(file)
+        print(f"{shown.machine}\n\n{table(shown)}\n\n{shown.reach().to_string()}\n", flush=True)
 
 
 if __name__ == "__main__":

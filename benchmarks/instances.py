@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -15,7 +18,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from benchmarks.data.medical import load_prices
-from prunemodels.data_files import load_dataset
+from benchmarks.measuring import apart
+from prunemodels.data_files import load_dataset, part_sizes
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of the unpruned cost; for each a lambda is chosen at which the optimum costs about that."""
@@ -59,6 +63,27 @@ def middles(path: pm.PruningPath, shares: Sequence[float] = SHARES) -> list[Frac
         return []
     rows = [min(path.row_at_cost(share * float(path.cost[0])), len(path) - 2) for share in shares]
     return [(path.breakpoints[k] + path.breakpoints[k + 1]) / 2 for k in rows]
+
+
+BESIDE = (Fraction(1, 10_000), Fraction(1, 1_000), Fraction(1, 100), Fraction(1, 20))
+"""How far below and above an edge's breakpoint lambda is, relative to it."""
+
+
+def hard_lambdas(path: pm.PruningPath, edges: int, others: int) -> list[tuple[str, Fraction]]:
+    """Names and lambdas: beside the longest edges of the hull, then others over the range of breakpoints."""
+    dropped = -np.diff(np.asarray(path.cost))
+    lams = [
+        (
+            f"edge of {100 * dropped[k] / float(path.cost[0]):.1f} %, {100 * sign * float(beside):+g} %",
+            path.breakpoints[k + 1] * (1 + sign * beside),
+        )
+        for k in np.argsort(-dropped, kind="stable")[:edges]
+        for beside in BESIDE
+        for sign in (-1, 1)
+    ]
+    least, most = float(path.breakpoints[1]), float(path.breakpoints[-1])
+    spread = np.geomspace(least, most, others + 2)[1:-1]
+    return lams + [(f"lambda {lam:.3g}", Fraction(f"{lam:.6g}")) for lam in spread.tolist()]
 
 
 def grown(
@@ -112,3 +137,24 @@ def real_instances(*, quick: bool = False) -> Iterator[Instance]:
         costs = 1 if file is None else load_prices(file)
         problem = grown(data.X, data.y, trees=2 if quick else 10, rows=20 if quick else 100, costs=costs)
         yield Instance(f"{name}, {'equal' if file is None else 'real'} prices", "UCI", problem)
+
+
+def train(name: str, seed: int, file: Path) -> None:
+    """Grow BP16's forest, 40 entropy trees that try all features, and save it with the rows of the cost sample."""
+    data = load_dataset(name)
+    order = np.random.default_rng(seed).permutation(len(data.y))
+    n_train, n_cost, _ = part_sizes(data.name, len(data.y))
+    train_rows, cost_rows = order[:n_train], order[n_train : n_train + n_cost]
+    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
+    X = np.asarray(data.X, dtype=np.float32)
+    forest.fit(X[train_rows], data.y[train_rows])
+    joblib.dump((forest, X[cost_rows]), file)
+
+
+def bp16(name: str, seed: int = 0) -> tuple[RandomForestClassifier, NDArray[np.float32]]:
+    """BP16's forest and the rows of its cost sample; grown in another process, so that training takes no memory of this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "forest.joblib"
+        apart(train, name, seed, file)
+        forest, X = joblib.load(file)
+    return forest, X

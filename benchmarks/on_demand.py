@@ -19,7 +19,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.data.medical import load_prices
-from benchmarks.path import machine
+from benchmarks.measuring import line, markdown
+from prunemodels.comparison.machine import machine
 from prunemodels.data_files import load_dataset, part_sizes
 from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
@@ -52,7 +53,7 @@ def costs_of(forest: Any, X: Any, y: NDArray[Any], costs: Any, calibration: Any)
 
 
 def uniform(name: str, most: int) -> None:
-    """Print one line for each budget."""
+    """Print a line for each budget."""
     data = load_dataset(name)
     order = np.random.default_rng(0).permutation(len(data.y))
     n_train, n_cost, _ = part_sizes(data.name, len(data.y))
@@ -65,11 +66,9 @@ def uniform(name: str, most: int) -> None:
         model = forest if budget is None else pm.apply_pruning(path.at_cost(budget), forest)
         serve(model, X[test[:100]], 1, X[cost[:100]], "adaptive")  # compiles
         runs = costs_of(model, X[test], data.y[test], 1, X[cost[:1000]])
-        cells = [name, "none" if budget is None else f"{budget:g}", f"{len(test):,}"]
-        cells += [f"{result.mean_cost:.2f}" for result, _ in runs]
-        cells += [f"{result.requests:,} in {result.rounds}" for result, _ in runs[:2]]
-        cells += [f"{1e5 * seconds / len(test):.1f}" for _, seconds in runs[:2]]
-        print("| " + " | ".join(cells) + " |", flush=True)
+        seconds = "; ".join(f"{1e5 * seconds / len(test):.1f}" for _, seconds in runs[:2])
+        costs = [f"{result.mean_cost:.2f}" for result, _ in runs]
+        print(line(name, "none" if budget is None else f"{budget:g}", *costs, seconds), flush=True)
 
 
 def priced(name: str, file: str, share: float | None, forests: int = 5) -> None:
@@ -84,37 +83,26 @@ def priced(name: str, file: str, share: float | None, forests: int = 5) -> None:
         model = forest if share is None else pm.apply_pruning(path.at_cost(share * float(path.cost[0])), forest)
         X = data.X.iloc[test]
         kept.append([run.mean_cost for run, _ in costs_of(model, X, data.y[test], costs, data.X.iloc[cost])])
-    print(
-        f"| {name} | {'none' if share is None else format(share, '.0%')} | "
-        + " | ".join(f"{dollars:.2f}" for dollars in np.mean(kept, axis=0))
-        + " |",
-        flush=True,
-    )
+    dollars = [f"{mean:.2f}" for mean in np.mean(kept, axis=0)]
+    print(line(name, "none" if share is None else format(share, ".0%"), *dollars), flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Buying features on demand.")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prices", action="store_true", help="data with real prices instead")
+    parser.add_argument("--data", nargs="+", choices=(*BUDGETS, *PRICED), help="default: all of the kind")
     parser.add_argument("--rows", type=int, default=20_000, help="most held-out rows to predict")
     args = parser.parse_args()
-    print(machine() + "\n")
-    if args.prices:
-        print(
-            "| | pruned to | all that is needed | "
-            + " | ".join(f"stopping: {order}" for order in ORDERS)
-            + " |\n|"
-            + " --- |"
-            + " ---: |" * 5
-        )
-        for name, file in PRICED.items():
-            for share in (None, 0.95, 0.8):
-                priced(name, file, share)
-        return
-    head = ["data", "budget", "rows", "all that is needed", *(f"stopping: {order}" for order in ORDERS)]
-    head += ["requests in rounds", "the same, stopping", "CPU s for 100,000 rows", "the same, stopping"]
-    print("| " + " | ".join(head) + " |\n| --- |" + " ---: |" * (len(head) - 1), flush=True)
-    for name in BUDGETS:
-        uniform(name, args.rows)
+    seconds = [] if args.prices else ["CPU s for 100,000 rows: all; stopping"]
+    print(machine(), markdown(["data", "pruned to", "all that is needed", *ORDERS, *seconds], []), sep="\n\n", flush=True)
+    for name in PRICED if args.prices else BUDGETS:
+        if args.data and name not in args.data:
+            continue
+        if not args.prices:
+            uniform(name, args.rows)
+            continue
+        for share in (None, 0.95, 0.8):
+            priced(name, PRICED[name], share)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Seconds until the first answer, in a new environment and later: what numba compiles, and how long that takes.
 
-    python -m benchmarks.start_up                  # the table
-    python -m benchmarks.start_up --kernels serve  # what one job compiles, the slowest first
+    python -m benchmarks.start_up --jobs evaluate path     default: all jobs
 
 Each job runs in a process of its own, from a copy of the packages without compiled code. The first run compiles and stores, the
 second one finds what the first stored. Seconds are those of the processor (user and system), so that other work on the machine
@@ -19,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.measuring import line, markdown
 from prunemodels.comparison.machine import machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,12 +33,10 @@ forest = RandomForestClassifier(50, min_samples_leaf=3, random_state=0).fit(X[:3
 """
 
 JOBS = {
-    "serve": DATA + "pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X)).run(X.index[300:])",
     "serve, stopping early": DATA
     + "pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X), early_stopping=True).run(X.index[300:])",
     "evaluate": DATA + "pm.evaluate(forest, X[300:], y[300:], costs=1)",
     "path": DATA + "pm.pruning_path(pm.problem_from_forest(forest, X[300:450], costs=1))",
-    "prune": DATA + "print(pm.prune_forest(forest, X[300:450], y[300:450], costs=1, budget=8, method='path'))",
     "prune, searching": DATA + "print(pm.prune_forest(forest, X[300:450], y[300:450], costs=1, budget=8))",
     "demo": "from prunemodels.command_line.cli import main; assert main(['demo', '--quiet']) == 0",
 }
@@ -93,24 +91,17 @@ def runs(job: str) -> tuple[float, list[tuple[float, str]], float]:
 
 
 def main() -> None:
-    """Print the table, or the kernels of one job."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", nargs="*", choices=JOBS, default=list(JOBS), help="which jobs")
-    parser.add_argument("--kernels", choices=JOBS, help="show what this job compiles")
-    args = parser.parse_args()
-    print(machine())
-    if args.kernels is None:
-        print("\n| job | first run, s | later runs, s | of the first, compiling, s | functions compiled, ours |")
-        print("| --- | --- | --- | --- | --- |")
-    for job in args.jobs if args.kernels is None else [args.kernels]:
+    jobs = parser.parse_args().jobs
+    head = ["job", "first run, s", "later runs, s", "of the first, compiling, s", "functions compiled; ours"]
+    print(machine(), markdown(head, []), sep="\n\n")
+    for job in jobs:
         first, kernels, later = runs(job)
         ours = sum(name.split(".")[0] in PACKAGES for _, name in kernels)
-        if args.kernels is None:
-            compiling = sum(took for took, _ in kernels)
-            print(f"| {job} | {first:.1f} | {later:.1f} | {compiling:.1f} | {len(kernels)}, {ours} |", flush=True)
-        else:
-            for took, kernel in sorted(kernels, reverse=True):
-                print(f"{took:6.2f} s  {kernel}")
+        compiling = sum(took for took, _ in kernels)
+        print(line(job, f"{first:.1f}", f"{later:.1f}", f"{compiling:.1f}", f"{len(kernels)}; {ours}"), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """What pruning a survival forest loses and saves on held-out patients, against retraining on fewer columns.
 
     python -m benchmarks.survival                GBSG2, ten random splits
-    python -m benchmarks.survival --repeats 2    fewer; Ctrl-C ends with the table of the splits that are done
+    python -m benchmarks.survival --repeats 2    fewer
 
 GBSG2 (German Breast Cancer Study Group 2: 686 patients, eight columns, 44 % with an event) comes with scikit-survival. Half of
 the patients grow the forest, a quarter is the validation sample, a quarter the test sample. Prices are made up: 1 for what the
 patient tells, 5 for the size of the tumour, 10 for what a laboratory finds. Forests try some of the features at each split, as
 scikit-survival does by default (``sqrt``), or all.
 
-*Pruned*: within the budget on the validation sample; errors are measured in-bag, out-of-bag, or on the validation sample.
+*Pruned*: within the budget on the validation sample; errors are in-bag.
 *Retrained*: of all sets of columns within the budget to which no column can be added, the forest of least error on the validation
 sample. Error is the integrated Brier score of the forest on the test sample; *against unpruned* is its mean difference from the
 unpruned forest of the same kind, with the standard deviation over the splits.
@@ -29,6 +29,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import prunemodels as pm
+from benchmarks.measuring import markdown
 from formulations.extras import package
 from prunemodels.comparison.machine import machine
 
@@ -101,20 +102,15 @@ def judge(forest: Any, columns: Sequence[str], sample: Patients) -> tuple[float,
 def one_split(patients: Patients, seed: int, trees: int, budgets: Sequence[float]) -> Figures:
     """All ways and budgets on one split."""
     train, valid, test = parts(patients, seed)
-    samples = {
-        "in-bag": pm.samples.InBag(train.X, train.y),
-        "out-of-bag": pm.samples.OutOfBag(train.X, train.y),
-        "validation": pm.samples.Given(valid.X, valid.y),
-    }
     found: Figures = {}
     for tried in TRIED:
         forest = grow(train, list(PRICES), tried, trees, seed)
         found[tried, "unpruned", np.inf] = judge(forest, list(PRICES), test)
-        for name, errors in samples.items():
-            path = pm.pruning_path(pm.problem_from_forest(forest, valid.X, costs=PRICES, errors=errors))
-            for budget in budgets:
-                pruning = pm.solve(path.problem, budget=budget, path=path, time_limit=SECONDS).pruning
-                found[tried, f"pruned, errors {name}", budget] = judge(pm.apply_pruning(pruning, forest), list(PRICES), test)
+        errors = pm.samples.InBag(train.X, train.y)
+        path = pm.pruning_path(pm.problem_from_forest(forest, valid.X, costs=PRICES, errors=errors))
+        for budget in budgets:
+            pruning = pm.solve(path.problem, budget=budget, path=path, time_limit=SECONDS).pruning
+            found[tried, "pruned, errors in-bag", budget] = judge(pm.apply_pruning(pruning, forest), list(PRICES), test)
         for budget in budgets:
             grown = {columns: grow(train, columns, tried, trees, seed) for columns in column_sets(budget)}
             scores = {columns: judge(other, columns, valid)[1] for columns, other in grown.items()}
@@ -125,10 +121,7 @@ def one_split(patients: Patients, seed: int, trees: int, budgets: Sequence[float
 
 def table(splits: Sequence[Figures]) -> str:
     """Markdown: one line for each way and budget."""
-    lines = [
-        "| features tried | | budget | cost | integrated Brier score | against unpruned |",
-        "| --- | --- | ---: | ---: | ---: | ---: |",
-    ]
+    lines = []
     for key in sorted(splits[0], key=lambda key: (list(TRIED).index(key[0]), -key[2], key[1])):
         tried, way, budget = key
         cost, error = np.array([split[key] for split in splits]).T
@@ -136,8 +129,8 @@ def table(splits: Sequence[Figures]) -> str:
         spread = f" ± {rise.std(ddof=1):.4f}" if len(rise) > 1 else ""
         against = "" if way == "unpruned" else f"{rise.mean():+.4f}{spread}"
         limit = "" if budget == np.inf else f"{budget:g}"
-        lines.append(f"| {tried} | {way} | {limit} | {cost.mean():.1f} | {error.mean():.4f} | {against} |")
-    return "\n".join(lines)
+        lines.append([tried, way, limit, f"{cost.mean():.1f}", f"{error.mean():.4f}", against])
+    return markdown(["features tried", "", "budget", "cost", "integrated Brier score", "against unpruned"], lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -146,17 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS)
     args = parser.parse_args(arguments)
-    start, patients, splits = time.perf_counter(), load(), []
-    try:
-        for seed in range(args.repeats):
-            splits.append(one_split(patients, seed, args.trees, args.budgets))
-            print(f"\r{len(splits)} of {args.repeats} splits", end="", file=sys.stderr, flush=True)
-    except (KeyboardInterrupt, pm.errors.InterruptedSolveError):
-        if not splits:
-            return 130
-    print(file=sys.stderr)
-    print(table(splits))
-    print(f"\n{len(splits)} splits, {time.perf_counter() - start:.0f} s, {machine()}")
+    start, patients = time.perf_counter(), load()
+    print(table([one_split(patients, seed, args.trees, args.budgets) for seed in range(args.repeats)]))
+    print(f"\n{args.repeats} splits, {time.perf_counter() - start:.0f} s, {machine()}")
     return 0
 
 

@@ -21,9 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import prunemodels as pm  # noqa: E402
-from benchmarks.frontier.budgets import budgets_of  # noqa: E402
-from benchmarks.frontier.comparing import at_budgets  # noqa: E402
+from benchmarks.frontier.data import budgets_of  # noqa: E402
 from benchmarks.frontier.results import read_results  # noqa: E402
+from benchmarks.frontier.tables import at_budgets  # noqa: E402
 from prunemodels.plots.tradeoff import save_picture  # noqa: E402
 
 STATIC = ROOT / "docs" / "_static"

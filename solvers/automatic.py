@@ -3,11 +3,11 @@
     min_cut          CUT_ARC a + CUT_SPLIT s                          seconds, a usage arcs, s splits                       (1)
     price_sharing    FULL_ROUNDS (ROUND_ARC a + ROUND_SPLIT s)                                                              (2)
 
-These formulas are fitted to BP16's MiniBooNE and Covertype forests with 50 to 15,000 cost rows (`benchmarks.crossover` repeats
-the measurement). Both are right within a factor of 3.3; the number of rounds is not known in advance. They cross at 1.1 usage
-arcs for each split. Both engines prove the same optimum; only the time differs. Price sharing cuts a core of at most 50,000
-merged arcs at once, so instances with as few are left to `min_cut`. A larger core it cuts when its rounds have cost as much in
-vain as a cut. So a wrong choice costs little.
+These formulas are fitted to BP16's MiniBooNE and Covertype forests with 50 to 15,000 cost rows. Both are right within a factor of
+3.3 (`python -m benchmarks --only sizes` sets them beside what it measures); the number of rounds is not known in advance. They
+cross at 1.1 usage arcs for each split. Both engines prove the same optimum; only the time differs. Price sharing cuts a core of
+at most 50,000 merged arcs at once, so instances with as few are left to `min_cut`. A larger core it cuts when its rounds have
+cost as much in vain as a cut. So a wrong choice costs little.
 """
 
 from __future__ import annotations

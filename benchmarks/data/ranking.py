@@ -12,13 +12,12 @@ It is not the average precision of information retrieval: relevant documents aft
 What the papers leave open, and what is done here:
 
 - A query of fewer than five documents scores 1 if all of them are relevant, and (j - 1) / 5 otherwise: (1) to the letter.
-- Documents of equal score stay in the order in which they are given (``ties="given"``). Few trees give few scores, and a file may
-  list relevant documents first; ``ties="worst"`` puts unrelated documents first, so it is a lower bound over all orders of ties.
+- Documents of equal score stay in the order in which they are given.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,10 +27,8 @@ from formulations.errors import InvalidInputError
 DEPTH = 5
 """So many documents at the head of a query are looked at."""
 
-Ties = Literal["given", "worst"]
 
-
-def average_precision_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike, *, ties: Ties = "given") -> float:
+def average_precision_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> float:
     """Average Precision@5 (2), between 0 and 1; more is better.
 
     Parameters
@@ -42,22 +39,19 @@ def average_precision_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike, *,
         the documents' scores, shape (N,): the more relevant, the greater.
     query
         which query each document belongs to, shape (N,); any labels, in any order.
-    ties
-        order of equal scores within a query: as ``"given"``, or the ``"worst"``.
 
     Raises
     ------
     InvalidInputError
         for no documents, shapes that differ, labels that are graded, or a score that is NaN.
     """
-    return float(precisions_at_5(y, scores, query, ties=ties).mean())
+    return float(precisions_at_5(y, scores, query).mean())
 
 
-def precisions_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike, *, ties: Ties = "given") -> NDArray[np.float64]:
+def precisions_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> NDArray[np.float64]:
     """(1) for every query, in the order of ``numpy.unique(query)``; see `average_precision_at_5`."""
-    relevant, score, query_of = _checked(y, scores, query, ties)
-    unrelated_first = relevant if ties == "worst" else np.zeros_like(relevant)
-    order = np.lexsort((unrelated_first, -score, query_of))  # stable
+    relevant, score, query_of = _checked(y, scores, query)
+    order = np.lexsort((-score, query_of))  # stable
     starts = np.flatnonzero(np.diff(query_of[order], prepend=-1))
     place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))  # 0 is the head of the query
     # j - 1, or DEPTH: the document at the head has one of 0 and DEPTH, so a query's least place is never over DEPTH
@@ -65,10 +59,8 @@ def precisions_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike, *, ties: 
     return first_unrelated / DEPTH
 
 
-def _checked(y: ArrayLike, scores: ArrayLike, query: ArrayLike, ties: str) -> tuple[NDArray[np.bool_], Any, NDArray[np.int64]]:
+def _checked(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> tuple[NDArray[np.bool_], Any, NDArray[np.int64]]:
     """Relevance, scores and the number of the query of each document."""
-    if ties not in ("given", "worst"):
-        raise InvalidInputError(f"ties is {ties!r}; give 'given' or 'worst'")
     truth, score, labels = np.asarray(y), np.asarray(scores, dtype=np.float64), np.asarray(query)
     if not truth.shape == score.shape == labels.shape or truth.ndim != 1 or not truth.size:
         raise InvalidInputError(

@@ -2,13 +2,9 @@
 
 BP16 (after Xu et al. 2012) trains 15 one-vs-rest kernel machines for each descriptor and uses their outputs: 184 x 15 = 2,760
 features. The 15 of a descriptor share its price, between 0.0374 and 9.2820: computed once, it serves them all. The authors do not
-publish that table in a form of its own; whoever has it writes it down in either of two plain forms:
-
-- ``scene15.csv`` (or ``.csv.gz``): a header row, one row an image, one column a feature, and the column ``label`` (0 to 14), and
-  optionally ``part`` (``train``, ``validation``, ``test``); beside it ``scene15_groups.csv`` with the columns
-  ``feature,descriptor,cost``, one row a feature, the same cost for all features of a descriptor.
-- ``scene15.mat`` (MATLAB, up to version 7): ``X`` (images x features), ``y`` (labels), ``descriptor`` (features: the number, from
-  1, of each feature's descriptor), ``cost`` (descriptors), and optionally ``part`` (images: 1 train, 2 validation, 3 test).
+publish that table in a form of its own; whoever has it writes two files: ``scene15.csv`` (or ``.csv.gz``) with a header, one row
+an image, one column a feature, the column ``label`` (0 to 14) and optionally ``part`` (``train``, ``validation``, ``test``), and
+``scene15_groups.csv`` with the columns ``feature,descriptor,cost``, one row a feature, the same cost for all of a descriptor.
 
 Without ``part``, 100 images of each class train, 20 validate and the others test: 1,500 / 300 / 2,685 as in BP16. Which images
 those are is not published: they are drawn with `random_state`.
@@ -33,11 +29,11 @@ TRAINING_IMAGES, VALIDATION_IMAGES = 100, 20
 
 PARTS = ("train", "validation", "test")
 
-SOURCE = "write the features and prices of the descriptors in one of the two forms of benchmarks.data.scene15"
+SOURCE = "write the features and the prices of the descriptors as benchmarks.data.scene15 says"
 
 
 def load_scene15(folder: str | Path | None = None, *, random_state: int = 0) -> PublishedData:
-    """Load the table in either form.
+    """Load the tables.
 
     Parameters
     ----------
@@ -54,11 +50,10 @@ def load_scene15(folder: str | Path | None = None, *, random_state: int = 0) -> 
     Raises
     ------
     BrokenFileError
-        for absent or damaged files, or columns and variables that do not fit; says what was expected.
+        for absent or damaged files, or columns that do not fit; says what was expected.
     """
     place = folder_of(folder, "scene15")
-    file = find_file(place, ("scene15.csv", "scene15.csv.gz", "scene15.mat"), SOURCE)
-    X, y, parts, names, costs = _from_mat(file) if file.suffix == ".mat" else _from_tables(file, place)
+    X, y, parts, names, costs = _read(find_file(place, ("scene15.csv", "scene15.csv.gz"), SOURCE), place)
     if parts is None:
         rows = _draw(y, random_state)
         remarks: tuple[str, ...] = (
@@ -73,7 +68,7 @@ def load_scene15(folder: str | Path | None = None, *, random_state: int = 0) -> 
 _Table = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[Any] | None, tuple[str, ...], CostItems]
 
 
-def _from_tables(file: Path, folder: Path) -> _Table:
+def _read(file: Path, folder: Path) -> _Table:
     """Features and labels from one CSV, descriptors and prices from the other."""
     groups_file = find_file(folder, ("scene15_groups.csv", "scene15_groups.csv.gz"), SOURCE)
     table, groups = read_table(file), read_table(groups_file)
@@ -99,37 +94,6 @@ def _from_tables(file: Path, folder: Path) -> _Table:
         )
     X = as_rows(take_features(table, list(names), str(file)), len(names), str(file))
     return X, y, parts, names, costs
-
-
-def _from_mat(file: Path) -> _Table:
-    """All from one MATLAB file."""
-    from scipy.io import loadmat
-
-    try:
-        held = loadmat(file)
-    except Exception as error:  # scipy, zlib and struct each raise their own
-        raise BrokenFileError(f"{file} cannot be read ({error}); save it in MATLAB with -v7") from error
-    absent = [v for v in ("X", "y", "descriptor", "cost") if v not in held]
-    if absent:
-        raise BrokenFileError(f"{file} has no variable {absent[0]!r}; expected X, y, descriptor and cost")
-    cost = np.ravel(held["cost"]).astype(np.float64)
-    descriptor = _whole_numbers(np.ravel(held["descriptor"]), f"{file}: descriptor")
-    y = _whole_numbers(np.ravel(held["y"]), f"{file}: y")
-    images, features = held["X"].shape
-    if (len(y), len(descriptor)) != (images, features) or not np.isin(descriptor, np.arange(1, len(cost) + 1)).all():
-        raise BrokenFileError(
-            f"{file}: X is {images} x {features}, y has {len(y)} labels, descriptor {len(descriptor)} numbers from "
-            f"{descriptor.min(initial=0)} to {descriptor.max(initial=0)}, cost {len(cost)} prices; they do not fit"
-        )
-    names = tuple(f"d{d}_{k}" for k, d in enumerate(descriptor))
-    costs = CostItems.grouped([f"d{d}" for d in descriptor], {f"d{d + 1}": float(p) for d, p in enumerate(cost)})
-    parts = None
-    if "part" in held:
-        part = _whole_numbers(np.ravel(held["part"]), f"{file}: part")
-        if len(part) != images or set(part) != {1, 2, 3}:
-            raise BrokenFileError(f"{file}: part holds {sorted(set(part.tolist()))}; expected 1, 2 and 3, one an image")
-        parts = np.array(PARTS)[part - 1]
-    return as_rows(held["X"], features, f"{file}: X"), y, parts, names, costs
 
 
 def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[np.int64]:

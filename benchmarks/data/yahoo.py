@@ -2,8 +2,8 @@
 
 The folder holds the three files of the challenge (Webscope C14B, ``ltrc_yahoo.tgz``: on request from Yahoo! Webscope) as they
 are, ``set1.train.txt``, ``set1.valid.txt`` and ``set1.test.txt`` (or with the ending ``.gz``), and the prices that Xu, Weinberger
-and Chapelle distribute with their code, as `PRICE_FILE`: one price a line, either 519, one for each feature used in set 1 in
-rising order, or 700, one for each feature of the challenge; or lines ``feature price``.
+and Chapelle distribute with their code, as `PRICE_FILE`: one price a line: 519, one for each feature used in set 1 in rising
+order, or 700, one for each feature of the challenge.
 
 What the papers say:
 
@@ -16,14 +16,20 @@ What the papers say:
 
 from __future__ import annotations
 
+import gzip
+import re
+import zlib
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.datasets import load_svmlight_file
 
 from benchmarks.data.published import Part, PublishedData, find_file, folder_of, split_rows
-from benchmarks.data.svmlight import Documents, read_documents
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 
@@ -31,6 +37,10 @@ N_FEATURES = 700
 DENSE_ROWS = 50_000
 PRICE_CLASSES = (1, 5, 10, 20, 50, 100, 150, 200)
 PRICE_FILE = "feature_costs.txt"
+
+_LINE = re.compile(rb"^\s*(#.*|\d+\s+qid:\d+(\s+\d+:[-+.\deE]+)*\s*(#.*)?)?$")
+"""A document, a remark, or nothing."""
+
 SIZES = (141_397, 146_769, 184_968)
 """Documents of BRF15's and BP16's parts."""
 
@@ -39,10 +49,8 @@ SOURCE = (
     f"Xu et al. (GreedyMiser, CSTC): write them to {PRICE_FILE}, one a line"
 )
 
-Split = Literal["brf15", "challenge"]
 
-
-def load_yahoo(folder: str | Path | None = None, *, split: Split = "brf15") -> PublishedData:
+def load_yahoo(folder: str | Path | None = None, *, split: Literal["brf15", "challenge"] = "brf15") -> PublishedData:
     """Load set 1 of the challenge.
 
     Parameters
@@ -56,33 +64,65 @@ def load_yahoo(folder: str | Path | None = None, *, split: Split = "brf15") -> P
     Returns
     -------
     PublishedData
-        with queries; y is 1 where the relevance is over 0, raw the relevance. All of set 1 takes 1 GB, about
-        three while it is read.
+        with queries; y is 1 where the relevance is over 0, raw the relevance. It takes 1 GB, about three while it is read.
 
     Raises
     ------
     BrokenFileError
         for an absent file, or a line of another form; says which, and what was expected.
     InvalidInputError
-        for another split, or a query whose documents are not together.
+        for a query whose documents are not together.
     """
-    if split not in ("brf15", "challenge"):
-        raise InvalidInputError(f"split is {split!r}; give 'brf15' or 'challenge'")
     place = folder_of(folder, "yahoo")
     wanted = ("train",) if split == "brf15" else ("train", "valid", "test")
     files = [find_file(place, (f"set1.{w}.txt", f"set1.{w}.txt.gz"), SOURCE) for w in wanted]
     price_file = find_file(place, (PRICE_FILE,), SOURCE)
-    documents = [read_documents(file, N_FEATURES) for file in files]
+    documents = [read_documents(file) for file in files]
     used = np.flatnonzero(sum(np.bincount(d.X.indices[d.X.data != 0], minlength=N_FEATURES) for d in documents))
     names = tuple(f"f{f + 1}" for f in used)
     costs = CostItems.plain([float(p) for p in read_prices(price_file, used)], names)
+    parts = [_part(d, used) for d in documents]
     if split == "challenge":
-        train, validation, test = (_part(d, used) for d in documents)
-        return PublishedData("yahoo", train, validation, test, costs, names)
+        return PublishedData("yahoo", *parts, costs, names)
     rows, remark = whole_queries(documents[0].query)
-    all_documents = _part(documents[0], used)
-    train, validation, test = (all_documents.take(r) for r in rows)
+    train, validation, test = (parts[0].take(r) for r in rows)
     return PublishedData("yahoo", train, validation, test, costs, names, (remark,))
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Documents of many queries: sparse features by number - 1, graded relevance, query."""
+
+    X: csr_array
+    relevance: NDArray[np.int64]
+    query: NDArray[np.int64]
+
+
+def read_documents(file: Path) -> Documents:
+    """Read a ranking file, also one ending in .gz: ``relevance qid:Q feature:value ...``, one document a line.
+
+    Raises
+    ------
+    BrokenFileError
+        if the file cannot be read, holds no document, or has a line of another form.
+    """
+    try:
+        with cast("IO[bytes]", gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb")) as stream:
+            lines = stream.readlines()
+        # the parser reads a relevance of '1.5' and a missing qid without complaint; both are looked for first
+        odd = next((k for k, text in enumerate(lines, 1) if not _LINE.match(text)), None)
+        if odd is not None:
+            raise BrokenFileError(f"{file}, line {odd}: expected 'relevance qid:query feature:value ...' in whole numbers")
+        X, relevance, query = load_svmlight_file(
+            BytesIO(b"".join(lines)), n_features=N_FEATURES, dtype=np.float32, query_id=True, zero_based=False
+        )
+    except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
+        if isinstance(error, BrokenFileError):
+            raise
+        raise BrokenFileError(f"{file} is damaged ({error}); features rise from 1 to {N_FEATURES}; get it again") from error
+    if not len(query):
+        raise BrokenFileError(f"{file} holds no document; expected lines of the form 'relevance qid:query feature:value ...'")
+    return Documents(csr_array(X), relevance.astype(np.int64), query)
 
 
 def _part(documents: Documents, used: NDArray[np.int64]) -> Part:
@@ -126,27 +166,17 @@ def read_prices(file: Path, used: NDArray[np.int64]) -> list[float]:
     Raises
     ------
     BrokenFileError
-        for a line of another form, a price of no class, or prices of other features.
+        for a price of no class, or prices of other features.
     """
-    rows = [(k, line.replace(",", " ").split()) for k, line in enumerate(file.read_text().splitlines(), 1)]
-    rows = [(k, cells) for k, cells in rows if cells and not cells[0].startswith("#")]
     known = {str(p): float(p) for p in PRICE_CLASSES} | {f"{p}.0": float(p) for p in PRICE_CLASSES}
-    for k, cells in rows:
-        if len(cells) not in (1, 2) or len(cells) != len(rows[0][1]) or cells[-1] not in known:
-            raise BrokenFileError(
-                f"{file}, line {k}: {' '.join(cells)!r}; expected one price a line, of {PRICE_CLASSES}, or 'feature price'"
-            )
-    prices = [known[cells[-1]] for _, cells in rows]
-    if rows and len(rows[0][1]) == 2:
-        by_feature = {cells[0].lstrip("f"): p for (_, cells), p in zip(rows, prices, strict=True)}
-        absent = [f + 1 for f in used if str(f + 1) not in by_feature]
-        if absent:
-            raise BrokenFileError(f"{file} has no price for feature {absent[0]} ({len(absent)} missing)")
-        return [by_feature[str(f + 1)] for f in used]
-    if len(prices) == N_FEATURES:
-        return [prices[f] for f in used]
-    if len(prices) != len(used):
+    lines = [line.strip() for line in file.read_text().splitlines() if line.strip()]
+    odd = next((k for k, text in enumerate(lines, 1) if text not in known), None)
+    if odd is not None:
+        raise BrokenFileError(f"{file}, line {odd}: {lines[odd - 1]!r}; expected one price a line, of {PRICE_CLASSES}")
+    if len(lines) == N_FEATURES:
+        return [known[lines[f]] for f in used]
+    if len(lines) != len(used):
         raise BrokenFileError(
-            f"{file} has {len(prices)} prices, the documents use {len(used)} features; expected as many, or all {N_FEATURES}"
+            f"{file} has {len(lines)} prices, the documents use {len(used)} features; expected as many, or all {N_FEATURES}"
         )
-    return prices
+    return [known[text] for text in lines]

@@ -5,15 +5,14 @@
 2. Every example pays an item once. A model that reads a fixed set of columns costs the price of all their items. A model of trees
    costs the price of the splits that its examples meet, if its trees can be read.
 3. For each of the data set's budgets, validation chooses the candidate of least validation error among those whose validation
-   cost is within the budget; its test error, loss and cost are reported (`choice`). The test part plays no role in the choice.
-4. On the first seed, grids are widened until validation chooses no value at an edge, except at natural ends (`ladder`, `edges`).
+   cost is within the budget; its test error, loss and cost are reported (`candidate`). The test part plays no role in the choice.
+4. On the first seed, grids are widened until validation chooses no value at an edge, but at natural ends (`ladder`, `results`).
    The other seeds take the settings that the first one chose at some budget.
 5. Differences are paired over seeds, with 95 % t intervals; the area under a curve is the mean error over the range of budgets
-   (`comparing`). Seconds are CPU seconds of one thread.
+   (`tables`). Seconds are CPU seconds of one thread.
 
     python -m benchmarks.frontier run [--data NAME ...] [--methods NAME ...] [--seeds N ...] [--jobs N] [--out FOLDER]
     python -m benchmarks.frontier export       # the chosen models of all finished units -> benchmarks/results/frontier.csv
     python -m benchmarks.frontier tables       # Markdown, from that file
-    python -m benchmarks.frontier picture --figure FILE
     python -m benchmarks.frontier edges
 """

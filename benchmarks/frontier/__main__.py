@@ -11,13 +11,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.frontier.budgets import budgets_of
-from benchmarks.frontier.data import SOURCES, check_present, source
-from benchmarks.frontier.edges import edge_table
+from benchmarks.frontier.data import SOURCES, budgets_of, check_present, source
 from benchmarks.frontier.methods import METHODS, method_named
-from benchmarks.frontier.results import PLACE, collected, read_results, write_results
+from benchmarks.frontier.results import PLACE, Store, collected, default_folder, edge_table, read_results, write_results
 from benchmarks.frontier.running import run_units, units_of
-from benchmarks.frontier.store import Store, default_folder
+from benchmarks.frontier.tables import all_tables
 from formulations.errors import BrokenFileError, InvalidInputError
 
 SEEDS = (0, 1, 2, 3, 4)
@@ -43,7 +41,6 @@ def _parser() -> argparse.ArgumentParser:
         ("run", _run, "do the units that are not done yet"),
         ("export", _export, "write the chosen models of all finished units into the CSV file; its other units stay"),
         ("tables", _tables, "print Markdown tables"),
-        ("picture", _picture, "draw all curves"),
         ("edges", _edges, "tell where validation chose the last value of a grid"),
     ):
         command = commands.add_parser(name, help=text, description=text)
@@ -57,8 +54,6 @@ def _parser() -> argparse.ArgumentParser:
         if name == "run":
             command.add_argument("--jobs", type=int, default=1, help="processes")
             command.add_argument("--export", action="store_true", help="write the table of results at the end")
-        if name == "picture":
-            command.add_argument("--figure", type=Path, required=True, help="the picture's file, e.g. frontier.png")
     return parser
 
 
@@ -113,16 +108,7 @@ def _read(given: argparse.Namespace) -> tuple[pd.DataFrame, dict[str, tuple[floa
 
 
 def _tables(given: argparse.Namespace) -> int:
-    from benchmarks.frontier.tables import all_tables
-
     print(all_tables(*_read(given)))
-    return 0
-
-
-def _picture(given: argparse.Namespace) -> int:
-    from benchmarks.frontier.picture import frontier_picture
-
-    frontier_picture(*_read(given)).savefig(given.figure, dpi=150)
     return 0
 
 

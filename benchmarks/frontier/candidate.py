@@ -1,5 +1,8 @@
 """Models that a method offers, as numbers: their costs and errors on validation and on test examples.
 
+Validation chooses by one rule: among the candidates whose cost on the validation part is at most the budget, the one of least
+validation error; of equal ones that of lower validation loss, then the cheaper one. The test part is not used.
+
 ``error`` is the share of wrong classes, or the mean squared error; ``loss`` is the log loss with probabilities of at least
 `LEAST_PROBABILITY`, or again the mean squared error. Seconds are CPU seconds of one thread, so other load hardly matters.
 """
@@ -153,3 +156,19 @@ def candidate(
         error, loss = error_and_loss(problem, part.y, predictions)
         numbers |= {f"{name}_cost": rounded(paid), f"{name}_error": rounded(error), f"{name}_loss": rounded(loss)}
     return Candidate(params=dict(params), ends=dict(ends or {}), **numbers)
+
+
+def chosen(candidates: Sequence[Candidate], budget: float) -> Candidate | None:
+    """The candidate for a budget; None if none is cheap enough."""
+    within = [c for c in candidates if c.valid_cost <= budget]
+    return min(within, key=lambda c: (c.valid_error, c.valid_loss, c.valid_cost)) if within else None
+
+
+def winners(candidates: Sequence[Candidate], budgets: Sequence[float]) -> list[Candidate]:
+    """The candidates that are chosen at some budget, each once, in the order of the budgets."""
+    found: list[Candidate] = []
+    for budget in budgets:
+        best = chosen(candidates, budget)
+        if best is not None and not any(best is other for other in found):
+            found.append(best)
+    return found

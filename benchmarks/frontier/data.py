@@ -1,5 +1,6 @@
-"""The data sets of the frontier: parts, prices, and the budgets at which methods are compared.
+"""The data sets of the frontier: parts, prices, and the mean costs of a prediction at which methods are compared.
 
+Budgets are listed here, so that the tables can be made again without the data; they rise, and the last one buys everything.
 Large sets have the papers' parts (`prunemodels.data_files.SPLITS`), shuffled with the seed; of Covertype's test part only the
 first `TEST_ROWS` rows are used, as many as MiniBooNE has. Small sets are split 50 / 20 / 30 %, classes in proportion. Medical
 sets have Turney's prices in dollars, with the discounts for tests that share a blood sample; elsewhere a feature costs 1.
@@ -16,9 +17,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from benchmarks.data.medical import PRICES, load_medical
-from benchmarks.frontier.budgets import budgets_of
-from benchmarks.frontier.memory import Memory
-from benchmarks.frontier.problem import Part, Problem, Task
+from benchmarks.frontier.problem import Memory, Part, Problem, Task
 from benchmarks.papers.data import dataset
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
@@ -26,6 +25,49 @@ from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import Dataset, find_dataset
 
 TEST_ROWS = 23_000
+
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
+"""Budgets of small sets, as shares of the price of all features."""
+
+FULL_PRICES = {
+    "heart_cleveland": 323.97,
+    "heart_statlog": 323.97,
+    "hepatitis": 42.98,
+    "pima": 44.29,
+    "bupa": 30.54,
+    "ann_thyroid": 69.81,
+    "breast_cancer": 30.0,
+    "wine": 13.0,
+    "diabetes": 10.0,
+    "digits": 64.0,
+    "satimage": 36.0,
+    "waveform40": 40.0,
+}
+"""Prices of all features of small sets: dollars with discounts, or the number of features."""
+
+_COVERTYPE = (2.0, 3.0, 4.5, 6.5, 9.0, 12.0, 16.0, 20.0)
+
+_LARGE = {
+    "miniboone": (2.0, 3.0, 5.0, 8.0, 10.0, 12.0, 16.0, 20.0, 25.0, 50.0),
+    "covtype_two": (*_COVERTYPE, 54.0),
+    "covtype426k": (*_COVERTYPE, 54.0),
+    "elevation": (*_COVERTYPE, 53.0),
+}
+
+
+def budgets_of(name: str) -> tuple[float, ...]:
+    """The budgets of a data set.
+
+    Raises
+    ------
+    InvalidInputError
+        for a name without budgets.
+    """
+    if name in _LARGE:
+        return _LARGE[name]
+    if name in FULL_PRICES:
+        return tuple(float(f"{share * FULL_PRICES[name]:.6g}") for share in SHARES)
+    raise InvalidInputError(f"{name!r} has no budgets; give one of {', '.join((*FULL_PRICES, *_LARGE))}")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.frontier.candidate import Candidate
-from benchmarks.frontier.choice import chosen, winners
+from benchmarks.frontier.candidate import Candidate, chosen, winners
 
 
 def climb(

@@ -4,34 +4,10 @@ from __future__ import annotations
 
 from benchmarks.frontier.candidate import Method
 from benchmarks.frontier.ours import OURS
-from benchmarks.frontier.rivals import (
-    budget_rf,
-    catboost_penalties,
-    cegb,
-    cstc,
-    fewer_rounds,
-    forests,
-    greedy_miser,
-    linear,
-    policy_network,
-    retrained,
-    value_network,
-)
+from benchmarks.frontier.rivals import boosted, columns, forests, linear, policy_network, priced, value_network
 from formulations.errors import InvalidInputError
 
-_MODULES = (
-    retrained,
-    fewer_rounds,
-    forests,
-    linear,
-    cegb,
-    catboost_penalties,
-    greedy_miser,
-    budget_rf,
-    cstc,
-    value_network,
-    policy_network,
-)
+_MODULES = (columns, boosted, forests, linear, priced, value_network, policy_network)
 
 METHODS: dict[str, Method] = {
     method.name: method for methods in (*(module.METHODS for module in _MODULES), OURS) for method in methods

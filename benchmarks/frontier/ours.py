@@ -4,22 +4,106 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Method, Value, error_and_loss
-from benchmarks.frontier.exits import BoostedStage, exit_candidates
-from benchmarks.frontier.grown_pruned import grown_pruned
-from benchmarks.frontier.grown_pruned import refuses as grown_pruned_refuses
+from benchmarks.frontier.candidate import Candidate, FunctionMethod, Method, Value, candidate, error_and_loss, rounded
 from benchmarks.frontier.ladder import climb
-from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.pruned import pruning_candidate, sequence_candidates
-from benchmarks.frontier.rivals.engines import ENGINES, Setting
+from benchmarks.frontier.problem import Part, Problem
+from benchmarks.frontier.rivals.boosted import ENGINES, Setting
 from benchmarks.frontier.rivals.forests import LEAF_SIZES, grown, start_rungs
+from benchmarks.frontier.sequences import sequence_candidates
 from formulations.errors import InvalidInputError
+from prunemodels.exits.cascade import Cascade
+
+
+class BoostedStage(BaseEstimator):  # type: ignore[misc]
+    """One of `ENGINES` as a scikit-learn estimator of some columns of a problem, named x0, x1, ...
+
+    Parameters
+    ----------
+    engine
+        its name.
+    leaves
+        number of leaves of each tree.
+    problem
+        its training part is learned from, and its validation part ends the growth.
+    """
+
+    def __init__(self, engine: str, leaves: int, problem: Problem) -> None:
+        self.engine = engine
+        self.leaves = leaves
+        self.problem = problem
+
+    @property
+    def _estimator_type(self) -> str:
+        return "regressor" if self.problem.task == "regression" else "classifier"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = self._estimator_type
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(self.engine, self.leaves, self.problem)
+
+    def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> Self:
+        """Boost on the columns of X."""
+        self.columns_, self.classes_ = [int(str(name)[1:]) for name in X.columns], np.arange(self.problem.n_classes)
+        rate = 0.2 if self.problem.n_classes > 3 else 0.1
+        given = replace(self.problem, train=Part(self._rows(X), np.asarray(y)))
+        self.model_ = ENGINES[self.engine](given, self.columns_, Setting(self.leaves, rate))
+        return self
+
+    def _rows(self, X: pd.DataFrame) -> NDArray[np.float32]:
+        """All columns of the problem, with 0 in those that X lacks."""
+        rows = np.zeros((len(X), self.problem.n_features), dtype=np.float32)
+        rows[:, self.columns_] = X.to_numpy(dtype=np.float32)
+        return rows
+
+    def predict_proba(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        """The model's predictions."""
+        return self.model_.predict(self._rows(X))
+
+    predict = predict_proba
+
+
+def exit_candidates(
+    problem: Problem,
+    source: pm.exits.ExitPath | Cascade,
+    params: Mapping[str, Value],
+    fit_s: float,
+    ends: Mapping[str, str],
+    columns: Sequence[str] | None = None,
+) -> Iterator[Candidate]:
+    """The fitted objects that spend the problem's budgets; they were learned from the validation part."""
+    valid, test = (_frame(part, columns) for part in (problem.valid, problem.test))
+    for budget in problem.budgets:
+        try:
+            model = source.at_cost(budget)
+        except InvalidInputError:  # cheaper than the first stage
+            continue
+        predict = model.predict if problem.task == "regression" else model.predict_proba
+        start = time.process_time()
+        predicted = predict(valid), predict(test)
+        seconds = (time.process_time() - start) / (len(valid) + len(test)) * 1000
+        once = float(model.stages_.once[model.policy_.last_stage])
+        paid = float(model.prediction_cost(test).mean()) + once
+        more, why = {**params, "budget": budget}, {**ends, "budget": "the benchmark's own"}
+        found = candidate(problem, more, *predicted, (model.cost_, paid), fit_s, seconds, why)
+        yield replace(found, valid_error=rounded(model.held_out_error_))
+
+
+def _frame(part: Part, columns: Sequence[str] | None) -> Any:
+    return part.X if columns is None else pd.DataFrame(part.X, columns=columns)
 
 
 def _over_leaves(
@@ -49,44 +133,6 @@ def pruning_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None
         return list(sequence_candidates(problem, forest, path, params, seconds, "lam", _ends(rung)))
 
     yield from _over_leaves(problem, scouted, fit)
-
-
-FOREST_LOSS_SECONDS = 40.0
-
-
-def forest_loss(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-    """Prunings for the forest's own loss, measured on rows out of bag, at every budget."""
-
-    def fit(rung: int) -> list[Candidate]:
-        forest, seconds = grown(problem, LEAF_SIZES[rung])
-        start = time.process_time()
-        path = pm.ensemble_loss.ensemble_path(
-            forest,
-            problem.valid.X,
-            problem.valid.y,
-            costs=problem.costs,
-            errors=pm.samples.OutOfBag(problem.train.X, problem.train.y),
-            time_limit=5.0 if problem.is_small else FOREST_LOSS_SECONDS,
-        )
-        seconds += time.process_time() - start
-        return [c for c in _answers(problem, forest, path, seconds, rung) if c is not None]
-
-    yield from _over_leaves(problem, scouted, fit)
-
-
-def _answers(problem: Problem, forest: Any, path: Any, seconds: float, rung: int) -> Iterator[Candidate | None]:
-    for budget in problem.budgets:
-        try:
-            pruning = path.at_cost(budget)
-        except InvalidInputError:  # no pruning that was found is that cheap
-            yield None
-            continue
-        params: dict[str, Value] = {"min_samples_leaf": LEAF_SIZES[rung], "budget": budget}
-        yield pruning_candidate(problem, forest, pruning, params, seconds, {**_ends(rung), "budget": "the benchmark's own"})
-
-
-def _refuses_large(problem: Problem) -> str | None:
-    return None if problem.is_small else "its search takes minutes a forest"
 
 
 def exits_along_the_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
@@ -171,6 +217,4 @@ OURS: list[Method] = [
     FunctionMethod("exits along the optimal path", exits_along_the_path, ours=True),
     FunctionMethod("cascade", default_cascade, ours=True),
     FunctionMethod("cascade of LightGBM models", boosted_cascade, ours=True),
-    FunctionMethod("pruning for the forest's loss", forest_loss, ours=True, refuses=_refuses_large),
-    FunctionMethod("CEGB, pruned and refitted", grown_pruned, ours=True, refuses=grown_pruned_refuses),
 ]

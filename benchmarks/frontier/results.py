@@ -1,24 +1,166 @@
-"""The table of results: one row for each model that validation chooses at one of the budgets, as a small CSV file.
+"""What is kept: the candidates of each finished unit, and a small table of the models that validation chooses at the budgets.
 
-Columns: data, seed, method, params (``name=value`` joined by ``;``), cost, error and loss on the validation and the test part,
-seconds to train and to predict 1,000 rows, edges (see `edges.written`), and in the first row of a unit the seconds of the whole
-unit. Applied to these rows, the budgets and the rule of choice (`choice`) give the same models.
+Units are files FOLDER / DATA / METHOD-SEED.json, written completely or not at all. The table is a CSV file with the columns data,
+seed, method, params (``name=value`` joined by ``;``), cost, error and loss on the validation and the test part, seconds to train
+and to predict 1,000 rows, edges, and in the first row of a unit the seconds of the whole unit. Applied to these rows, the budgets
+and the rule of choice give the same models.
+
+The grid of a hyperparameter consists of the values that were tried on any seed of the data set; it is widened on the first seed.
+A chosen number that is the least or the largest of its grid is an *edge*, unless the candidate says that no value lies beyond:
+then it is a natural end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.frontier.candidate import Candidate, Value
-from benchmarks.frontier.choice import winners
-from benchmarks.frontier.edges import edges_of, grids, written
-from benchmarks.frontier.store import FIRST_SEED, Store, Unit
+from benchmarks.frontier.candidate import Candidate, Value, winners
 from formulations.errors import BrokenFileError
 from prunemodels.files.outputs import OutputFiles
+
+FIRST_SEED = 0
+"""The seed on which grids are widened; the others take the settings that were chosen there."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One method on one data set in the split of one seed."""
+
+    data: str
+    seed: int
+    method: str
+
+    def __str__(self) -> str:
+        return f"{self.data}, seed {self.seed}, {self.method}"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The candidates of a unit, and the CPU seconds of the whole unit."""
+
+    unit: Unit
+    candidates: tuple[Candidate, ...]
+    seconds: float
+
+
+def default_folder() -> Path:
+    """Where units are kept by default: in a cache folder of the user, never in the repository."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "prunemodels-frontier"
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of finished units."""
+
+    folder: Path
+
+    @property
+    def memory_folder(self) -> Path:
+        """Where methods keep the results that they share."""
+        return self.folder / "memory"
+
+    def place(self, unit: Unit) -> Path:
+        """The file of a unit."""
+        word = re.sub(r"[^a-z0-9]+", "-", unit.method.lower()).strip("-")
+        return self.folder / unit.data / f"{word}-{unit.seed}.json"
+
+    def has(self, unit: Unit) -> bool:
+        """Whether the unit is done."""
+        return self.place(unit).is_file()
+
+    def keep(self, unit: Unit, candidates: Sequence[Candidate], seconds: float) -> None:
+        """Write a unit."""
+        content = {"unit": asdict(unit), "seconds": round(seconds, 3), "candidates": [asdict(c) for c in candidates]}
+        place = self.place(unit)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with OutputFiles() as outputs:
+            outputs.aside(place).write_text(json.dumps(content) + "\n")
+
+    def read(self, unit: Unit) -> Finished:
+        """Read a finished unit.
+
+        Raises
+        ------
+        BrokenFileError
+            if the file does not hold a unit.
+        """
+        place = self.place(unit)
+        try:
+            content = json.loads(place.read_text())
+            return Finished(unit, tuple(Candidate(**c) for c in content["candidates"]), float(content["seconds"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise BrokenFileError(f"{place} is no finished unit ({error!r}); delete it, and run the benchmark again") from error
+
+
+Side = Literal["least", "largest"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A chosen value that is the last of its grid; `end` is the reason if it is a natural end, or empty."""
+
+    name: str
+    side: Side
+    value: float
+    end: str
+
+
+def grids(candidates: Sequence[Candidate]) -> dict[str, tuple[float, float]]:
+    """The least and the largest value tried, for each hyperparameter that is a number."""
+    tried: dict[str, list[float]] = defaultdict(list)
+    for c in candidates:
+        for name, value in c.params.items():
+            if not isinstance(value, str):
+                tried[name].append(float(value))
+    return {name: (min(values), max(values)) for name, values in tried.items()}
+
+
+def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> list[Edge]:
+    """The hyperparameters of a candidate whose values are the last of their grids, if these have more than one value."""
+    found: list[Edge] = []
+    for name, value in chosen.params.items():
+        if isinstance(value, str) or name not in grid or grid[name][0] == grid[name][1]:
+            continue
+        sides: tuple[Side, Side] = ("least", "largest")
+        found += [
+            Edge(name, side, float(value), chosen.ends.get(name, ""))
+            for side, last in zip(sides, grid[name], strict=True)
+            if float(value) == last
+        ]
+    return found
+
+
+def written(edges: Sequence[Edge]) -> str:
+    """Edges as a cell of the table of results: ``leaves>`` is a real edge at the largest value, ``(leaves>)`` a natural end."""
+    marks = {"least": "<", "largest": ">"}
+    return " ".join(f"({e.name}{marks[e.side]})" if e.end else f"{e.name}{marks[e.side]}" for e in edges)
+
+
+def edge_table(results: pd.DataFrame) -> pd.DataFrame:
+    """How often each hyperparameter was chosen at an end of its grid, by data set and method; real edges first."""
+    rows: list[dict[str, Value]] = []
+    for (data, method), some in results.groupby(["data", "method"], sort=False):
+        cells = [mark for cell in some["edges"].fillna("") for mark in str(cell).split()]
+        for mark in sorted(set(cells)):
+            natural = mark.startswith("(")
+            bare = mark.strip("()")
+            side = "least" if bare.endswith("<") else "largest"
+            what = "natural end" if natural else "EDGE"
+            row = {"data": str(data), "method": str(method), "hyperparameter": bare[:-1], "side": side, "is": what}
+            rows.append({**row, "chosen": cells.count(mark), "of": len(some)})
+    columns = ["data", "method", "hyperparameter", "side", "is", "chosen", "of"]
+    return pd.DataFrame(rows, columns=columns).sort_values("is", kind="stable", ignore_index=True)
+
 
 PLACE = Path(__file__).parents[1] / "results" / "frontier.csv"
 

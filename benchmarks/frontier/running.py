@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 
-from benchmarks.frontier.candidate import Value, nothing_bought
-from benchmarks.frontier.choice import winners
+from benchmarks.frontier.candidate import Value, nothing_bought, winners
 from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.methods import method_named
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.results import PLACE, chosen_settings
-from benchmarks.frontier.store import FIRST_SEED, Store, Unit
+from benchmarks.frontier.results import FIRST_SEED, PLACE, Store, Unit, chosen_settings
 
 
 def units_of(data: Sequence[str], seeds: Sequence[int], methods: Sequence[str]) -> list[Unit]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
-
-from benchmarks.fuzzing.seeds import try_seeds
 
 ABOUT = {
     "files": "damaged files against every reader, each in a child process with limits on memory and time",
@@ -39,6 +38,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return files.run(seconds, args.seed, args.cases, args.readers)
     findings = import_module(f"benchmarks.fuzzing.{args.fuzzer}").findings
     return try_seeds(findings, "cascades" if args.fuzzer == "cascades" else "instances", seconds, args.seed, args.cases)
+
+
+def try_seeds(findings: Callable[[int], Iterable[object]], what: str, seconds: float, seed: int, cases: int | None = None) -> int:
+    """Print what each seed finds. Returns 1 if anything was found, else 0."""
+    started, tried, found = time.perf_counter(), 0, 0
+    while time.perf_counter() - started < seconds and (cases is None or tried < cases):
+        for finding in findings(seed + tried):
+            found += 1
+            print(f"seed {seed + tried}: {finding}", flush=True)
+        tried += 1
+    print(f"{tried:,} {what} from seed {seed} on, {found:,} wrong answers")
+    return int(bool(found))
 
 
 if __name__ == "__main__":

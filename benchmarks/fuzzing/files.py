@@ -31,25 +31,18 @@ class Report:
 
     Parameters
     ----------
-    cases
-        number of cases of each reader.
-    outcomes
-        how often a case ended in an answer, a named error, ...
+    cases, outcomes
+        how many cases each reader had, and how often a case ended in an answer, a named error, ...
     findings
-        reader and defect, with the number of cases that showed it.
-    first
-        the number of the first case of each finding.
+        reader and defect, with the numbers of the cases that showed it.
     """
 
     cases: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
-    findings: Counter[tuple[str, str]] = field(default_factory=Counter)
-    first: dict[tuple[str, str], int] = field(default_factory=dict)
+    findings: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        found = [
-            f"{count:6} x {name}: {what} (case {self.first[name, what]})" for (name, what), count in self.findings.most_common()
-        ]
+        found = [f"{len(of):6} x {name}: {what} (case {of[0]})" for (name, what), of in self.findings.items()]
         ends = ", ".join(f"{count:,} {kind}" for kind, count in self.outcomes.most_common())
         return "\n".join([f"{self.cases.total():,} damaged files: {ends}", *found, f"{len(found)} defects"])
 
@@ -75,9 +68,9 @@ def fuzz(seconds: float, seed: int, readers: Sequence[str] = tuple(READERS), cas
             report.cases[name] += 1
             report.outcomes[kind] += 1
             if what is not None:
-                report.findings[name, what] += 1
-                if (name, what) not in report.first:
-                    report.first[name, what] = number
+                cases_of = report.findings.setdefault((name, what), [])
+                cases_of.append(number)
+                if len(cases_of) == 1:
                     print(f"{name}, case {number}: {what}; the file is {_kept(name, seed, number)}", flush=True)
             number += 1
     return report

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from benchmarks.papers.experiment import Experiment, Unit
 from benchmarks.papers.registry import experiment_named
 from benchmarks.papers.store import Store
-from benchmarks.path import machine
+from prunemodels.comparison.machine import machine
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""All comparisons in one command: ratios of pairs that are measured in one run, beside the figures of the prototype."""
+"""All comparisons in one command: ratios of pairs that are measured in turns, and single figures beside them."""

@@ -1,26 +1,104 @@
-"""A study's result as a JSON file, with sorted names and four significant digits, so that diffs are readable."""
+"""A study's result and its origin as a JSON file, with sorted names and four significant digits, so that diffs are readable.
+
+Two results are comparable if code and machine are the same. The code is identified by a digest of every Python file of the
+packages and of the benchmarks. So a commit of results or documents does not change it, and uncommitted changes of code do.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import platform
+import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.suite.origin import Origin
 from benchmarks.suite.study import Figure, Row
 from formulations.errors import BrokenFileError
+from prunemodels.comparison.machine import machine
 from prunemodels.files.outputs import OutputFiles
 
-SCHEMA = 1
+ROOT = Path(__file__).resolve().parents[2]
+"""The checkout."""
+
+CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")
+"""Folders whose Python files are measured."""
+
+SCHEMA = 2
 """Version of the format; it rises with every change that an older reader would misread."""
 
 DIGITS = 4
 
 BUSY = 0.5
 """A machine with a larger mean number of running processes counts as busy with other work."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where figures come from.
+
+    Parameters
+    ----------
+    machine
+        processor, system, cores, memory, and the versions that affect the figures.
+    code
+        digest of all measured code.
+    commit, dirty
+        commit of the checkout, and whether Python files differ from it; empty and False without a checkout.
+    """
+
+    machine: str
+    code: str
+    commit: str
+    dirty: bool
+
+    def same(self, other: Origin) -> bool:
+        """Whether code, machine and versions are the same."""
+        return (self.machine, self.code) == (other.machine, other.code)
+
+    def line(self) -> str:
+        """The origin as one line of text."""
+        return f"{self.machine}, commit {self.commit[:10] or 'unknown'}{' with changes' * self.dirty}"
+
+
+def origin(root: Path = ROOT) -> Origin:
+    """The origin of this process."""
+    commit = _git(root, "rev-parse", "HEAD")
+    dirty = bool(commit) and bool(_git(root, "status", "--porcelain", "--", *(f"{folder}/*.py" for folder in CODE)))
+    return Origin(f"{_processor()}, {machine()}", code_digest(root), commit, dirty)
+
+
+def code_digest(root: Path) -> str:
+    """A digest of names and contents of all measured files, sixteen hexadecimal digits."""
+    digest = hashlib.sha256()
+    for folder in CODE:
+        for file in sorted((root / folder).rglob("*.py")):
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def _processor() -> str:
+    """The processor's name from Linux, else from Python."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.split(":", 1)[1].split())
+    return platform.processor() or platform.machine()
+
+
+def _git(root: Path, *command: str) -> str:
+    """The output of git; empty without git or a checkout."""
+    with suppress(OSError):
+        # without optional locks this never blocks a commit of another process
+        whole = ["git", "--no-optional-locks", "-C", str(root), *command]
+        done = subprocess.run(whole, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -54,11 +132,6 @@ class Result:
         return json.dumps(_rounded(content), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def file_of(study: str, folder: Path) -> Path:
-    """The file of a study's result."""
-    return folder / f"{study}.json"
-
-
 def write_result(result: Result, folder: Path) -> Path:
     """Write the result; on Ctrl-C or an error the previous file stays unchanged.
 
@@ -67,7 +140,7 @@ def write_result(result: Result, folder: Path) -> Path:
     BrokenFileError
         if the folder cannot be written.
     """
-    place = file_of(result.study, folder)
+    place = folder / f"{result.study}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -86,7 +159,7 @@ def read_result(file: Path) -> Result:
         for a file that is not a result, or has another schema.
     """
     content = _parsed(file)
-    schema = content.get("schema") if isinstance(content, dict) else None
+    schema = content.pop("schema", None) if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise BrokenFileError(f"{file} has the schema {schema!r}, this suite reads {SCHEMA}; remove it and run the study again")
     try:
@@ -100,20 +173,8 @@ def read_folder(folder: Path) -> dict[str, Result]:
 
     Files of other benchmarks, which have no study, are skipped.
     """
-    ours = [file for file in sorted(folder.glob("*.json")) if names_study(file)]
-    return {result.study: result for result in map(read_result, ours)}
-
-
-def names_study(file: Path) -> bool:
-    """Whether a JSON file is a result of this suite.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file is not JSON.
-    """
-    content = _parsed(file)
-    return isinstance(content, dict) and "study" in content
+    results = [read_result(file) for file in sorted(folder.glob("*.json")) if "study" in _parsed(file)]
+    return {result.study: result for result in results}
 
 
 def _parsed(file: Path) -> Any:
@@ -124,11 +185,9 @@ def _parsed(file: Path) -> Any:
 
 
 def _result(content: Mapping[str, Any]) -> Result:
-    given = {name: value for name, value in content.items() if name != "schema"}
-    given["origin"] = Origin(**given["origin"])
-    given["rows"] = [Row(**row) for row in given["rows"]]
-    given["figures"] = [Figure(**figure) for figure in given["figures"]]
-    return Result(**given)
+    rows = [Row(**row) for row in content["rows"]]
+    figures = [Figure(**figure) for figure in content["figures"]]
+    return Result(**{**content, "origin": Origin(**content["origin"]), "rows": rows, "figures": figures})
 
 
 def _rounded(value: Any) -> Any:

@@ -1,13 +1,28 @@
-"""Studies, and the rows and figures that they produce."""
+"""Studies, and pieces of work that are measured in turns, A B A B ..., so that a slow phase of the machine affects all of them.
+
+    a_k              least of A's runs in round k: one run, or up to `MOST` runs while they take less than `SHORT` s     (1)
+    seconds of A     least of the a_k, since noise only adds                                                            (2)
+    ratio A / B      least a_k / least b_k                                                                              (3)
+    spread           least and largest a_k / b_k                                                                        (4)
+
+(3) always lies within (4).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from benchmarks.suite.alternating import Measured
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+SHORT, MOST = 0.1, 7
+"""Limits of (1): a single run of milliseconds is not precise."""
+
 
 Lam = Any
 """A `Fraction`. Engines use it exactly, though their signature says float."""
@@ -15,10 +30,7 @@ Lam = Any
 
 @dataclass(frozen=True)
 class Row:
-    """A pair measured in one run: seconds of `a`, of `b`, and a / b with its spread; see `benchmarks.suite.alternating`.
-
-    `design` is the figure of the design document for it; empty if there is none.
-    """
+    """A pair measured in one run: (2) of `a` and of `b`, (3) with (4), and the number of rounds."""
 
     instance: str
     a: str
@@ -29,13 +41,6 @@ class Row:
     low: float
     high: float
     runs: int
-    design: str = ""
-
-    @classmethod
-    def of(cls, instance: str, measured: Measured[object], a: str, b: str, design: str = "") -> Row:
-        """The pair of two pieces of work that were measured in turns."""
-        ratio = measured.ratio(a, b)
-        return cls(instance, a, b, ratio.seconds_a, ratio.seconds_b, ratio.ratio, ratio.low, ratio.high, ratio.runs, design)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -50,12 +55,64 @@ class Figure:
     instance: str
     what: str
     value: float | None
-    design: str = ""
 
     @property
     def key(self) -> tuple[str, ...]:
         """Identifies what is measured, the same in every run of the study."""
         return self.instance, self.what
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(Generic[T_co]):
+    """(1) of every piece of work, and its last answer."""
+
+    seconds: Mapping[str, tuple[float, ...]]
+    answer: Mapping[str, T_co]
+
+    def row(self, instance: str, a: str, b: str) -> Row:
+        """How long `a` takes, in units of `b`."""
+        ours, theirs = self.seconds[a], self.seconds[b]
+        each = [x / y for x, y in zip(ours, theirs, strict=True)]
+        return Row(instance, a, b, min(ours), min(theirs), min(ours) / min(theirs), min(each), max(each), len(each))
+
+
+def alternate(
+    works: Mapping[str, Callable[[], T]],
+    *,
+    repeats: int = 3,
+    limit: float = 60.0,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Measured[T]:
+    """Run all of `works` in turns.
+
+    Parameters
+    ----------
+    works
+        what to run, by name.
+    repeats
+        rounds that count, at least 1. One more round precedes them, which loads compiled code and fills the caches.
+    limit
+        seconds of work after which no further round begins. If there is only one round, it counts.
+    clock
+        returns the time in seconds.
+    """
+    rounds: list[dict[str, float]] = []
+    answer: dict[str, T] = {}
+    spent = 0.0
+    while not rounds or (len(rounds) <= repeats and spent < limit):
+        rounds.append({})
+        gc.collect()  # so that no collection falls into a measured run
+        for name, work in works.items():
+            runs: list[float] = []
+            while not runs or (len(runs) < MOST and sum(runs) < SHORT):
+                start = clock()
+                found = work()
+                runs.append(clock() - start)
+                answer[name] = found  # the previous answer is freed after the clock was read
+            rounds[-1][name] = min(runs)
+            spent += sum(runs)
+    counted = rounds[1:] or rounds
+    return Measured({name: tuple(r[name] for r in counted) for name in works}, answer)
 
 
 @dataclass(frozen=True)
@@ -65,21 +122,17 @@ class Setting:
     Parameters
     ----------
     folder
-        the folder of the forests; see `benchmarks.suite.forests`.
+        the folder of the forests.
     quick
         tiny instances on data that scikit-learn ships.
     repeats, limit
-        as of `benchmarks.suite.alternating.alternate`.
+        as of `alternate`.
     """
 
     folder: Path
     quick: bool = False
     repeats: int = 3
     limit: float = 60.0
-
-    def design(self, design: str) -> str:
-        """The design document's figure; empty for quick instances, which it does not have."""
-        return "" if self.quick else design
 
 
 Found = tuple[Sequence[Row], Sequence[Figure]]
@@ -97,22 +150,11 @@ class Study:
         one line for the list of studies.
     measure
         returns the rows and the figures.
-    forests
-        data sets of the folder PRUNEMODELS_DATA on which BP16's forest is grown before the study.
-    tables
-        further data sets of that folder that the study reads.
-    scale
-        takes tens of minutes: it is only run with ``--scale``, never with ``--quick``.
+    data
+        data sets of the folder PRUNEMODELS_DATA that it needs; on MiniBooNE and Covertype BP16's forest is grown before.
     """
 
     name: str
     title: str
     measure: Callable[[Setting], Found]
-    forests: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    scale: bool = False
-
-    @property
-    def data(self) -> tuple[str, ...]:
-        """All data sets that the study needs."""
-        return self.forests + self.tables
+    data: tuple[str, ...] = ()

@@ -49,7 +49,7 @@ CLOSE, IDLE_ROUNDS_WHEN_CLOSE = 1e-6, 100
 """The same where the relative gap is so small: very many splits then go at nearly this lambda, and rounds do not part them."""
 
 CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
-"""CPU seconds of a minimum cut by OR-Tools for each usage arc and each split, see `benchmarks.crossover`."""
+"""CPU seconds of a minimum cut by OR-Tools for each usage arc and each split, see `solvers.automatic`."""
 
 CORE_ARC = 0.25e-6
 """The same for an arc of the core, merged, by push-relabel from the shares, on a default forest's 14.6 million."""

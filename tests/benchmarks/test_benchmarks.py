@@ -2,57 +2,48 @@
 
 from __future__ import annotations
 
-import argparse
-import math
-import sys
+import os
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks import budget_rounding, engines, hard_lambdas, in_use, instances, naive, second_process, survival, without_cut
-from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low, table
+from benchmarks import in_use, instances, measuring, naive, survival
+from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low
 from benchmarks.default_forest import JOBS, left
+from benchmarks.start_up import PACKAGES, runs
 from prunemodels.data_files import FOLDER_VARIABLE
-from solvers.price_sharing import stopping
 from tests.solvers.cases import instance
 
 
-@pytest.fixture(scope="module")
-def pairs() -> list[naive.Pair]:
-    """The quick run on random data and on what scikit-learn ships: a second, so every test of it is slow."""
+def test_work_apart_is_done_in_another_process() -> None:
+    """Its answer comes back, and so does its error."""
+    assert measuring.apart(os.getpid) != os.getpid()
+    with pytest.raises(pm.errors.BrokenFileError, match="nothing"):
+        measuring.apart(instances.train, "nothing", 0, Path("nowhere"))
+
+
+@pytest.mark.slow
+def test_ip3_is_exact_and_ip1_a_weak_bound() -> None:
+    """IP3's vertices are integral and worth the optimum; IP1 is never above it, nearly always below, and closed by branching."""
     quick = [*instances.random_instances(quick=True), *instances.shipped_instances(quick=True)]
-    return list(naive.pairs_of(quick, limit=60.0))
-
-
-@pytest.mark.slow
-def test_ip3_is_never_fractional_and_never_off(pairs: list[naive.Pair]) -> None:
-    """A vertex of IP3's relaxation is integral and worth the optimum that the exact path knows."""
+    pairs = pd.DataFrame(naive.pairs_of(quick, limit=60.0))
     assert len(pairs) >= 10
-    assert not any(p.ip3_fractional for p in pairs)
-    assert max(abs(p.ip3_gap) for p in pairs) < 1e-9
-
-
-@pytest.mark.slow
-def test_ip1_is_a_bound_and_a_weak_one(pairs: list[naive.Pair]) -> None:
-    """IP1's relaxation never exceeds the optimum, is below it nearly always, and is fractional wherever it is below."""
-    assert min(p.ip1_gap for p in pairs) > -1e-9
-    assert sum(p.no_integral_optimum for p in pairs) >= 0.8 * len(pairs)
-    assert all(p.ip1_fractional for p in pairs if p.no_integral_optimum)
-
-
-@pytest.mark.slow
-def test_branch_and_bound_closes_ip1_at_the_middle_lambda(pairs: list[naive.Pair]) -> None:
-    """Tiny instances are closed, one lambda each, with more simplex iterations than IP3's relaxation takes."""
-    tried = [p for p in pairs if not math.isnan(p.mip_seconds)]
-    assert len(tried) == len({p.instance for p in pairs})
-    assert all(p.mip_closed == 1 and p.mip_gap < 1e-6 for p in tried)
-    assert sum(p.mip_iterations for p in tried) > sum(p.ip3_iterations for p in tried)
+    assert not pairs["ip3_fractional"].any()
+    assert pairs["ip3_gap"].abs().max() < 1e-9
+    assert pairs["ip1_gap"].min() > -1e-9
+    assert pairs["no_integral_optimum"].mean() >= 0.8
+    assert pairs["ip1_fractional"][pairs["no_integral_optimum"]].all()
+    tried = pairs.dropna(subset=["mip_s"])
+    assert len(tried) == pairs["instance"].nunique()
+    assert (tried["mip_closed"] == 1).all()
+    told = naive.table(pairs, 60.0).splitlines()
+    assert told[2] == "| instances; pairs with a lambda | 4; 10 | 1; 2 |"
+    assert told[5].startswith("| **IP3's relaxation has a fractional vertex** | 0 of 10 |")
 
 
 def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -60,53 +51,6 @@ def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     with pytest.raises(pm.errors.BrokenFileError, match=r"sonar\.csv\.gz"):
         next(instances.real_instances())
-
-
-def test_engines_agree_and_leave_when_they_fail() -> None:
-    """On tiny instances every engine finds the optimum or says its gap, none claims too much, and who refuses is left out."""
-    _, forest, X = engines.grown_forest(quick=True, trees=None)
-    names = ["min_cut", "brute_force", "highs_ip1", "highs_ip3", "glop_closure", "highs_ip1_relaxed"]
-    small, larger = engines.run(forest, X, [10, 20], 60.0, engines=names, isolate=False)
-    assert list(small["answers"].index) == names
-    assert list(larger["answers"].index) == [n for n in names if n != "brute_force"]
-    for name in ("min_cut", "highs_ip1", "highs_ip3", "glop_closure"):
-        assert small["answers"].loc[name, "status"] == "optimal"
-        assert abs(small["answers"].loc[name, "above_optimum"]) < 1e-6
-    assert not any(note.startswith("wrong bound") for note in small["answers"]["note"])
-    told = engines.table([small, larger]).splitlines()
-    assert {line.count("|") for line in told} == {4}
-    assert engines.notes([small, larger])[0].startswith("brute_force, 10 rows: ")
-
-
-@pytest.mark.parametrize("seed", [None, 5])
-def test_a_forest_is_grown_in_one_process_and_measured_in_another(seed: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second command is the first with the forest's file added; there nothing is grown, and the file is gone afterwards."""
-    told: list[Any] = []
-
-    def second(command: list[str], *, check: bool) -> None:
-        assert check
-        told.append(command)
-        assert Path(command[-1]).read_text() == "grown"
-        monkeypatch.setattr("sys.argv", ["b", *command[3:]])
-        run(argparse.ArgumentParser())
-
-    def run(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--data", default="miniboone")
-        if seed is not None:
-            parser.add_argument("--seed", type=int, default=0)
-        second_process.run_in_second_process(parser, "benchmarks.b", lambda args: told.append((args.data, args.measure)))
-
-    monkeypatch.setattr(second_process, "train", lambda name, seed, file: (told.append((name, seed)), file.write_text("grown")))
-    monkeypatch.setattr(second_process.subprocess, "run", second)
-    options = ["--data", "sonar", *([] if seed is None else ["--seed", str(seed)])]
-    monkeypatch.setattr("sys.argv", ["b", *options])
-    run(argparse.ArgumentParser())
-    grown, command, measured = told
-    assert grown == ("sonar", seed or 0)
-    assert command[:3] == [sys.executable, "-m", "benchmarks.b"]
-    assert command[3:-2] == options
-    assert measured == ("sonar", Path(command[-1]))
-    assert not Path(command[-1]).exists()
 
 
 def test_judging_choosing_and_deploying_are_told() -> None:
@@ -119,47 +63,6 @@ def test_judging_choosing_and_deploying_are_told() -> None:
     assert "11 budgets" in in_use.cross_validation(X, y, [float(b) for b in range(1, 12)], trees=3)
     told = in_use.at_work(forest, pm.apply_pruning(path.at_cost(3.0), forest), X[300:], repeats=2)
     assert "ONNX after" in told
-
-
-@pytest.mark.slow
-def test_the_rounding_theorem_on_a_small_forest() -> None:
-    """A line has a number for every column; no proven bound is above the theorem's, which `at_budgets` asserts at each budget."""
-    problem = instances.shipped("iris", trees=3, rows=30)
-    seen = list(budget_rounding.at_budgets(problem, pm.pruning_path(problem), seconds=5.0))
-    assert seen
-    for at in seen:
-        assert at.found.status == "optimal"
-        assert at.above(at.found.error) <= float(at.rounding.bound) + 1e-12 <= at.above(at.breakpoint.error) + 2e-12
-        assert at.reached == (at.above(at.found.error) >= float(at.rounding.bound) - 1e-12)
-    cells = budget_rounding.line("iris", problem, 5.0).split("|")
-    assert len(cells) == 13
-    assert cells[5].strip() == cells[10].strip() == str(len(seen))
-
-
-def test_hard_lambdas_lie_beside_the_longest_edges() -> None:
-    """Four distances below and above each edge, others in between; every engine proves the raw cut's pruning there."""
-    problem = instance("iris")
-    path = pm.pruning_path(problem)
-    lams = hard_lambdas.hard_lambdas(path, edges=1, others=2)
-    edge = path.breakpoints[int(np.argmax(-np.diff(path.cost))) + 1]
-    assert [lam / edge - 1 for _, lam in lams[:8]] == [s * d for d in hard_lambdas.BESIDE for s in (-1, 1)]
-    assert all(path.breakpoints[1] < lam < path.breakpoints[-1] for _, lam in lams[8:])
-    for _, lam in lams:
-        row = hard_lambdas.measured(problem, lam, list(hard_lambdas.ENGINES), check=True)
-        assert set(row) == {"raw cut", "rounds", "core", *hard_lambdas.ENGINES}
-
-
-def test_rounds_without_a_cut_end_where_a_run_without_memory_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The benchmark's last round is that at which the engine gives up, with as many open usage arcs."""
-    problem = instance("digits")
-    lam = pm.pruning_path(problem).breakpoints[-2]
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
-    with pytest.warns(RuntimeWarning, match="memory limit"):
-        found = pm.engines.price_sharing(problem, lam, small_core=0)
-    row = without_cut.gaps(problem, lam)
-    assert str(row["ends"]).startswith(f"{found.stats['iterations']:.0f}: ")
-    assert str(row["ends"]).endswith(f", {found.stats['core_usage_arcs']:,.0f}")
-    assert str(row["20"]).endswith(" 85")
 
 
 @pytest.mark.slow
@@ -176,8 +79,6 @@ def test_survival_forests_are_compared_within_the_budget(capsys: pytest.CaptureF
     assert [way for _, way, *_ in lines] == 2 * [
         "unpruned",
         "pruned, errors in-bag",
-        "pruned, errors out-of-bag",
-        "pruned, errors validation",
         "retrained on fewer columns",
     ]
     assert all(float(cost) <= 14 for _, _, limit, cost, *_ in lines if limit)
@@ -190,13 +91,6 @@ def test_students_bound_misses_its_level_where_few_rows_are_dear() -> None:
     t, betting = ({name: share_too_low(name, method, 100, 400) for name in POPULATIONS} for method in ("t", "betting"))
     assert t["few are dear"] > 2 * ALPHA > t["even"]
     assert max(betting.values()) <= ALPHA
-
-
-def test_the_table_has_a_line_for_each_population_and_size() -> None:
-    """Head, rule, and a line each."""
-    lines = table((5, 10), 10).splitlines()
-    assert len(lines) == 2 + 2 * len(POPULATIONS)
-    assert lines[2].startswith("| even | 5 | ")
 
 
 def test_every_job_answers_its_question() -> None:
@@ -213,3 +107,18 @@ def test_nothing_with_arcs_is_lost() -> None:
     counts = left(instance("breast cancer, licence"))
     assert counts["groups with arcs"] <= counts["groups"] <= counts["splits"]
     assert 0 < counts["groups with arcs"] <= counts["with arcs"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("job", "most"), [("path", 19), ("serve, stopping early", 5)])
+def test_first_runs_compile_no_more_than_today(job: str, most: int) -> None:
+    """Each kernel once, and nothing of numba's own.
+
+    A kernel that makes an array, takes a minimum or is given arrays of two kinds brings functions more, each a tenth of a second
+    or more of every user's first run.
+    """
+    _, kernels, _ = runs(job)
+    names = [name for _, name in kernels]
+    assert names
+    assert [name for name in names if name.split(".")[0] not in PACKAGES] == []
+    assert len(names) == len(set(names)) <= most

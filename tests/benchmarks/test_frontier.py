@@ -14,18 +14,35 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.frontier import running
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, error_and_loss, measured, nothing_bought
-from benchmarks.frontier.choice import chosen, winners
-from benchmarks.frontier.comparing import area, at_budgets, paired
+from benchmarks.frontier.candidate import (
+    Candidate,
+    FunctionMethod,
+    Value,
+    chosen,
+    error_and_loss,
+    measured,
+    nothing_bought,
+    winners,
+)
 from benchmarks.frontier.data import load_problem
-from benchmarks.frontier.edges import edge_table, edges_of, grids, written
 from benchmarks.frontier.ladder import climb
-from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.methods import METHODS, method_named
-from benchmarks.frontier.problem import Part, Problem
-from benchmarks.frontier.results import COLUMNS, chosen_settings, collected, params_text, read_results, write_results
-from benchmarks.frontier.store import Store, Unit
-from benchmarks.frontier.tables import all_tables
+from benchmarks.frontier.problem import Memory, Part, Problem
+from benchmarks.frontier.results import (
+    COLUMNS,
+    Store,
+    Unit,
+    chosen_settings,
+    collected,
+    edge_table,
+    edges_of,
+    grids,
+    params_text,
+    read_results,
+    write_results,
+    written,
+)
+from benchmarks.frontier.tables import all_tables, area, at_budgets, paired
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 
@@ -251,7 +268,7 @@ def test_the_cascade_is_one_object_against_each_other() -> None:
     assert "| a | 3 | +132.2 | -5.7 | 1 | 0 | 0 |" in text
     assert "| b | 3 | -40.2 | -5.7 | 0 | 1 | 0 |" in text
     assert "| c | 1 | +17.2 | -17.2 | 0 | 1 | 0 |" in text
-    assert "| **cascade** | 3 | -5.7 | -5.7 | | | |" in text
+    assert "| **cascade** | 3 | -5.7 | -5.7 |  |  |  |" in text
     assert "| b | 3 | **10.00** | **10.00** | 10.00 |" in text
     assert "| **cascade** | 3 | 20.00 | 20.00 | 20.00 |" in text
 

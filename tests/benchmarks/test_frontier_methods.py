@@ -1,4 +1,4 @@
-"""Every method of the frontier on a small problem: candidates that are complete, costs that are right, one picture."""
+"""Every method of the frontier on a small problem: candidates that are complete, costs that are right."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.frontier.__main__ import main
+from benchmarks.frontier.candidate import Candidate
 from benchmarks.frontier.data import load_problem
-from benchmarks.frontier.memory import Memory
 from benchmarks.frontier.methods import METHODS
-from benchmarks.frontier.picture import style
-from benchmarks.frontier.problem import Part, Problem
-from benchmarks.frontier.rivals import cegb, sets
-from benchmarks.frontier.rivals.engines import ENGINES, Setting
-from benchmarks.frontier.rivals.staged import checkpoints
+from benchmarks.frontier.problem import Memory, Part, Problem
+from benchmarks.frontier.rivals import columns, priced
+from benchmarks.frontier.rivals.boosted import ENGINES, Setting
+from benchmarks.frontier.sequences import checkpoints
 
 SCOUTED = {
     "LightGBM, most important columns": {"columns": 2, "leaves": 3},
@@ -31,14 +30,12 @@ SCOUTED = {
     "BudgetRF": {"impurity": "pairs"},
     "CatBoost's penalties": {"depth": 2, "penalty": 0.1},
     "CSTC": {"lam": 0.01},
-    "ASTC": {},
     "value network (DIME)": {"width": 8, "steps": 5, "rate": 0.01, "dropout": 0.1},
     "policy network (GDFS)": {"width": 8, "steps": 5, "rate": 0.01, "dropout": 0.1},
     "optimal pruning path": {"min_samples_leaf": 8},
     "exits along the optimal path": {"min_samples_leaf": 8},
     "cascade of LightGBM models": {"leaves": 3},
     "cascade": {},
-    "CEGB, pruned and refitted": {"leaves": 4, "lam": 0.01},
 }
 """A setting for each, so that nothing is searched for."""
 
@@ -58,7 +55,6 @@ def test_candidates_are_complete(name: str, data: str) -> None:
     if method.refusal(problem) is not None:
         pytest.skip(f"{name} on {data}: {method.refusal(problem)}")
     pytest.importorskip("lightgbm")
-    problem.memory.values[cegb.MEMORY] = {"value": [{**SCOUTED["CEGB"], "rounds": 5}], "seconds": 0.0}
     found = list(method(problem, [{**SCOUTED[name], "rounds": 5}]))
     assert found
     for c in found:
@@ -88,7 +84,7 @@ def test_elimination_keeps_the_column_that_matters() -> None:
     X = rng.normal(size=(400, 3)).astype(np.float32)
     part = Part(X, (X[:, 1] > 0).astype(np.int64))
     problem = replace(few(load_problem("breast_cancer", 0)), train=part, valid=part, test=part)
-    chain, _ = sets.eliminated(problem)
+    chain, _ = columns.eliminated(problem)
     assert [len(s) for s in chain] == [3, 2, 1]
     assert all(set(b) < set(a) for a, b in pairwise(chain))
     assert chain[-1] == [1]
@@ -102,7 +98,7 @@ def test_elimination_drops_the_dearer_of_two_copies() -> None:
     problem = replace(few(load_problem("breast_cancer", 0)), train=part, valid=part, test=part)
     for prices, kept in (((9, 1, 2), [1]), ((1, 9, 2), [0])):
         priced = replace(problem, costs=replace(problem.costs, prices=prices), memory=Memory())
-        assert sets.eliminated(priced)[0][-1] == kept
+        assert columns.eliminated(priced)[0][-1] == kept
 
 
 def test_checkpoints_end_with_the_last_round() -> None:
@@ -112,21 +108,50 @@ def test_checkpoints_end_with_the_last_round() -> None:
     assert checkpoints(100)[-1] == 100
 
 
-def test_every_method_has_a_line_of_its_own() -> None:
-    """Colour, marker and dashes together tell any two methods apart."""
-    lines = {(s["color"], s["marker"], s["linestyle"]) for s in (style(k, False) for k in range(30))}
-    assert len(lines) == 30
+def made(size: int, price: float, error: float, rounds: int, **ends: str) -> Candidate:
+    """A candidate of a rival whose size is `leaves`."""
+    params = {"leaves": size, "lam": price, "rounds": rounds}
+    return Candidate(params, 1.0, error, 1.0, 1.0, 0.5, 1.0, 0.1, 0.01, ends)
 
 
-def test_the_command_line_from_run_to_picture(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run, export, tables, edges and picture work one after another; absent names are refused with status 2."""
-    out, csv, picture = (f"{tmp_path}/{name}" for name in ("units", "frontier.csv", "frontier.png"))
+def test_prices_and_sizes_are_widened_and_long_models_continued() -> None:
+    """By hand: sizes are added while the last one is best, prices climb, and what ends at its last round gets twice as many."""
+    tried: list[tuple[int, float, int]] = []
+
+    def fit(problem: Problem, leaves: int, price: float, rounds: int) -> list[Candidate]:
+        tried.append((leaves, price, rounds))
+        return [made(leaves, price, abs(leaves - 64) / 1000 + abs(price - 0.464) / 10 + 1 / rounds, rounds)]
+
+    search = replace(priced.CEGB, fit=fit, start=lambda problem: ([16], range(-4, -1), 100), most_rounds={True: 200})
+    found = list(search(replace(few(load_problem("wine", 0)), budgets=(1.0,)), None))
+    assert {leaves for leaves, _, _ in tried} == {4, 16, 64, 128}  # 16 is both ends at first, 128 is worse than 64
+    assert {price for leaves, price, _ in tried if leaves == 16} == {0.0464, 0.1, 0.215, 0.464, 1.0}
+    assert {price for leaves, price, _ in tried if leaves == 128} == {0.215, 0.464, 1.0}  # from the rung that was chosen
+    assert tried[-1] == (64, 0.464, 200)
+    assert min(found, key=lambda c: c.valid_error).params == {"leaves": 64, "lam": 0.464, "rounds": 200}
+    tried.clear()
+    list(search(few(load_problem("wine", 0)), [{"leaves": 4, "lam": 0.01}]))
+    assert tried[0] == (4, 0.01, 100)
+    assert {leaves for leaves, _, _ in tried} == {4}
+
+
+def test_ends_of_prices_and_sizes_are_natural() -> None:
+    """The lowest price, the least size, and a model that buys nothing have no neighbours to try."""
+    problem = few(load_problem("wine", 0))
+    for bought, size, rung, ends in ((1, 4, 0, set()), (1, 2, 0, {"leaves"}), (1, 4, -14, {"lam"}), (0, 4, 0, {"lam", "leaves"})):
+        one = replace(made(2, 1.0, 0.1, 9), valid_cost=float(bought))
+        search = replace(priced.CEGB, fit=lambda *_, one=one: [one])
+        assert set(search.models(problem, size, rung, 9)[0].ends) == ends
+
+
+def test_the_command_line_from_run_to_tables(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run, export, tables and edges work one after another; absent names are refused with status 2."""
+    out, csv = (f"{tmp_path}/{name}" for name in ("units", "frontier.csv"))
     which = ["--data", "wine", "--methods", "L1 linear model", "--seeds", "0", "1"]
     assert main(["run", *which, "--out", out, "--csv", csv, "--export"]) == 0
     assert main(["tables", "--csv", csv]) == 0
     assert "| L1 linear model | 2 |" in capsys.readouterr().out
     assert main(["edges", "--csv", csv]) == 0
-    assert main(["picture", "--csv", csv, "--figure", picture]) == 0
     assert main(["run", "--data", "nosuch"]) == 2
     assert "no data set 'nosuch'" in capsys.readouterr().err
     assert main(["tables", "--csv", f"{tmp_path}/absent.csv"]) == 2

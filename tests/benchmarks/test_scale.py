@@ -1,4 +1,4 @@
-"""The benchmarks of scale, on tiny instances: generators, and the whole run that goes on."""
+"""The benchmarks of scale and of big tables, on tiny instances: generators, the whole run, and that each way ends alike."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import hepmass_like, scale, yahoo_like
+from benchmarks import big_tables, hepmass_like, scale, yahoo_like
 
 
 def test_events_are_the_same_however_many() -> None:
@@ -50,63 +50,38 @@ def test_documents_are_those_of_queries() -> None:
 
 @pytest.mark.parametrize("name", ["hepmass", "yahoo"])
 def test_a_whole_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Solved to the gap, to the optimum and for all lambdas, memory told before."""
+    """Solved to the gap, to the optimum and for all lambdas; a forest that is there is not grown again."""
     rows = partial(scale.SHAPES[name].rows, block={"hepmass": 1500, "yahoo": 20}[name])
-    tiny = replace(scale.SHAPES[name], rows=rows, n_train=300, n_cost=1200, trees=3)
-    monkeypatch.setattr(scale, "SHAPES", {name: tiny})
+    monkeypatch.setattr(scale, "SHAPES", {name: replace(scale.SHAPES[name], rows=rows, trees=3)})
+    tiny = replace(scale.SHAPES[name], n_train=300, n_cost=1200)
     scale.grow(tiny, tmp_path / scale.forest_file(name, tiny))
-    told = scale.measure(name, tiny, tmp_path, 1)
+    monkeypatch.setattr(scale, "apart", None)
+    words = ["scale", "--data", name, "--train", "300", "--cost", "1200", "--edges", "1", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", words)
+    scale.main()
+    told = json.loads((tmp_path / f"scale-{name}-300.json").read_text())
     assert told["gap"] <= scale.GAP
-    assert told["gap_of_optimum"] == 0
-    assert told["status"] == "optimal"
+    assert (told["gap_of_optimum"], told["status"], told["check_of_the_whole_path"]) == (0, "optimal", "True")
     assert len(told["beside_edges"]) == 8
     assert all(row["gap"] == 0.0 and row["as on the path"] for row in told["beside_edges"])
     assert told["prunings_of_the_whole_path"] > 4
-    assert told["memory"].startswith("needs ")
     assert told["peak_memory_mb"] > 0
-    out = capsys.readouterr()
-    assert "usage arcs: " in out.out
-    assert json.loads((tmp_path / f"scale-{name}.json").read_text()) == told
-    monkeypatch.setattr(sys, "argv", ["scale", "--data", name, "--out", str(tmp_path), "--measure"])
-    scale.main()
+    assert f"usage arcs: {told['usage_arcs']:,}" in capsys.readouterr().out
 
 
-def test_the_forest_is_grown_apart_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second process measures what the first has grown; a forest that is there is not grown again."""
-    told: list[list[str]] = []
-    grown: list[Path] = []
-
-    class Done:
-        returncode = 0
-
-    def run(command: list[str], *, check: bool) -> Done:
-        assert not check
-        told.append(command)
-        return Done()
-
-    monkeypatch.setattr(scale.subprocess, "run", run)
-    monkeypatch.setattr(scale, "grow", lambda _, file: (grown.append(file), file.write_text("")))
-    for options in (["--out", str(tmp_path / "new")], ["--out", str(tmp_path / "new")], []):
-        monkeypatch.setattr(sys, "argv", ["scale", *options])
-        with pytest.raises(SystemExit) as stopped:
-            scale.main()
-        assert stopped.value.code == 0
-    assert len(grown) == 2
-    monkeypatch.setattr(sys, "argv", ["scale", "--train", "200000", "--out", str(tmp_path / "new")])
-    with pytest.raises(SystemExit):
-        scale.main()
-    assert grown.pop().name == "forest-hepmass-40-200000.joblib"  # another forest, and the measuring process is told
-    assert told.pop()[-2:] == ["--train", "200000"]
-    assert grown[0] == tmp_path / "new" / "forest-hepmass-40-100000.joblib"
-    assert told[0] == told[1]
-    assert told[0][1:] == [
-        "-m",
-        "benchmarks.scale",
-        "--data",
-        "hepmass",
-        "--edges",
-        "0",
-        "--out",
-        str(tmp_path / "new"),
-        "--measure",
-    ]
+def test_every_way_ends_where_memory_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """700 rows in pieces of 300 with seeds of their own: digests agree between the ways of a kind, and each has a peak."""
+    monkeypatch.setattr(big_tables, "events", partial(big_tables.events, block=1000))
+    monkeypatch.setattr(big_tables, "PIECE", 300)
+    monkeypatch.setattr(big_tables, "TRAINING_ROWS", 400)
+    monkeypatch.setattr(big_tables, "apart", lambda work, *given: work(*given))
+    big_tables.run(tmp_path, 700, 3, list(big_tables.WAYS))
+    head, *lines = [line for line in capsys.readouterr().out.splitlines() if line.strip("| -:")]
+    assert head.startswith("700 rows x 28 features")
+    ends: dict[str, set[str]] = {}
+    for _, way, seconds, peak, anonymous, found, _ in (line.split("|") for line in lines[1:]):
+        assert [cell.split()[1] for cell in (seconds, peak, anonymous)] == ["s", "MB", "MB"]
+        ends.setdefault(way.split(",")[0].strip(), set()).add(found.split(",")[-1].strip())
+    assert {kind: len(found) for kind, found in ends.items()} == {"instance": 1, "solve": 1}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
+from benchmarks import instances
 from benchmarks.instances import shipped
-from benchmarks.suite import alternating, command, raw_cut
-from benchmarks.suite.alternating import Measured, alternate
-from benchmarks.suite.forests import forest_file, instance
+from benchmarks.suite import command, one_lambda, paths, plain, programs, study
+from benchmarks.suite.instances import forest_file, instance, lambdas
 from benchmarks.suite.results import Result, read_folder
-from benchmarks.suite.studies import STUDIES, cuts, decompositions, linear_programs, paths, scale
-from benchmarks.suite.study import Row, Setting
+from benchmarks.suite.studies import STUDIES
+from benchmarks.suite.study import Measured, Row, Setting, alternate
 from formulations.instance.papers import two_trees
 from solvers import min_cut, primal_dual
 
@@ -32,7 +32,7 @@ from solvers import min_cut, primal_dual
 def without_collections() -> Iterator[None]:
     """A full collection between rounds takes a quarter of a second, the work here milliseconds."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alternating.gc, "collect", lambda: 0)
+        patch.setattr(study.gc, "collect", lambda: 0)
         yield
 
 
@@ -66,13 +66,7 @@ def test_work_is_done_in_turns_and_the_first_round_warms_up() -> None:
     assert "".join(log) == "abababab"
     assert found.seconds == {"a": (3.0, 2.0, 4.0), "b": (10.0, 8.0, 4.0)}
     assert found.answer == {"a": 3, "b": 3}
-    told = found.ratio("a", "b")
-    assert (told.seconds_a, told.seconds_b, told.ratio) == (2.0, 4.0, 0.5)
-    assert (told.low, told.high, told.runs) == (0.25, 1.0, 3)  # 2/8 and 4/4
-    assert found.ratio("b", "a").ratio == 2.0
-    row = Row.of("here", found, "a", "b", "said")
-    assert row == Row("here", "a", "b", 2.0, 4.0, 0.5, 0.25, 1.0, 3, "said")
-    assert row.key == ("here", "a", "b")
+    assert found.row("here", "a", "b") == Row("here", "a", "b", 2.0, 4.0, 0.5, 0.25, 1.0, 3)  # 2/8 and 4/4
 
 
 @pytest.mark.parametrize(("limit", "rounds"), [(0.0, 1), (5.0, 1), (5.1, 2), (10.1, 3), (99.0, 3)])
@@ -82,7 +76,7 @@ def test_no_round_begins_past_the_limit(limit: float, rounds: int) -> None:
     works = {"a": clock.work(log, "a", 2.0), "b": clock.work(log, "b", 3.0)}
     found = alternate(works, repeats=2, limit=limit, clock=clock)
     assert len(log) == 2 * rounds
-    assert found.ratio("a", "b").runs == max(1, rounds - 1)
+    assert found.row("", "a", "b").runs == max(1, rounds - 1)
 
 
 def test_short_work_is_run_several_times_in_a_round() -> None:
@@ -95,7 +89,7 @@ def test_short_work_is_run_several_times_in_a_round() -> None:
     }
     found = alternate(works, repeats=1, limit=0.0, clock=clock)
     assert "".join(log) == "aaaaaaabbc"
-    assert found.ratio("a", "b").seconds_a == pytest.approx(0.003)
+    assert found.row("", "a", "b").seconds_a == pytest.approx(0.003)
     assert found.answer["a"] == 6
     # the limit is on all runs: 7 of 9 ms, 2 of 60 ms and 1 of 0.1 s, some 0.27 s a round
     assert len(alternate(works, repeats=3, limit=0.25, clock=clock).seconds["a"]) == 1
@@ -112,19 +106,19 @@ def test_the_raw_cut_finds_the_smallest_optimum(lam: Any) -> None:
     for problem in (two_trees(), shipped("iris", trees=4, rows=40), shipped("diabetes", trees=3, rows=20), dear_splits):
         best = pm.engines.min_cut(problem, lam)
         assert best.pruning is not None
-        np.testing.assert_array_equal(raw_cut.raw_cut(problem, lam)(), best.pruning.kept)
+        np.testing.assert_array_equal(plain.raw_cut(problem, lam)(), best.pruning.kept)
 
 
 def test_the_raw_cut_says_when_ortools_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """A status other than OPTIMAL is no answer."""
 
-    class Failing(raw_cut.max_flow.SimpleMaxFlow):  # type: ignore[misc]
+    class Failing(plain.max_flow.SimpleMaxFlow):  # type: ignore[misc]
         def solve(self, source: int, sink: int) -> str:
             return "POSSIBLE_OVERFLOW"
 
-    monkeypatch.setattr(raw_cut.max_flow, "SimpleMaxFlow", Failing)
+    monkeypatch.setattr(plain.max_flow, "SimpleMaxFlow", Failing)
     with pytest.raises(pm.errors.SolverFailedError, match="POSSIBLE_OVERFLOW"):
-        raw_cut.raw_cut(two_trees(), 0.1)()
+        plain.raw_cut(two_trees(), 0.1)()
 
 
 @pytest.fixture(scope="module")
@@ -132,38 +126,37 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     """All quick studies, run once through the command, without a data folder: seconds, so every test of it is slow."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PRUNEMODELS_DATA", "/nowhere")
-        patch.setattr("benchmarks.suite.running.QUICK", (1, 0.0))
+        patch.setattr(command, "QUICK", (1, 0.0))
         out = tmp_path_factory.mktemp("results")
         assert command.main(["--quick", "--out", str(out)]) == 0
     return read_folder(out)
 
 
 @pytest.mark.slow
-def test_a_quick_run_has_every_study_but_those_of_scale(quick: dict[str, Result]) -> None:
+def test_a_quick_run_has_every_study(quick: dict[str, Result]) -> None:
     """Each wrote a result with ratios that are seconds over seconds, on data that need no folder."""
-    assert set(quick) == {name for name, study in STUDIES.items() if not study.scale}
+    assert set(quick) == set(STUDIES)
     for result in quick.values():
-        assert result.quick
         assert result.rows
         for row in result.rows:
             assert row.ratio == pytest.approx(row.seconds_a / row.seconds_b, rel=2e-3)
             assert row.low <= row.ratio <= row.high
-            assert row.runs == 1
-            assert row.design == ""
         assert len({row.key for row in result.rows}) == len(result.rows)
         assert len({figure.key for figure in result.figures}) == len(result.figures)
-        assert not any(figure.design for figure in result.figures)
 
 
 @pytest.mark.slow
 def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> None:
     """The pairs of every study, in this order on every instance."""
     pairs = {name: [(row.a, row.b) for row in result.rows] for name, result in quick.items()}
-    one_lambda = [("min_cut", "raw cut"), ("price_sharing", "raw cut"), ("100 rounds, nothing fixed", "raw cut")]
-    one_lambda += [("price_sharing", "min_cut")]
-    assert pairs["cuts-miniboone"] == pairs["cuts-covertype"] == 2 * one_lambda
-    path = [("path", "plain divide and conquer"), ("path", "min_cut"), ("path", "raw cut")]
-    assert pairs["path-miniboone"] == pairs["path-covertype"] == path
+    for forest in ("miniboone", "covertype"):
+        one_lambda = [("min_cut", "raw cut"), ("price_sharing", "raw cut"), ("price_sharing", "min_cut")]
+        assert pairs[f"cuts-{forest}"] == 2 * one_lambda
+        assert set(pairs[f"hard-{forest}"]) == {("price_sharing", "raw cut")}
+        assert pairs[f"sizes-{forest}"] == 6 * [("price_sharing", "min_cut")]
+        others = ("path without certificate", "plain divide and conquer", "min_cut", "raw cut")
+        assert pairs[f"path-{forest}"] == [("path", other) for other in others]
+        assert pairs[f"checks-{forest}"] == [(f"check of {x}", x) for x in ("min_cut", "price_sharing", "path")]
     for solver in ("highs", "pdlp"):
         against = [(ours, f"{solver}_{form}") for form in ("ip3", "closure") for ours in ("min_cut", "price_sharing")]
         assert pairs[f"lp-{solver}"] == 2 * against
@@ -176,14 +169,13 @@ def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> Non
 def test_figures_say_what_was_proven(quick: dict[str, Result]) -> None:
     """Exact engines end with gap 0, first-order ones within what counts, and the path's breakpoints are those of the path."""
     found = {figure.key: figure.value for result in quick.values() for figure in result.figures}
-    small = Setting(Path("nowhere"), quick=True)
-    name, problem = instance("miniboone", small)
+    name, problem = instance("miniboone", Setting(Path("nowhere"), quick=True))
     assert found[name, "breakpoints"] == len(pm.pruning_path(problem))
     assert found[name, "usage arcs"] == problem.n_usage_arcs
-    assert found[f"{name}, 30 % of the cost", "relative gap after 300 rounds, nothing fixed"] < 1e-3  # type: ignore[operator]
     assert found["breast cancer, 40 rows", "relative gap of highs_ip3"] == pytest.approx(0, abs=1e-9)
     assert found["iris, 5 trees, lambda' = 1", "relative gap of dantzig_wolfe, bundle"] == pytest.approx(0, abs=1e-6)
-    assert instance("covtype426k", small)[0] == "digits, 100 rows"
+    assert found[f"{name}, longest edge -0.01 %", "gap without a cut"] == 0
+    assert found[f"{name}, longest edge +0 %", "open arcs without a cut"] > 0  # type: ignore[operator]
 
 
 def test_a_real_instance_is_the_kept_forest(tmp_path: Path) -> None:
@@ -194,10 +186,21 @@ def test_a_real_instance_is_the_kept_forest(tmp_path: Path) -> None:
     assert (name, problem.n_rows, problem.ensemble.n_trees) == ("MiniBooNE, 150 rows", 150, 3)
     assert instance("miniboone", Setting(tmp_path), 20)[1].n_rows == 20
     # lambda' = 1: an error of one example for a purchase of one; here N = W_t, so lam = 1 / T
-    labels = cuts.lambdas("miniboone", problem, Setting(tmp_path))
-    assert [label for label, _, _ in labels] == ["lambda' = 0.05", "lambda' = 0.2", "lambda' = 0.5", "lambda' = 1"]
-    assert [lam for _, lam, _ in labels] == [Fraction(1, 60), Fraction(1, 15), Fraction(1, 6), Fraction(1, 3)]
-    assert Setting(tmp_path).design("10.6 s") == "10.6 s"
+    assert lambdas("miniboone", problem, Setting(tmp_path)) == [
+        ("lambda' = 0.05", Fraction(1, 60)),
+        ("lambda' = 0.2", Fraction(1, 15)),
+        ("lambda' = 0.5", Fraction(1, 6)),
+        ("lambda' = 1", Fraction(1, 3)),
+    ]
+
+
+def test_hard_lambdas_lie_beside_the_longest_edges() -> None:
+    """Four distances below and above each edge, others in between."""
+    path = pm.pruning_path(shipped("iris", trees=3, rows=30))
+    lams = instances.hard_lambdas(path, edges=1, others=2)
+    edge = path.breakpoints[int(np.argmax(-np.diff(path.cost))) + 1]
+    assert [lam / edge - 1 for _, lam in lams[:8]] == [s * d for d in instances.BESIDE for s in (-1, 1)]
+    assert all(path.breakpoints[1] < lam < path.breakpoints[-1] for _, lam in lams[8:])
 
 
 def _broken(kept: Any) -> Any:
@@ -215,15 +218,16 @@ def _broken(kept: Any) -> Any:
 SETTING = Setting(Path("nowhere"), quick=True, repeats=1, limit=0.0)
 
 
-def test_prunings_that_differ_are_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_prunings_that_differ_are_no_result() -> None:
     """A fast wrong answer stops the study, whichever engine gives it."""
     problem = shipped("iris", trees=3, rows=30)
     lam = pm.pruning_path(problem).breakpoints[2]
+    right = {"raw cut": plain.raw_cut(problem, lam), "min_cut": partial(min_cut, problem, lam)}
+    one_lambda.against_the_raw_cut("here", right, SETTING)
     for engine in ("min_cut", "price_sharing"):
-        with monkeypatch.context() as patch:
-            patch.setattr(cuts.pm.engines, engine, _broken(kept=True))
-            with pytest.raises(pm.errors.SolverFailedError, match=f"{engine} and the raw cut"):
-                cuts.against_the_raw_cut("here", problem, lam, SETTING)
+        works = {**right, engine: lambda: _broken(kept=True)(problem, lam)}
+        with pytest.raises(pm.errors.SolverFailedError, match=f"{engine} and the raw cut"):
+            one_lambda.against_the_raw_cut("here", works, SETTING)
 
 
 def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +235,7 @@ def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> No
     problem = shipped("iris", trees=3, rows=30)
     path = pm.pruning_path(problem)
     lam: Any = path.breakpoints[len(path) // 2]
-    cut, raw = pm.engines.min_cut(problem, lam), raw_cut.raw_cut(problem, lam)()
+    cut, raw = pm.engines.min_cut(problem, lam), plain.raw_cut(problem, lam)()
     answers = {paths.PATH: path, paths.PLAIN: path, "min_cut": cut, paths.RAW: raw}
     one = dict.fromkeys(answers, (1.0,))
     paths.check_agreement("here", Measured(one, answers), lam)
@@ -257,7 +261,7 @@ def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.Mon
         return replace(solution, stopped=pm.engines.StopReason.TIME_LIMIT if problem.n_rows > 1 else solution.stopped)
 
     monkeypatch.setitem(pm.SOLVERS, "highs_ip3", slow)
-    rows, figures = linear_programs.measure_linear_programs("highs", SETTING)
+    rows, figures = programs.measure_linear_programs("highs", SETTING)
     assert set(tried) == {1, 20}
     assert {(row.instance, row.b) for row in rows} == {(f"breast cancer, {n} rows", "highs_closure") for n in (20, 40)}
     found = {figure.key: figure.value for figure in figures}
@@ -272,7 +276,7 @@ def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.Mon
     monkeypatch.setitem(pm.SOLVERS, "highs_ip3", wrong)
     problem = shipped("iris", trees=3, rows=30)
     with pytest.raises(pm.errors.SolverFailedError, match="highs_ip3 ends with the value"):
-        linear_programs.against("highs_ip3", "here", problem, Fraction(1, 100), SETTING)
+        programs.against("highs_ip3", "here", problem, Fraction(1, 100), SETTING)
 
 
 def test_a_gap_that_is_not_reached_is_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,10 +285,10 @@ def test_a_gap_that_is_not_reached_is_no_pair(monkeypatch: pytest.MonkeyPatch) -
     def early(problem: pm.PruningProblem, lam: Any, **options: Any) -> pm.Solution:
         return primal_dual(problem, lam, **(options | {"iterations": 1, "start": "zeros"}))
 
-    monkeypatch.setattr(decompositions, "primal_dual", early)
-    rows, figures = decompositions.measure_primal_dual(SETTING)
+    monkeypatch.setattr(programs, "primal_dual", early)
+    rows, figures = programs.measure_primal_dual(SETTING)
     assert not rows
-    assert len(figures) == 4
+    assert len(figures) == 8
 
 
 def test_a_decomposition_that_claims_too_much_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,30 +299,6 @@ def test_a_decomposition_that_claims_too_much_is_no_result(monkeypatch: pytest.M
             solution = pm.engines.min_cut(problem, lam)
             return replace(solution, **{_name: getattr(solution, _name) * _factor}, stats={**solution.stats, "rounds": 1.0})
 
-        monkeypatch.setattr(decompositions, "dantzig_wolfe", wrong)
+        monkeypatch.setattr(programs, "dantzig_wolfe", wrong)
         with pytest.raises(pm.errors.SolverFailedError, match="claims more than min_cut"):
-            decompositions.measure_dantzig_wolfe(SETTING)
-
-
-def test_the_figures_of_scale_are_taken_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `benchmarks.scale` wrote, its numbers beside DESIGN's; seconds to the optimum include those to the gap."""
-    ran: list[list[str]] = []
-    told = {"data": "hepmass", "machine": "m", "gap": 9e-5, "seconds_to_gap": 81.5, "seconds_more_to_optimum": 20.0, "points": 20}
-
-    def run(made: list[str], **_: Any) -> None:
-        ran.append(made)
-        (tmp_path / "scale-hepmass.json").write_text(json.dumps(told))
-
-    monkeypatch.setattr(scale, "run_child", run)
-    rows, figures = scale.measure_scale("hepmass", Setting(tmp_path))
-    assert not rows
-    assert ran[0] == ["-m", "benchmarks.scale", "--data", "hepmass", "--path", "20", "--out", str(tmp_path)]
-    found = {figure.what: figure for figure in figures}
-    assert set(found) == {"gap", "seconds to gap", "seconds more to optimum", "points", "seconds to optimum"}
-    assert found["seconds to optimum"].value == 101.5
-    assert found["seconds to gap"].design == "asked for: 120"
-    assert "1.6e-4" in found["gap"].design
-    assert scale.figures("yahoo", {"points": 3})[0].key == ("Yahoo's shape", "points")
-    monkeypatch.setattr(scale, "run_child", lambda *_, **__: (tmp_path / "scale-hepmass.json").write_text("{"))
-    with pytest.raises(pm.errors.BrokenFileError, match=r"scale-hepmass\.json"):
-        scale.measure_scale("hepmass", Setting(tmp_path))
+            programs.measure_dantzig_wolfe(SETTING)

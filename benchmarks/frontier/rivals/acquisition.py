@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frontier.candidate import Candidate, Value, candidate
-from benchmarks.frontier.choice import winners
+from benchmarks.frontier.candidate import Candidate, Value, candidate, winners
 from benchmarks.frontier.ladder import climb_each
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, one_thread, torch

@@ -1,13 +1,18 @@
-"""L1-penalised linear models: the columns with a weight are paid for. Medians replace missing values."""
+"""Linear models with an L1 penalty, and CSTC's trees of linear classifiers (Xu and others 2013), for two classes of small data.
+
+With L1, the columns with a weight are paid for. Medians replace missing values.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
@@ -15,6 +20,9 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, measured
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.rivals.boosted import two_columns
+from benchmarks.frontier.rivals.priced import lambda_scale
+from prunemodels.rivals.cstc import CSTCClassifier
 
 RUNGS = (-16, 16)
 """The lowest and the highest rung r; C = 10^(r / 4) / 10."""
@@ -65,4 +73,41 @@ def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Itera
     yield from climb(fit, range(-8, 5), *RUNGS, problem.budgets)
 
 
-METHODS = [FunctionMethod("L1 linear model", l1)]
+def cstc(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    """CSTC at rungs of lambda, two for a factor of ten.
+
+    It has no probabilities: for its log loss every predicted class has the share of training examples that are predicted right.
+    """
+    plain = problem.imputed
+
+    def fit(rung: int) -> list[Candidate]:
+        relative = float(f"{10 ** (rung / 2):.3g}")
+        model = CSTCClassifier(
+            costs=plain.costs, lam=relative * lambda_scale(plain), depth=2, features="identity", random_state=plain.seed
+        )
+        start = time.process_time()
+        model.fit(plain.train.X, plain.train.y, X_valid=plain.valid.X, y_valid=plain.valid.y)
+        seconds = time.process_time() - start
+        paid = [float(model.prediction_cost(part.X).mean()) for part in (plain.valid, plain.test)]
+        right = float(np.clip(np.mean(model.predict(plain.train.X) == plain.train.y), 0.5, 0.99))
+        ends = {"lam": "nothing is bought"} if paid[0] == 0 else {}
+
+        def predict(X: NDArray[np.float32]) -> NDArray[np.float64]:
+            return two_columns(np.where(model.predict(X) == 1, right, 1 - right))
+
+        return [measured(plain, {"lam": relative}, predict, (paid[0], paid[1]), seconds, ends)]
+
+    if scouted:
+        rungs = sorted({round(2 * math.log10(float(s["lam"]))) for s in scouted})
+        yield from (c for rung in rungs for c in fit(rung))
+    else:
+        yield from climb(fit, range(-7, 1), -14, 4, problem.budgets)
+
+
+def _refuses(problem: Problem) -> str | None:
+    if problem.n_classes != 2:
+        return "it knows two classes only"
+    return None if problem.is_small else "it takes minutes a model"
+
+
+METHODS = [FunctionMethod("L1 linear model", l1), FunctionMethod("CSTC", cstc, refuses=_refuses)]

@@ -11,12 +11,12 @@ from benchmarks.data.ranking import average_precision_at_5, precisions_at_5
 from formulations.errors import InvalidInputError
 
 
-def by_the_letter(y: list[int], scores: list[float], query: list[int], worst: bool) -> list[float]:
+def by_the_letter(y: list[int], scores: list[float], query: list[int]) -> list[float]:
     """The paper's sentences, one query after another."""
     found = []
     for q in sorted(set(query)):
         documents = [i for i in range(len(y)) if query[i] == q]
-        ranked = sorted(documents, key=lambda i: (-scores[i], y[i] if worst else 0))  # sorted() is stable
+        ranked = sorted(documents, key=lambda i: -scores[i])  # sorted() is stable
         top = [y[i] for i in ranked[:5]]
         found.append(1.0 if all(top) else top.index(0) / 5)
     return found
@@ -49,37 +49,23 @@ def test_queries_are_averaged_whatever_the_order_of_rows() -> None:
     assert average_precision_at_5(y, scores, query) == pytest.approx(0.6)
 
 
-def test_ties_stay_as_given_or_turn_out_worst() -> None:
-    """Equal scores keep the order of the rows by default; the worst order puts unrelated documents first."""
-    y, scores, query = [1, 1, 0], [0.5, 0.5, 0.5], [7, 7, 7]
-    assert average_precision_at_5(y, scores, query) == pytest.approx(0.4)
-    assert average_precision_at_5(y[::-1], scores, query) == 0.0
-    assert average_precision_at_5(y, scores, query, ties="worst") == 0.0
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=40),
-    st.booleans(),
-)
-def test_as_the_paper_words_it(rows: list[tuple[int, int, int]], worst: bool) -> None:
-    """Vectorised and written out by the letter are the same, query by query, with ties and short queries."""
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(-2, 2)), min_size=1, max_size=40))
+def test_as_the_paper_words_it(rows: list[tuple[int, int, int]]) -> None:
+    """Vectorised and written out by the letter are the same, query by query, with ties in the order given, and short queries."""
     y, scores, query = (list(column) for column in zip(*rows, strict=True))
-    seen = precisions_at_5(y, scores, query, ties="worst" if worst else "given")
-    assert seen.tolist() == by_the_letter(y, [float(s) for s in scores], query, worst)
+    assert precisions_at_5(y, scores, query).tolist() == by_the_letter(y, [float(s) for s in scores], query)
 
 
 @pytest.mark.parametrize(
-    ("y", "scores", "query", "ties", "message"),
+    ("y", "scores", "query", "message"),
     [
-        ([0, 2], [1, 2], [0, 0], "given", "y > 0"),
-        ([0, 1], [1, np.nan], [0, 0], "given", r"scores\[1\] is NaN"),
-        ([0, 1], [1], [0, 0], "given", "one of each a document"),
-        ([], [], [], "given", "at least one document"),
-        ([[0]], [[1]], [[0]], "given", "one of each a document"),
-        ([0, 1], [1, 2], [0, 0], "best", "'given' or 'worst'"),
+        ([0, 2], [1, 2], [0, 0], "y > 0"),
+        ([0, 1], [1, np.nan], [0, 0], r"scores\[1\] is NaN"),
+        ([0, 1], [1], [0, 0], "one of each a document"),
+        ([], [], [], "at least one document"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(y: list, scores: list, query: list, ties: str, message: str) -> None:
+def test_what_cannot_be_ranked_is_refused(y: list, scores: list, query: list, message: str) -> None:
     """Graded labels, missing scores and unequal lengths are named."""
     with pytest.raises(InvalidInputError, match=message):
-        average_precision_at_5(y, scores, query, ties=ties)  # type: ignore[arg-type]
+        average_precision_at_5(y, scores, query)

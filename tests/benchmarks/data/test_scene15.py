@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.io import savemat
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
@@ -60,23 +59,13 @@ def test_features_of_a_descriptor_share_its_price(tmp_path: Path) -> None:
     assert example_costs(read_forest(tree), data.test.X[:5, :2], items) == pytest.approx(9.282)
 
 
-@pytest.mark.parametrize("part", [False, True])
-def test_matlab_says_the_same(tmp_path: Path, part: bool) -> None:
-    """The MATLAB form and the CSV form are the same data."""
-    X, y = write(tmp_path, part=part)
-    by_csv = load_scene15(tmp_path)
-    (tmp_path / "scene15.csv").unlink()
-    held = {"X": X.astype(np.float64), "y": y[:, None], "descriptor": [[1, 1, 2, 2]], "cost": [[9.282], [0.0374]]}
-    if part:
-        held["part"] = np.resize([1, 3, 2, 3], len(y))
-    savemat(tmp_path / "scene15.mat", held)
-    by_mat = load_scene15(tmp_path)
-    for name in ("train", "validation", "test"):
-        np.testing.assert_array_equal(getattr(by_csv, name).X, getattr(by_mat, name).X)
-        np.testing.assert_array_equal(getattr(by_csv, name).y, getattr(by_mat, name).y)
-    assert [[by_mat.costs.prices[m] for m in n] for n in by_mat.costs.needs] == [
-        [by_csv.costs.prices[m] for m in n] for n in by_csv.costs.needs
-    ]
+def test_parts_of_the_table_are_kept(tmp_path: Path) -> None:
+    """Where it names them."""
+    X, _ = write(tmp_path, part=True)
+    data = load_scene15(tmp_path)
+    assert [len(p) for p in (data.train, data.validation, data.test)] == [488, 487, 975]
+    np.testing.assert_array_equal(data.validation.X, X[2::4])
+    assert data.remarks == ()
 
 
 @pytest.mark.parametrize(
@@ -108,33 +97,10 @@ def test_labels_and_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         load_scene15(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"cost": None}, "no variable 'cost'"),
-        ({"descriptor": [[1, 1, 2, 3]]}, "do not fit"),
-        ({"descriptor": [[1, 1, 2]]}, "do not fit"),
-        ({"descriptor": [[1, 1, 2, 1.5]]}, "descriptor holds other than whole numbers"),
-        ({"part": [[1, 2, 3]]}, "part holds"),
-    ],
-)
-def test_matlab_that_does_not_fit_is_refused(tmp_path: Path, change: dict, message: str) -> None:
-    """Variables that are absent or of other sizes are named."""
-    X, y = images(2)
-    held = {"X": X, "y": y, "descriptor": [[1, 1, 2, 2]], "cost": [9.282, 0.0374]} | change
-    savemat(tmp_path / "scene15.mat", {k: v for k, v in held.items() if v is not None})
-    with pytest.raises(BrokenFileError, match=message):
-        load_scene15(tmp_path)
-
-
 def test_too_few_images_and_absent_or_damaged_files_are_refused(tmp_path: Path) -> None:
     """What is missing is said, with the remedy."""
-    with pytest.raises(BrokenFileError, match=r"scene15\.csv or .*scene15\.mat in the folder.*two forms"):
+    with pytest.raises(BrokenFileError, match=r"scene15\.csv or .* in the folder"):
         load_scene15(tmp_path)
     write(tmp_path, per_class=120)
     with pytest.raises(InvalidInputError, match=r"class 0 has 120 examples.*'part'"):
-        load_scene15(tmp_path)
-    (tmp_path / "scene15.csv").unlink()
-    (tmp_path / "scene15.mat").write_bytes(b"nothing of MATLAB")
-    with pytest.raises(BrokenFileError, match="cannot be read"):
         load_scene15(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.data import load_yahoo, svmlight, yahoo
+from benchmarks.data import load_yahoo, yahoo
 from benchmarks.data.yahoo import PRICE_CLASSES, PRICE_FILE, SIZES, whole_queries
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.data_files import FOLDER_VARIABLE
@@ -30,36 +30,28 @@ def write_documents(file: Path, n: int, per_query: int = 4) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The challenge's three files and prices of the used features, in order."""
-    write_documents(tmp_path / "set1.train.txt", 120)
-    write_documents(tmp_path / "set1.valid.txt", 8)
-    write_documents(tmp_path / "set1.test.txt", 20)
+    for part, n in (("train", 120), ("valid", 8), ("test", 20)):
+        write_documents(tmp_path / f"set1.{part}.txt", n)
     (tmp_path / PRICE_FILE).write_text("1\n5\n200\n50\n")
     return tmp_path
 
 
-def test_the_three_files_are_the_three_parts(folder: Path) -> None:
-    """The challenge's split keeps files, order, queries and graded labels; relevance over 0 is relevant."""
-    data = load_yahoo(folder, split="challenge")
-    assert [len(p) for p in (data.train, data.validation, data.test)] == [120, 8, 20]
-    assert data.validation.raw.tolist() == [0, 1, 2, 3, 4, 0, 1, 2]
-    assert data.validation.y.tolist() == [0, 1, 1, 1, 1, 0, 1, 1]
-    assert data.validation.query is not None
-    assert data.validation.query.tolist() == [100] * 4 + [101] * 4
-    assert data.remarks == ()
-
-
 def test_features_that_no_document_has_are_left_out(folder: Path) -> None:
-    """Used features keep their order and the challenge's numbers as names; explicit zeros are no use."""
-    data = load_yahoo(folder, split="challenge")
+    """Used features keep their order and the challenge's numbers as names; explicit zeros are no use; relevance over 0 counts."""
+    data = load_yahoo(folder)
     assert data.feature_names == ("f3", "f10", "f11", "f700")
-    assert data.train.X.dtype == np.float32
     expected = np.zeros((3, 4), dtype=np.float32)
     expected[:, 3] = 0.001
     expected[[0, 1, 2], [0, 1, 2]] = [0.01, 0.02, 0.03]
     np.testing.assert_array_equal(data.train.X[:3], expected)
     assert data.costs.price.tolist() == [1, 5, 200, 50]
-    assert "4 features" in repr(data)
-    assert "120/8/20" in repr(data)
+    assert data.train.raw[:6].tolist() == [0, 1, 2, 3, 4, 0]
+    assert data.train.y[:6].tolist() == [0, 1, 1, 1, 1, 0]
+    assert data.train.query is not None
+    assert data.train.query[:8].tolist() == [100] * 4 + [101] * 4
+    three = load_yahoo(folder, split="challenge")
+    assert [len(p) for p in (three.train, three.validation, three.test)] == [120, 8, 20]
+    assert three.remarks == ()
 
 
 def test_brf15_divides_the_training_file_between_queries(folder: Path) -> None:
@@ -102,43 +94,34 @@ def test_too_few_queries_are_refused() -> None:
         whole_queries(np.array([1, 1, 1, 2, 2, 2]), (2, 2, 2))
 
 
-def test_blocks_do_not_show(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read in blocks of seven lines, or from a .gz, the documents are the same."""
+def test_a_compressed_file_says_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read from a .gz, and made dense in blocks of eleven rows, the documents are the same."""
     whole = load_yahoo(folder)
-    monkeypatch.setattr(svmlight, "BLOCK_LINES", 7)
     monkeypatch.setattr(yahoo, "DENSE_ROWS", 11)
     text = (folder / "set1.train.txt").read_bytes()
     (folder / "set1.train.txt").unlink()
     (folder / "set1.train.txt.gz").write_bytes(gzip.compress(text))
-    pieces = load_yahoo(folder)
+    again = load_yahoo(folder)
     for name in ("train", "validation", "test"):
-        a, b = getattr(whole, name), getattr(pieces, name)
-        np.testing.assert_array_equal(a.X, b.X)
-        np.testing.assert_array_equal(a.raw, b.raw)
-        np.testing.assert_array_equal(a.query, b.query)
+        np.testing.assert_array_equal(getattr(whole, name).X, getattr(again, name).X)
+        np.testing.assert_array_equal(getattr(whole, name).raw, getattr(again, name).raw)
 
 
-@pytest.mark.parametrize(
-    ("bad", "why"),
-    [
-        ("1 qid:3 4:0.5 4:0.6", "rise"),
-        ("1 qid:3 9:0.5 4:0.6", "rise"),
-        ("1 qid:3 701:0.5", "numbered 1 to 700"),
-        ("1 qid:3 0:0.5", "numbered 1 to 700"),
-        ("1 3:0.5", "expected 'relevance qid:query"),
-        ("1.5 qid:3 3:0.5", "expected 'relevance qid:query"),
-        ("1 qid:x 3:0.5", "expected 'relevance qid:query"),
-        ("1 qid:3 three:0.5", "expected 'relevance qid:query"),
-        ("1 qid:3 3:nothing", "expected 'relevance qid:query"),
-        ("1", "expected 'relevance qid:query"),
-    ],
-)
-def test_a_line_of_another_form_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, bad: str, why: str) -> None:
-    """The file, the number of the line, what was expected and how the line begins are said, also behind the first block."""
-    monkeypatch.setattr(svmlight, "BLOCK_LINES", 4)
+@pytest.mark.parametrize("bad", ["1 qid:3 9:0.5 4:0.6", "1 qid:3 701:0.5", "1 qid:3 0:0.5"])
+def test_features_that_do_not_rise_are_refused(folder: Path, bad: str) -> None:
+    """From 1 to 700, each at most once."""
+    with (folder / "set1.train.txt").open("a") as file:
+        file.write(bad + "\n")
+    with pytest.raises(BrokenFileError, match=r"set1\.train\.txt is damaged .*features rise from 1 to 700"):
+        load_yahoo(folder)
+
+
+@pytest.mark.parametrize("bad", ["1 3:0.5", "1.5 qid:3 3:0.5", "1 qid:x 3:0.5", "1 qid:3 three:0.5", "1 qid:3 3:nothing", "1"])
+def test_a_line_of_another_form_is_named(folder: Path, bad: str) -> None:
+    """The file, the number of the line, and what was expected are said."""
     lines = (folder / "set1.train.txt").read_text().splitlines()
     (folder / "set1.train.txt").write_text("\n".join([*lines[:9], bad, *lines[9:]]) + "\n")
-    with pytest.raises(BrokenFileError, match=rf"set1\.train\.txt, line 10: .*{why}.*{bad.split()[0]}"):
+    with pytest.raises(BrokenFileError, match=r"set1\.train\.txt, line 10: expected 'relevance qid:query"):
         load_yahoo(folder)
 
 
@@ -147,8 +130,6 @@ def test_a_line_of_another_form_is_named(folder: Path, monkeypatch: pytest.Monke
     [
         ("1\n5\n200\n", "3 prices, the documents use 4 features"),
         ("1\n5\n7\n50\n", "line 3: '7'; expected one price a line, of"),
-        ("3 1\n10 5\n11 200\n", "no price for feature 700"),
-        ("3 1\n10 5\n11\n", "line 3"),
         ("", "0 prices"),
     ],
 )
@@ -159,18 +140,13 @@ def test_prices_that_do_not_fit_are_refused(folder: Path, text: str, message: st
         load_yahoo(folder)
 
 
-@pytest.mark.parametrize("form", ["in order", "all 700", "by feature"])
-def test_prices_are_read_in_three_forms(folder: Path, form: str) -> None:
-    """One for each used feature, one for each of the challenge's, or by the challenge's number in any order: the same prices."""
+def test_prices_are_read_in_two_forms(folder: Path) -> None:
+    """One for each used feature, or one for each of the challenge's: the same prices."""
     of_all = [PRICE_CLASSES[f % 8] for f in range(700)]
     wanted = [of_all[f - 1] for f in USED]
-    texts = {
-        "in order": "\n".join(f"{p}.0" for p in wanted),
-        "all 700": "\n".join(map(str, of_all)),
-        "by feature": "# feature,price\n" + "\n".join(f"{f},{of_all[f - 1]}" for f in reversed(range(1, 701))),
-    }
-    (folder / PRICE_FILE).write_text(texts[form])
-    assert load_yahoo(folder).costs.price.tolist() == wanted
+    for text in ("\n".join(f"{p}.0" for p in wanted), "\n".join(map(str, of_all))):
+        (folder / PRICE_FILE).write_text(text)
+        assert load_yahoo(folder).costs.price.tolist() == wanted
 
 
 def test_an_absent_file_is_named_with_its_source(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,9 +169,3 @@ def test_damaged_and_empty_files_are_refused(folder: Path) -> None:
     (folder / "set1.train.txt.gz").write_bytes(gzip.compress(text)[:-20])
     with pytest.raises(BrokenFileError, match="damaged"):
         load_yahoo(folder)
-
-
-def test_another_split_is_refused(folder: Path) -> None:
-    """Only the two published splits are known."""
-    with pytest.raises(InvalidInputError, match="'brf15' or 'challenge'"):
-        load_yahoo(folder, split="random")  # type: ignore[arg-type]

@@ -1,0 +1,52 @@
+"""What all benchmarks share: the best of some runs, work in a process of its own, and tables in Markdown."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from sklearn.datasets import load_iris
+from sklearn.ensemble import RandomForestClassifier
+
+import prunemodels as pm
+
+T = TypeVar("T")
+
+
+def best_of(repeats: int, work: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[float, T]:
+    """Least seconds of several runs, and the last answer."""
+    seconds = []
+    for _ in range(repeats):
+        start = clock()
+        answer = work()
+        seconds.append(clock() - start)
+    return min(seconds), answer
+
+
+def apart(work: Callable[..., T], *given: Any) -> T:
+    """What `work` returns in a new process, so that neither memory nor caches of one piece of work affect another."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
+def warm_up() -> None:
+    """Compile everything once."""
+    X, y = load_iris(return_X_y=True)
+    problem = pm.problem_from_forest(RandomForestClassifier(3, random_state=0).fit(X, y), X, costs=1)
+    pm.pruning_path(problem).to_frame()
+    for engine in (pm.engines.min_cut, pm.engines.price_sharing):
+        engine(problem, 0.01)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table whose columns but the first are aligned to the right."""
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(line(*cells) for cells in lines)
+
+
+def line(*cells: object) -> str:
+    """A line of a table."""
+    return "| " + " | ".join(map(str, cells)) + " |"
