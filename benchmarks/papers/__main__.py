@@ -8,7 +8,7 @@
     python -m benchmarks.papers keep                    copy the rows of what was run to benchmarks/results/papers
     python -m benchmarks.papers tables [NAME]           the tables of an experiment from the rows kept there
     python -m benchmarks.papers verdicts                a verdict on every published number, from the rows kept there
-    python -m benchmarks.papers page                    the same, as docs/papers.md shows it
+    python -m benchmarks.papers page                    renew the tables of docs/papers.md and README.md from the rows kept there
     python -m benchmarks.papers hours                   how long each --full takes, from the seconds kept there
 
 After Ctrl-C or a crash, the same command continues.
@@ -24,12 +24,13 @@ from pathlib import Path
 
 from benchmarks.papers.experiment import Experiment, Presentation, Scope
 from benchmarks.papers.kept_rows import FOLDER, keep_rows, kept_frame
+from benchmarks.papers.page import write_pages
 from benchmarks.papers.protocols import PROTOCOLS, table
 from benchmarks.papers.registry import experiment_named, experiments
 from benchmarks.papers.running import Failure, run_units
 from benchmarks.papers.store import Store
 from benchmarks.papers.tables import markdown
-from benchmarks.papers.verdicts import counts, hours, page, rounded, verdict_table
+from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.tradeoff import save_picture
@@ -140,7 +141,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], str]] = {
     "keep": lambda args: "\n".join(map(str, keep_rows(args.out))),
     "tables": lambda args: tables(args.of or "", args.out),
     "verdicts": lambda args: verdicts(args.out),
-    "page": lambda _: page(verdict_table()),
+    "page": lambda _: write_pages(),
     "hours": lambda _: markdown(hours()),
 }
 """Everything that is no experiment; each gets the arguments and returns the text to print."""

@@ -11,7 +11,7 @@ with what our curves say of each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.papers.data import Parts
-from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope
+from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
 from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import LossFunction, TradeoffCurve, tradeoff_curve
-from prunemodels.evaluation.path import Vote
 from prunemodels.plots.curves import plot_curves
 from prunemodels.rivals.learner import Learner
 
@@ -39,21 +38,13 @@ def curve_rows(
     source: NestedPrunings | Learner | Mapping[float, Learner],
     parts: Parts,
     *,
-    vote: Vote = "mean",
-    loss: LossFunction | None = None,
-    everything: bool = False,
+    losses: tuple[LossFunction | None, LossFunction | None] = (None, None),
 ) -> list[Row]:
-    """The points of a method on validation and test data; only those undominated on the former, unless `everything`."""
-    valid: TradeoffCurve = tradeoff_curve(source, parts.X_valid, parts.y_valid, vote=vote, loss=loss)
-    test: TradeoffCurve = tradeoff_curve(source, parts.X_test, parts.y_test, vote=vote, loss=loss)
-    points = np.arange(len(valid)) if everything else valid.undominated()
+    """The points of a method on validation and test data that are undominated on the former; `losses` are those of the parts."""
+    valid: TradeoffCurve = tradeoff_curve(source, parts.X_valid, parts.y_valid, loss=losses[0])
+    test: TradeoffCurve = tradeoff_curve(source, parts.X_test, parts.y_test, loss=losses[1])
     columns = (valid.parameter, valid.cost, valid.error, test.cost, test.error)
-    return [dict(zip(POINT, (float(column[k]) for column in columns), strict=True)) for k in points]
-
-
-def budget_rows(prunings: Mapping[float, NestedPrunings], parts: Parts) -> list[Row]:
-    """The points of single prunings, one for each budget, their parameter."""
-    return [row for pruning in prunings.values() for row in curve_rows(pruning, parts)]
+    return [dict(zip(POINT, (float(column[k]) for column in columns), strict=True)) for k in valid.undominated()]
 
 
 def chosen(points: pd.DataFrame, budgets: Sequence[float]) -> pd.DataFrame:
@@ -137,6 +128,9 @@ def _percent(mean: float, spread: float) -> str:
     return f"{100 * mean:.2f}" + ("" if np.isnan(spread) else f" ± {100 * spread:.2f}")
 
 
+Method = tuple[str, Mapping[str, Value]]
+"""Name and setting."""
+
 Budgets = Mapping[str, Sequence[float]]
 Claims = Callable[[pd.DataFrame, pd.DataFrame], Sequence[Comparison]]
 """From all points, and from what was reached within the budgets, to the paper's sentences and what ours are."""
@@ -152,20 +146,38 @@ STEPS = 24
 """Budgets of other data and prices: so many, up to the largest cost on the validation part, denser at small ones."""
 
 
+def budgets_up_to(data: str, most: float) -> Sequence[float]:
+    """Budgets of a data set whose largest cost on the validation part is `most`."""
+    return BUDGETS.get(data) or [float(b) for b in np.geomspace(0.01, 1, STEPS) * most]
+
+
 def budgets_of(frame: pd.DataFrame) -> Budgets:
     """Budgets for each data set."""
-    costs = frame.groupby("data")["valid_cost"].max()
-    return {str(d): BUDGETS.get(str(d)) or [float(b) for b in np.geomspace(0.01, 1, STEPS) * most] for d, most in costs.items()}
+    return {str(d): budgets_up_to(str(d), most) for d, most in frame.groupby("data")["valid_cost"].max().items()}
 
 
 def curve_experiment(
     claims: Claims,
+    grid: Callable[[bool], Iterable[Method]] = lambda full: (),
     *,
+    name: str,
+    protocol: str,
+    version: int = 1,
     budgets: Callable[[pd.DataFrame], Budgets] = budgets_of,
     error_label: str = "test error rate",
     **fields: Any,
 ) -> Experiment:
-    """An experiment whose rows are those of `curve_rows`: a table of errors within budgets, a picture, and the paper's claims."""
+    """An experiment whose rows are those of `curve_rows`: a table of errors within budgets, a picture, and the paper's claims.
+
+    A unit is a method of the short or the full grid with its setting, the protocol's name among it, unless `fields` have units.
+    """
+
+    def units(scope: Scope) -> list[Unit]:
+        return [
+            Unit(name, data, seed, method, {"protocol": protocol, **setting}, scope.rows, version)
+            for data, seed in scope.groups()
+            for method, setting in grid(scope.full)
+        ]
 
     def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         return claims(frame, by_budget(frame, budgets(frame)))
@@ -178,7 +190,16 @@ def curve_experiment(
             {"test_error": error_at(reached, shown)}, figures(reached, error_label=error_label), notes, {"curves": reached}
         )
 
-    return Experiment(present=present, compare=compare, **fields)
+    shared: dict[str, Any] = {"present": present, "compare": compare, "units": units, "kept": reached_points}
+    return Experiment(name=name, protocol=protocol, **{**shared, **fields})
+
+
+def reached_points(points: pd.DataFrame, data: str) -> pd.DataFrame:
+    """The points of a unit that some budget of `BUDGETS` chooses, and the dearest: what tables and claims are made of."""
+    if data not in BUDGETS:
+        return points
+    dearest = points.loc[[points["test_cost"].idxmax(), points["valid_cost"].idxmax()]]
+    return pd.concat([chosen(points, BUDGETS[data])[points.columns], dearest]).drop_duplicates()
 
 
 def duel(reached: pd.DataFrame, one: str, other: str) -> pd.Series:
@@ -187,6 +208,12 @@ def duel(reached: pd.DataFrame, one: str, other: str) -> pd.Series:
     if not {one, other} <= set(wide.columns):
         return pd.Series(dtype=float)
     return 100 * (wide[other] - wide[one]).dropna()
+
+
+def cost_at(reached: pd.DataFrame, method: str, error: float) -> float:
+    """The least mean cost at which a method errs at most so much; NaN: never."""
+    at = reached[(reached["method"] == method) & (reached["error"] <= error)]
+    return float(at["cost"].min()) if len(at) else float("nan")
 
 
 def always(reached: pd.DataFrame, one: str, other: str, data: str, what: str, claim: str, **more: Any) -> list[Comparison]:

@@ -23,9 +23,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from benchmarks.papers.budget_curves import curve_experiment
+from benchmarks.papers.budget_curves import Method, cost_at, curve_experiment
 from benchmarks.papers.cegb17_flies import SPLIT_PRICES, Frame, make_frame, overlaps
-from benchmarks.papers.experiment import Comparison, Row, Scope, Unit
+from benchmarks.papers.experiment import Comparison, Row, Unit, Value
 from benchmarks.papers.methods import CEGB, OPTIMAL
 
 BOOSTING = "boosting"
@@ -49,6 +49,9 @@ FULL_FRAMES = {"train": 14, "valid": 6, "test": 20}
 """CEGB17 has twenty frames to train and twenty to evaluate, 1024 x 1024."""
 
 
+SHORT: dict[str, Value] = {"side": 256, "rounds": 55, "pixels": 40_000, "frames": "short"}
+
+
 @lru_cache(maxsize=1)
 def frames(side: int, seed: int, counts: tuple[int, int, int]) -> dict[str, list[Frame]]:
     """Frames of the three parts; none is in two."""
@@ -66,26 +69,23 @@ def drawn_pixels(some: Sequence[Frame], pixels: int, seed: int) -> tuple[NDArray
     return np.concatenate(X), np.concatenate(y)
 
 
-def units(scope: Scope) -> list[Unit]:
-    size: dict[str, Any] = {"side": 1024 if scope.full else 256, "rounds": 200 if scope.full else 55}
-    size |= {"pixels": scope.rows or (400_000 if scope.full else 40_000), "frames": "full" if scope.full else "short"}
-    lams = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2) if scope.full else (1e-4, 1e-3, 1e-2)
-    grid = [(PRUNED, 0.0), (BOOSTING, 0.0), *((CEGB, lam) for lam in lams)]
-    return [
-        Unit("cegb17_multiscale", data, seed, method, {"lam": lam, **size}, scope.rows)
-        for data, seed in scope.groups()
-        for method, lam in grid
-    ]
+def grid(full: bool) -> Iterable[Method]:
+    """Every method; frames of 1,024 x 1,024 pixels in the full version."""
+    size: dict[str, Value] = {"side": 1024, "rounds": 200, "pixels": 400_000, "frames": "full"} if full else SHORT
+    lams = (1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2) if full else (1e-4, 1e-3, 1e-2)
+    yield from (
+        (method, {"lam": lam, **size}) for method, lam in ((PRUNED, 0.0), (BOOSTING, 0.0), *((CEGB, lam) for lam in lams))
+    )
 
 
 def run(unit: Unit) -> list[Row]:
     s: Any = unit.setting
     train, valid_frames, test = (FULL_FRAMES if s["frames"] == "full" else FRAMES).values()
-    counts = (train, valid_frames, test)
+    counts, pixels = (train, valid_frames, test), unit.rows or s["pixels"]
     at_hand = frames(s["side"], unit.seed, counts)
-    X, y = drawn_pixels(at_hand["train"], s["pixels"], unit.seed)
+    X, y = drawn_pixels(at_hand["train"], pixels, unit.seed)
     if unit.method == PRUNED:
-        valid, _ = drawn_pixels(at_hand["valid"], s["pixels"], unit.seed)
+        valid, _ = drawn_pixels(at_hand["valid"], pixels, unit.seed)
         points, predict = _prunings(X, y, valid, unit.seed)
     else:
         points, predict = _stages(X, y, s["lam"], s["rounds"])
@@ -157,12 +157,6 @@ def _judged(some: Sequence[Frame], n_points: int, predict: Predict) -> dict[str,
     return {"cost": cost.tolist(), "error": [1 - value for value in seg], "pixel_error": wrong.tolist()}
 
 
-def cost_at(reached: pd.DataFrame, method: str, error: float) -> float:
-    """The least mean cost at which a method errs at most so much; NaN: never."""
-    at = reached[(reached["method"] == method) & (reached["error"] <= error)]
-    return float(at["cost"].min()) if len(at) else float("nan")
-
-
 def verdicts(reached: pd.DataFrame) -> list[str]:
     """How much each method pays to come near plain boosting's best SEG."""
     plain = reached[reached["method"] == BOOSTING]
@@ -187,6 +181,7 @@ def claims(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
 
 EXPERIMENT = curve_experiment(
     claims,
+    grid,
     budgets=lambda frame: {str(data): BUDGETS for data in frame["data"].unique()},
     error_label="1 - SEG",
     name="cegb17_multiscale",
@@ -197,7 +192,6 @@ EXPERIMENT = curve_experiment(
     data=("flies",),
     repeats=1,
     full_repeats=5,
-    units=units,
     run=run,
     why="the paper's frames are not public: ours are made up, and smaller in the short version",
 )

@@ -170,6 +170,8 @@ class Experiment:
         tables and figures of the rows of a scope; columns: those of `Unit`, its setting's, the rows' own, ``seconds``.
     compare
         published figures beside ours, from the same rows.
+    kept
+        the rows of a unit that the repository keeps, from all of them and the name of the data set.
     why
         why the two differ, for the table of all comparisons.
     """
@@ -187,6 +189,7 @@ class Experiment:
     full_data: tuple[str, ...] | None = None
     full_repeats: int = 10
     compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()
+    kept: Callable[[pd.DataFrame, str], pd.DataFrame] = lambda rows, _: rows
     why: str = ""
 
     def scope(

@@ -1,7 +1,8 @@
 """The rows of finished units as CSV that the repository keeps: the tables of verdicts are made of them.
 
 FOLDER / EXPERIMENT-units.csv    one line a unit: its number, data, seed, method, setting (JSON), seconds, machine
-/ EXPERIMENT-DATA.csv     one line a row: unit, then the other columns; numbers with four digits
+/ EXPERIMENT-DATA.csv     one line a row: unit, then the other columns; numbers with four digits, of curves with six, as budgets
+                          choose among their points
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ def _keep(experiment: Experiment, out: Path, folder: Path) -> list[Path]:
     for number, kept in enumerate(found):
         unit, setting = kept["unit"], json.dumps(kept["unit"]["setting"])
         about.append((number, unit["data"], unit["seed"], unit["method"], setting, round(kept["seconds"], 1), kept["machine"]))
-        rows.setdefault(unit["data"], []).append(pd.DataFrame(kept["rows"]).assign(unit=number))
+        shown = experiment.kept(pd.DataFrame(kept["rows"]), unit["data"])
+        rows.setdefault(unit["data"], []).append(shown.assign(unit=number))
     folder.mkdir(parents=True, exist_ok=True)
     tables = {folder / f"{experiment.name}-{data}.csv": pd.concat(frames).set_index("unit") for data, frames in rows.items()}
     tables[index] = pd.DataFrame(about, columns=list(UNIT)).set_index("unit")
     for place, table in tables.items():
-        table.to_csv(place, float_format="%.4g", lineterminator="\n")
+        table.to_csv(place, float_format="%.6g" if "valid_cost" in table else "%.4g", lineterminator="\n")
     return list(tables)
 
 

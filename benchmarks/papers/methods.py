@@ -1,15 +1,18 @@
-"""The prunings and the learners that the figures compare, by the names of their legends."""
+"""The prunings and the learners that the figures compare, by the names of their legends, and the unit that runs any of them."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import prunemodels as pm
-from benchmarks.papers.experiment import Value
-from benchmarks.papers.protocols import Grown
+from benchmarks.papers.budget_curves import budgets_up_to, curve_rows
+from benchmarks.papers.data import Parts, parts
+from benchmarks.papers.experiment import Row, Unit, Value
+from benchmarks.papers.protocols import PROTOCOLS, Grown, grown
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.errors import InvalidInputError
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
@@ -21,7 +24,7 @@ from prunemodels.rivals.baselines.sub_forest import sub_forest_path
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"
 EARLY, FEWER = "BudgetRF, early stopping", "fewer trees"
-GREEDY_MISER, CEGB = "GreedyMiser", "CEGB"
+GREEDY_MISER, CEGB, BUDGET_RF, CSTC, ASTC = "GreedyMiser", "CEGB", "BudgetRF", "CSTC", "ASTC"
 
 
 def optimal(grown: Grown) -> NestedPrunings:
@@ -58,6 +61,15 @@ PRUNINGS: dict[str, Callable[[Grown], NestedPrunings]] = {
 }
 """Of one and the same forest; early stopping is BP16's: a split stays while its entropy exceeds a threshold."""
 
+LEARNERS: Mapping[str, tuple[str, str, str]] = {
+    GREEDY_MISER: ("greedy_miser", "GreedyMiserClassifier", "GreedyMiserRegressor"),
+    CEGB: ("cegb", "CEGBClassifier", "CEGBRegressor"),
+    BUDGET_RF: ("budget_rf", "BudgetRFClassifier", "BudgetRFClassifier"),
+    CSTC: ("cstc", "CSTCClassifier", "CSTCRegressor"),
+    ASTC: ("cstc", "ASTCClassifier", "ASTCRegressor"),
+}
+"""Package of `prunemodels.rivals`, classifier, and what ranks. A package is imported where one of its learners is run."""
+
 
 def prunings(method: str, grown: Grown) -> NestedPrunings:
     """The prunings of a method.
@@ -72,21 +84,24 @@ def prunings(method: str, grown: Grown) -> NestedPrunings:
     return PRUNINGS[method](grown)
 
 
-def learner(method: str, setting: Mapping[str, Value], seed: int) -> Any:
-    """An unfitted boosted learner at uniform prices."""
-    if method == GREEDY_MISER:
-        from prunemodels.rivals.greedy_miser import GreedyMiserClassifier
+def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: Any = 1, *, ranking: bool = False) -> Any:
+    """A learner with the setting; CSTC and ASTC prune themselves on the validation part.
 
-        return GreedyMiserClassifier(costs=1, random_state=seed).set_params(**setting)
-    if method == CEGB:
-        from prunemodels.rivals.cegb import CEGBClassifier
-
-        return CEGBClassifier(costs=1, random_state=seed).set_params(**setting)
-    raise InvalidInputError(f"method is {method!r}; give {GREEDY_MISER} or {CEGB}")
+    Raises
+    ------
+    InvalidInputError
+        for a method that is none of `LEARNERS`.
+    """
+    if method not in LEARNERS:
+        raise InvalidInputError(f"method is {method!r}; give one of {', '.join(LEARNERS)}")
+    package, *names = LEARNERS[method]
+    learner = getattr(importlib.import_module(f"prunemodels.rivals.{package}"), names[ranking])(costs, random_state=seed)
+    valid = {"X_valid": p.X_valid, "y_valid": p.y_valid} if package == "cstc" else {}
+    return learner.set_params(**setting).fit(p.X_train, p.y_train, **valid)
 
 
 def learner_settings(method: str, *, full: bool) -> Sequence[dict[str, Value]]:
-    """The grid that validation data choose from.
+    """The grid of a boosted learner that validation data choose from.
 
     BP16 gives GreedyMiser 1,000 trees of depth 4, squared loss, and searches learning rates; CEGB17 gives no grid. The grids here
     are ours; the short one has fewer trees at a greater rate.
@@ -100,3 +115,17 @@ def learner_settings(method: str, *, full: bool) -> Sequence[dict[str, Value]]:
     trees, leaves, rate = (400, 64, 0.1) if full else (100, 32, 0.2)
     grid = (0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1) if full else (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
     return [{"n_estimators": trees, "num_leaves": leaves, "learning_rate": rate, "lam": lam} for lam in grid]
+
+
+def run_curve(unit: Unit) -> list[Row]:
+    """The points of a pruning or of a learner by the protocol of its setting; the method's name stands before any brackets."""
+    name, setting = unit.method.split(" (")[0], dict(unit.setting)
+    protocol = PROTOCOLS[str(setting.pop("protocol"))].changed(unit.setting)
+    if name in LEARNERS:
+        p = parts(unit.data, unit.seed, unit.rows, signal=protocol.signal)
+        return curve_rows(fitted(name, setting, p, unit.seed), p)
+    forest = grown(protocol, unit.data, unit.seed, unit.rows)
+    if name != WITHIN:
+        return curve_rows(prunings(name, forest), forest.parts)
+    found = within_budgets(forest, budgets_up_to(unit.data, forest.parts.X_valid.shape[1]))
+    return [row for path in found.values() for row in curve_rows(path, forest.parts)]

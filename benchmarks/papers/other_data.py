@@ -20,7 +20,7 @@ The short version has a tenth of the trees; ``--rows`` cuts the parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -29,16 +29,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+import prunemodels as pm
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
 from benchmarks.data.ranking import average_precision_at_5
-from benchmarks.papers.brf15_figure3 import ALPHAS, ASTC, BUDGET_RF, CSTC
-from benchmarks.papers.budget_curves import POINT, always, curve_experiment
+from benchmarks.papers.brf15_figure3 import ALPHAS
+from benchmarks.papers.budget_curves import always, curve_experiment, curve_rows
 from benchmarks.papers.data import LOADING, Parts, is_absent
 from benchmarks.papers.experiment import Comparison, Row, Scope, Unit, Value
-from benchmarks.papers.methods import CEGB, GREEDY_MISER, PRUNINGS, prunings
+from benchmarks.papers.methods import ASTC, BUDGET_RF, CEGB, CSTC, GREEDY_MISER, PRUNINGS, fitted, prunings
 from benchmarks.papers.protocols import Grown
-from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.reading import read_forest
 
 CHALLENGE = "yahoo_challenge"
 """Yahoo's data in the challenge's own three parts."""
@@ -120,146 +122,104 @@ def loaded(data: str, rows: int | None) -> PublishedData:
     return PublishedData(data_set.name, short[0], short[1], short[2], data_set.costs, data_set.feature_names, data_set.remarks)
 
 
-def error(part: Part, predictions: NDArray[Any]) -> float:
+def run(unit: Unit) -> list[Row]:
+    """The points of a method at the data's prices; of queries the error is 1 - Average Precision@5 of the scores."""
+    data, setting, method = loaded(unit.data, unit.rows), dict(unit.setting), unit.method.removesuffix(SHALLOW)
+    training: Any = setting.pop("training")
+    train = data.train.take(slice(0, training))
+    ranking, graded = train.query is not None, "evaluation_cost" in setting
+    p = Parts(train.X, train.raw if graded else train.y, data.validation.X, data.validation.y, data.test.X, data.test.y)
+    losses = (_loss(data.validation), _loss(data.test))
+    if unit.method in PRUNINGS:
+        return curve_rows(_prunings(data, unit), p, losses=losses)
+    if method == BUDGET_RF:
+        setting = {"n_estimators": setting["trees"], "alpha": setting["alpha"], "vote": "counts" if ranking else "majority"}
+    if method == ASTC:
+        setting["budget"] = float(str(setting.pop("share"))) * float(sum(data.costs.prices))
+    if method == CEGB:
+        plain = data.costs.n_items == data.costs.n_features
+        setting = {"engine": "lightgbm" if plain else "own", "num_leaves": 64, **setting}
+    model = fitted(method, setting, p, unit.seed, data.costs, ranking=ranking)
+    return curve_rows(Scores(model) if ranking and method == BUDGET_RF else model, p, losses=losses)
+
+
+def _loss(part: Part) -> Callable[[NDArray[Any], NDArray[Any]], float]:
     """Share of wrong labels; where there are queries, 1 - Average Precision@5 of the scores."""
     if part.query is None:
-        return float(np.mean(predictions != part.y))
-    return 1 - average_precision_at_5(part.y, predictions, part.query)
+        return lambda y, labels: float(np.mean(labels != y))
+    query = part.query
+    return lambda _, scores: 1 - average_precision_at_5(part.y, scores, query)
 
 
-def _loss_on(part: Part, _: NDArray[Any], predictions: NDArray[Any]) -> float:
-    return error(part, predictions)
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """BudgetRF whose predictions are the share of class 1 among the examples of the leaves, BRF15's confidence."""
+
+    model: Any
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        return (shares[:, -1] for shares in self.model.staged_predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.asarray(self.model.predict_proba(X)[:, -1])
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(self.model.staged_cost(X))
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(self.model.prediction_cost(X))
 
 
-def run(unit: Unit) -> list[Row]:
-    data = loaded(unit.data, unit.rows)
-    if unit.method in PRUNINGS:
-        return _prunings(data, unit)
-    if unit.method == BUDGET_RF:
-        return _budget_rf(data, unit)
-    if unit.method in (CSTC, ASTC):
-        return _trees_of_classifiers(data, unit)
-    return _boosted(data, unit)
+@dataclass(frozen=True, eq=False)
+class PrunedForests:
+    """Forests, cheapest first, as the stages of a learner; of queries their shares of class 1."""
 
+    forests: Sequence[Any]
+    costs: Any
+    ranking: bool
 
-def _training(data: PublishedData, unit: Unit) -> Part:
-    """What the models are trained on: the first examples, so many as the setting says."""
-    most: Any = unit.setting["training"]
-    return data.train if most is None else data.train.take(slice(0, most))
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        return (np.asarray(f.predict_proba(X)[:, -1] if self.ranking else f.predict(X)) for f in self.forests)
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        return np.array([example_costs(read_forest(f), X, self.costs).mean() for f in self.forests])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return list(self.staged_predict(X))[-1]
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(example_costs(read_forest(self.forests[-1]), X, self.costs))
 
 
 @lru_cache(maxsize=1)
 def _forest(name: str, rows: int | None, seed: int, trees: int, training: int | None) -> Grown:
     """The forest that the papers grow, with its instance; units in a row share it."""
-    import prunemodels as pm
-    from prunemodels.rivals.budget_rf import BudgetRFClassifier
-
     data, kind = loaded(name, rows), FORESTS[name]
-    impurity: Any = kind.impurity
-    train = data.train if training is None else data.train.take(slice(0, training))
-    grower = BudgetRFClassifier(
-        data.costs,
-        n_estimators=trees,
-        impurity=impurity,
-        max_features=min(kind.max_features or train.X.shape[1], train.X.shape[1]),
-        splits="random" if impurity == "pairs" else "all",
-        random_state=seed,
-    )
-    forest = grower.fit(train.X, train.y).forest_
-    parts = Parts(train.X, train.y, data.validation.X, data.validation.y, data.test.X, data.test.y)
-    return Grown(forest, parts, pm.problem_from_forest(forest, data.validation.X, costs=data.costs))
+    train = data.train.take(slice(0, training))
+    p = Parts(train.X, train.y, data.validation.X, data.validation.y, data.test.X, data.test.y)
+    setting = {
+        "n_estimators": trees,
+        "impurity": kind.impurity,
+        "max_features": min(kind.max_features or train.X.shape[1], train.X.shape[1]),
+        "splits": "random" if kind.impurity == "pairs" else "all",
+    }
+    forest = fitted(BUDGET_RF, setting, p, seed, data.costs).forest_
+    return Grown(forest, p, pm.problem_from_forest(forest, p.X_valid, costs=data.costs))
 
 
-def _prunings(data: PublishedData, unit: Unit) -> list[Row]:
-    """Points of a path of prunings."""
-    import prunemodels as pm
-
+def _prunings(data: PublishedData, unit: Unit) -> PrunedForests:
+    """Some prunings of a path."""
     s: Any = unit.setting
     grown = _forest(unit.data, unit.rows, unit.seed, s["trees"], s["training"])
     path = prunings(unit.method, grown)
     cheap, dear = float(path.cost[-1]), float(path.cost[0])
     budgets = np.maximum(dear * np.geomspace(0.01, 1, POINTS), cheap)  # the cheapest of fewer trees is one tree
     rows = np.unique([*(path.row_at_cost(budget) for budget in budgets), len(path) - 1])
-    found: list[Row] = []
-    for k in rows:
-        pruned = pm.apply_pruning(path[int(k)], grown.forest)
-        seen = [_judged(pruned, part, data) for part in (data.validation, data.test)]
-        found.append(dict(zip(POINT, (float(path.parameter[k]), *seen[0], *seen[1]), strict=True)))
-    return found
+    forests = [pm.apply_pruning(path[int(k)], grown.forest) for k in rows[::-1]]
+    return PrunedForests(forests, data.costs, data.train.query is not None)
 
 
-def _judged(forest: Any, part: Part, data: PublishedData) -> tuple[float, float]:
-    """Mean cost and error of a forest on a part; scores are shares of the trees' class fractions."""
-    from prunemodels.models.costs import example_costs
-    from prunemodels.models.forests.reading import read_forest
-
-    cost = float(example_costs(read_forest(forest), part.X, data.costs).mean())
-    return cost, error(part, forest.predict(part.X) if part.query is None else forest.predict_proba(part.X)[:, -1])
-
-
-def _budget_rf(data: PublishedData, unit: Unit) -> list[Row]:
-    """Points after each tree; of ranking the share of class 1 among the examples of the leaves (BRF15's confidence)."""
-    from prunemodels.rivals.budget_rf import BudgetRFClassifier
-
-    s: Any = unit.setting
-    ranking, train = data.train.query is not None, _training(data, unit)
-    model = BudgetRFClassifier(
-        data.costs,
-        n_estimators=s["trees"],
-        alpha=s["alpha"],
-        vote="counts" if ranking else "majority",
-        random_state=unit.seed,
-    ).fit(train.X, train.y)
-    seen: list[Sequence[float] | NDArray[np.float64]] = []
-    for part in (data.validation, data.test):
-        votes = model.staged_predict_proba(part.X)
-        told = (v[:, -1] if ranking else model.classes_[v.argmax(axis=1)] for v in votes)
-        seen += [model.staged_cost(part.X), [error(part, predictions) for predictions in told]]
-    return [dict(zip(POINT, (float(k + 1), *(float(c[k]) for c in seen)), strict=True)) for k in range(len(seen[0]))]
-
-
-def _trees_of_classifiers(data: PublishedData, unit: Unit) -> list[Row]:
-    """The point of CSTC, or of ASTC with a share of the price of everything as its budget."""
-    from prunemodels.rivals import cstc
-
-    s, train, valid = dict(unit.setting), _training(data, unit), data.validation
-    s.pop("training")
-    options: dict[str, Any] = {**s, "random_state": unit.seed}
-    if unit.method == ASTC:
-        options["budget"] = float(options.pop("share")) * float(np.sum(data.costs.prices))
-    regression = data.train.query is not None
-    kinds = {CSTC: (cstc.CSTCClassifier, cstc.CSTCRegressor), ASTC: (cstc.ASTCClassifier, cstc.ASTCRegressor)}
-    kind: Any = kinds[unit.method][regression]
-    model = kind(data.costs, **options).fit(train.X, train.y, X_valid=valid.X, y_valid=valid.y)
-    return _points(model, data)
-
-
-def _points(model: Any, data: PublishedData) -> list[Row]:
-    """The points of a fitted learner that validation data would choose."""
-    curves = [tradeoff_curve(model, part.X, part.y, loss=partial(_loss_on, part)) for part in (data.validation, data.test)]
-    columns = (curves[0].parameter, curves[0].cost, curves[0].error, curves[1].cost, curves[1].error)
-    return [dict(zip(POINT, (float(c[k]) for c in columns), strict=True)) for k in curves[0].undominated()]
-
-
-def _boosted(data: PublishedData, unit: Unit) -> list[Row]:
-    """Points after each round; of ranking the numbers that a regression predicts, of graded relevance where splits cost."""
-    from prunemodels.rivals import cegb, greedy_miser
-
-    shared: dict[str, Any] = {"random_state": unit.seed, **unit.setting}
-    train = _training(data, unit)
-    shared.pop("training")
-    ranking, graded = data.train.query is not None, "evaluation_cost" in shared
-    if unit.method == GREEDY_MISER:
-        miser: Any = greedy_miser.GreedyMiserRegressor if ranking else greedy_miser.GreedyMiserClassifier
-        model = miser(data.costs, **shared)
-    else:
-        boosting: Any = cegb.CEGBRegressor if ranking else cegb.CEGBClassifier
-        plain = data.costs.n_items == data.costs.n_features
-        model = boosting(data.costs, **{"engine": "lightgbm" if plain else "own", "num_leaves": 64, **shared})
-    return _points(model.fit(train.X, train.raw if graded else train.y), data)
-
-
-SHALLOW, DEPTH, LEAVES = "CEGB, shallow trees", 4, 16
+SHALLOW, DEPTH, LEAVES = ", shallow trees", 4, 16
 """Trees similar to GreedyMiser's, CEGB17 section 5.1."""
 
 ALPHA = 0.25
@@ -275,7 +235,7 @@ def units_2a(scope: Scope) -> list[Unit]:
     rounds, lams = (400, (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)) if scope.full else (40, (1e-5, 1e-3))
     kinds: dict[str, dict[str, Value]] = {
         GREEDY_MISER: {"max_depth": DEPTH},
-        SHALLOW: {"max_depth": DEPTH, "num_leaves": LEAVES},
+        f"{CEGB}{SHALLOW}": {"max_depth": DEPTH, "num_leaves": LEAVES},
         CEGB: {},
     }
     shared: dict[str, Value] = {"n_estimators": rounds, "evaluation_cost": ALPHA, "training": None}
@@ -288,13 +248,13 @@ def units_2a(scope: Scope) -> list[Unit]:
 
 
 def claims_2a(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
-    told = {SHALLOW: "trees of 16 leaves against GreedyMiser", CEGB: "deep trees against GreedyMiser"}
+    told = {f"{CEGB}{SHALLOW}": "trees of 16 leaves against GreedyMiser", CEGB: "deep trees against GreedyMiser"}
     return [c for method, what in told.items() for c in always(reached, method, GREEDY_MISER, CHALLENGE, what, ALWAYS)]
 
 
 EXPERIMENTS = (
     curve_experiment(
-        lambda frame, reached: [],
+        lambda frame, reached: (),
         name="other_data",
         protocol="bp16",
         source="BP16, Figure 2 (c), (d); BRF15, Figure 3 (a), (d); CEGB17, Figure 2 (b), (e), (f)",

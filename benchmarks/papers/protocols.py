@@ -22,6 +22,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.papers.data import FOLDS, SMALL, Parts, fold, parts
 from benchmarks.papers.experiment import Value
+from benchmarks.papers.svm_prices import svm_prices
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.path import Vote
 
@@ -29,6 +30,7 @@ Thresholds = Literal["all", "random"]
 Criterion = Literal["pairs", "entropy", "gini"]
 ErrorSample = Literal["in-bag", "out-of-bag", "in-bag and out-of-bag", "validation"]
 CostSample = Literal["validation", "training", "test"]
+Prices = Literal["one", "svm"]
 ORDINARY = ("entropy", "gini")
 """Criteria of scikit-learn's trees, which grow them where all thresholds are tried."""
 
@@ -61,6 +63,8 @@ class Protocol:
         of a tree: "bootstrap", as many rows as there are, with replacement; or "all rows".
     errors, costs
         error sample and cost sample of the pruning. Where there is no validation part, the training part stands for it.
+    prices
+        "one" for each feature, or those of `benchmarks.papers.svm_prices`.
     vote
         "majority" of the trees' classes, or "mean" of the leaves' class frequencies.
     signal
@@ -84,6 +88,7 @@ class Protocol:
     sample: Literal["bootstrap", "all rows"] = "bootstrap"
     errors: ErrorSample = "in-bag"
     costs: CostSample = "validation"
+    prices: Prices = "one"
     signal: float = 0.28
     source: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
@@ -110,6 +115,7 @@ PROGRAM: Mapping[str, str] = {
     "sample": "as many rows as there are, with replacement, BudgetTree.cpp",
     "errors": "in-bag rows (-o 0, the default), args.h, pruneDW.cpp",
     "costs": "the first file after the training file, 'assuming test[0] is validation set', main.cpp; the last is reported",
+    "prices": "1 where no file of prices is given, README.md; NWS15 section 6: 'the cost of each feature is 1 uniformly'",
     "signal": "that of UCI's file, all of whose 130,065 rows but one the parts of BP16 section 6.4 add up to",
 }
 """What BRF15's, NWS15's and BP16's forests have in common."""
@@ -239,12 +245,19 @@ class Grown:
 
 @lru_cache(maxsize=FOLDS)
 def grown(protocol: Protocol, data: str, seed: int, rows: int | None = None, *, k: int | None = None) -> Grown:
-    """The forest of a protocol on a data set's parts, or on fold k of ten, at uniform prices; the last ones are remembered."""
-    p = parts(data, seed, rows, signal=protocol.signal) if k is None else fold(data, seed, k, rows)
-    trees = SMALL_TREES if data in SMALL else protocol.trees
-    forest = grow(protocol, p.X_train, p.y_train, trees=trees, seed=seed if k is None else FOLDS * seed + k)
+    """The forest of a protocol on a data set's parts, or on fold k of ten; the last ones are remembered."""
+    if protocol.prices == "svm":
+        same = replace(protocol, prices="one"), data, seed, rows
+        plain = grown(*same) if k is None else grown(*same, k=k)  # called as others call it, so that the forest is remembered
+        forest, p = plain.forest, plain.parts
+        costs: Any = [round(float(price), 6) for price in svm_prices(p.X_train, p.y_train)]
+    else:
+        p = parts(data, seed, rows, signal=protocol.signal) if k is None else fold(data, seed, k, rows)
+        trees = SMALL_TREES if data in SMALL else protocol.trees
+        forest = grow(protocol, p.X_train, p.y_train, trees=trees, seed=seed if k is None else FOLDS * seed + k)
+        costs = 1
     sample = {"training": p.X_train, "validation": p.X_valid, "test": p.X_test}[protocol.costs]
-    return Grown(forest, p, pm.problem_from_forest(forest, sample, costs=1, errors=_errors(protocol, p)))
+    return Grown(forest, p, pm.problem_from_forest(forest, sample, costs=costs, errors=_errors(protocol, p)))
 
 
 def _errors(protocol: Protocol, p: Parts) -> Any:

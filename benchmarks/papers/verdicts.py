@@ -36,7 +36,7 @@ from benchmarks.papers.experiment import Comparison
 from benchmarks.papers.kept_rows import FOLDER, kept_frame, kept_units
 from benchmarks.papers.published import NAMES, printed
 from benchmarks.papers.registry import experiments
-from benchmarks.papers.tables import markdown, spread_of
+from benchmarks.papers.tables import spread_of
 
 LEVEL = 0.975
 FEWEST, ENOUGH = 3, 10
@@ -126,32 +126,6 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
         **{c: [f"{v:.4g}" if isinstance(v, float) and not math.isnan(v) else v for v in table[c]] for c in ("published", "ours")},
         interval=["" if math.isnan(h) else f"{h:.2g}" for h in table["interval"]],
     )
-
-
-MARKS = {REPRODUCED: " ✓", UNDECIDED: " (✓)", NOT_REPRODUCED: " ✗"}
-
-KINDS = {"% of unpruned cost": "cost", "rise of the error": "error", "% of features": "cost", "test error": "error"}
-"""The two columns of a table that its quantities belong to."""
-
-
-def page(table: pd.DataFrame) -> str:
-    """The verdicts as the site's page has them: of each printed table one line a cell, then all sentences that were examined."""
-    shown = rounded(table[~table["verdict"].isin((OTHER_DATA, NOT_RUN))])
-    numbers = shown[~table.loc[shown.index, "ours"].map(lambda ours: isinstance(ours, str))]
-    blocks = []
-    for source, at in numbers.groupby("source", sort=False):
-        lines: dict[tuple[str, str], dict[str, str]] = {}
-        for row in at.to_dict("records"):
-            kind = KINDS.get(row["quantity"], row["quantity"])
-            line = lines.setdefault((row["data"], row["method"]), {"data": row["data"], "of": row["method"]})
-            line[f"{kind}, printed"] = row["published"]
-            line[f"{kind}, here"] = f"{row['ours']} ± {row['interval'] or '?'}{MARKS.get(row['verdict'], '')}"
-        blocks.append(f"**{source}**\n\n{markdown(pd.DataFrame(lines.values()))}")
-    sentences = shown.drop(index=numbers.index)
-    about = sentences["data"] + ", " + sentences["method"] + sentences["quantity"]
-    here = sentences["ours"] + sentences["verdict"].map(MARKS).fillna("")
-    told = pd.DataFrame({"source": sentences["source"], "about": about, "the paper": sentences["published"], "here": here})
-    return "\n\n".join([*blocks, f"**Sentences**\n\n{markdown(told)}"])
 
 
 def hours(folder: Path = FOLDER) -> pd.DataFrame:

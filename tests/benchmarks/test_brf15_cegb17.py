@@ -20,6 +20,9 @@ from benchmarks.papers.__main__ import main
 from benchmarks.papers.budget_curves import by_budget
 from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Unit
+from benchmarks.papers.methods import run_curve
+
+EXPERIMENTS = {e.name: e for e in cegb17_figure3.EXPERIMENTS}
 
 
 def test_table1_counts_features_and_errors_of_the_first_trees() -> None:
@@ -75,7 +78,7 @@ def curve_frame(method: str, points: list[tuple[float, float]], **columns: float
 
 def test_figure3_units() -> None:
     """The paper's ten alphas."""
-    units = brf15_figure3.units(brf15_figure3.EXPERIMENT.scope(data=["covtype_two"]))
+    units = brf15_figure3.EXPERIMENT.units(brf15_figure3.EXPERIMENT.scope(data=["covtype_two"]))
     assert [u.setting["alpha"] for u in units if u.method == "BudgetRF" and u.data == "covtype_two"] == list(brf15_figure3.ALPHAS)
 
 
@@ -84,13 +87,13 @@ def test_figure3_every_method_gives_points(method: str) -> None:
     """Each method yields points whose cost is within what all features cost, and whose error is a rate."""
     small = {"n_weak_learners": 8, "weak_depth": 2, "depth": 2}
     settings = {
-        "BudgetRF": {"alpha": 4},
+        "BudgetRF": {"alpha": 4, "n_estimators": 10},
         "GreedyMiser": {"n_estimators": 5, "lam": 0.001},
         "CSTC": {"lam": 0.01, "max_cycles": 2, **small},
         "ASTC": {"budget": 5, **small},
     }
-    setting = settings.get(method, {})
-    rows = brf15_figure3.run(Unit("brf15_figure3", "breast_cancer", 0, method, setting, 200))
+    setting = {"protocol": "brf15", **settings.get(method, {})}
+    rows = run_curve(Unit("brf15_figure3", "breast_cancer", 0, method, setting, 200))
     assert rows
     for row in rows:
         assert 0 <= float(str(row["test_cost"])) <= 30
@@ -104,23 +107,11 @@ def test_figure3a_says_what_lambda_and_prices_of_one_do() -> None:
     rows += curve_frame("lambda = 0.001, prices 1 in training", [(20, 0.11), (40, 0.105)], lam=0.001)
     rows += curve_frame("lambda = 0.1", [(1, 0.3)], lam=0.1)
     rows += curve_frame("lambda = 0.1, prices 1 in training", [(2, 0.3)], lam=0.1)
-    frame = pd.DataFrame(rows)
-    table = cegb17_figure3.table_a(frame).set_index("trained with")
-    assert table[cegb17_figure3.NEARLY].fillna(-1).tolist() == [50, 12, 40, -1, -1]
-    first, second = (c.ours for c in cegb17_figure3.compare_a(frame))
+    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.DataFrame(rows)))
     assert first == "lambda = 0.001 pays 12.00, lambda = 0 50.00; not reached with lambda = 0.1"
     assert second == "lambda = 0.001: prices of 1 pay 40.00, real prices 12.00, lambda = 0 50.00"
-
-
-def test_figure3a_repeats_are_averaged_while_all_of_them_go_on() -> None:
-    """A repeat that stops early ends the mean curve: no point is a mean over fewer."""
-    frame = pd.DataFrame(
-        curve_frame("lambda = 0", [(1, 0.4), (2, 0.2)], lam=0.0) + curve_frame("lambda = 0", [(3, 0.2)], lam=0.0)
-    )
-    frame.loc[2, "seed"] = 1
-    curve = cegb17_figure3.curves_a(frame)["lambda = 0"]
-    assert curve.cost.tolist() == [2.0]
-    assert curve.error.tolist() == pytest.approx([0.3])
+    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.DataFrame(rows[:2] + rows[6:])))
+    assert first == second == "not reached by any lambda > 0; lambda = 0 pays 50.00"
 
 
 @pytest.mark.parametrize("name", ["cegb17_figure3a", pytest.param("cegb17_figure3b", marks=pytest.mark.slow)])
@@ -129,7 +120,7 @@ def test_figure3_of_cegb_from_command_to_pictures(name: str, tmp_path: Path, mon
     monkeypatch.setattr(cegb17_figure3, "LAMS", (0.0, 1e-3))
     assert main([name, "--data", "breast_cancer", "--rows", "120", "--out", str(tmp_path)]) == 0
     files = {f.name.removesuffix("_rows120.png") for f in (tmp_path / name).glob("*.png")}
-    assert files == ({"figure3a_breast_cancer"} if name.endswith("a") else {"breast_cancer"})
+    assert files == {"breast_cancer"}
 
 
 def test_frames_are_repeatable_and_their_flies_apart() -> None:

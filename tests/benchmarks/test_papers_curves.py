@@ -10,7 +10,19 @@ import pandas as pd
 import pytest
 
 from benchmarks.papers import bp16_figure2, bp16_figures5to7, brf15_figure3, cegb17_figure3, other_data
-from benchmarks.papers.budget_curves import BUDGETS, POINT, always, by_budget, chosen, curve_rows, curves, duel, error_at, figures
+from benchmarks.papers.budget_curves import (
+    BUDGETS,
+    POINT,
+    always,
+    by_budget,
+    chosen,
+    curve_rows,
+    curves,
+    duel,
+    error_at,
+    figures,
+    reached_points,
+)
 from benchmarks.papers.data import Parts
 from benchmarks.papers.experiment import Comparison, Experiment, Scope
 from benchmarks.papers.methods import CEGB, OPTIMAL
@@ -94,7 +106,7 @@ class Stub:
 
 
 def test_rows_of_a_curve_are_those_that_validation_data_would_choose() -> None:
-    """The second stage is worse for more, so it is left out, unless everything is wanted."""
+    """The second stage is worse for more, so it is left out; a loss of a part's own decides instead of the share of errors."""
     X = np.zeros((4, 1), dtype=np.float32)
     both = Parts(X, np.ones(4), X, np.ones(4), X, np.array([1.0, 0, 0, 0]))
     rows = curve_rows(Stub(), both)
@@ -102,7 +114,20 @@ def test_rows_of_a_curve_are_those_that_validation_data_would_choose() -> None:
         {"parameter": 1.0, "valid_cost": 1.0, "valid_error": 0.5, "test_cost": 1.0, "test_error": 0.25},
         {"parameter": 3.0, "valid_cost": 3.0, "valid_error": 0.25, "test_cost": 3.0, "test_error": 0.5},
     ]
-    assert len(curve_rows(Stub(), both, everything=True)) == 3
+    (best,) = curve_rows(Stub(), both, losses=(lambda y, found: 1 - float(found[0]), lambda y, found: float(found.sum())))
+    assert (best["parameter"], best["valid_error"], best["test_error"]) == (1.0, 0.0, 2.0)
+
+
+def test_kept_points_are_those_that_tables_need() -> None:
+    """Two of five points are the best within some budget, one is the dearest on test data: claims see the same as from all."""
+    at = points((1, 0.3, 1, 0.3), (2.5, 0.4, 2.5, 0.4), (2.6, 0.2, 2.6, 0.2), (2.7, 0.35, 3.9, 0.1), (2.8, 0.5, 2.8, 0.5))
+    kept = reached_points(at, "miniboone")
+    assert sorted(kept["parameter"]) == [0, 2, 3, 4]  # 4 is the dearest on validation data
+    for frame in (at, kept):
+        budgets = {"miniboone": BUDGETS["miniboone"]}
+        seen = by_budget(frame.assign(data="miniboone", seed=0, method="m"), budgets)
+        assert seen["error"].tolist() == [0.3] + [0.2] * 16
+    assert reached_points(at, "yahoo") is at  # its budgets depend on all costs
 
 
 def reached(**errors: list[float]) -> pd.DataFrame:

@@ -14,10 +14,10 @@ from sklearn.datasets import load_breast_cancer
 import prunemodels as pm
 from benchmarks.papers import data as data_module
 from benchmarks.papers import methods
-from benchmarks.papers.bp16_figures5to7 import LARGEST, svm_prices
 from benchmarks.papers.data import FOLDS, dataset, fold, parts
 from benchmarks.papers.protocols import PROTOCOLS, Protocol, bp16, brf15, grow, grown, nws15
 from benchmarks.papers.published import BRF15_TABLE_1, NWS15_TABLE_1
+from benchmarks.papers.svm_prices import LARGEST, svm_prices
 from formulations.errors import InvalidInputError
 from prunemodels.data_files import FOLDER_VARIABLE
 
@@ -149,8 +149,8 @@ def test_unknown_methods_are_refused() -> None:
     """Both kinds of method name the known ones."""
     with pytest.raises(InvalidInputError, match="give one of BudgetPrune, CCP"):
         methods.prunings("axe", grown(replace(bp16, trees=4), "breast_cancer", 0))
-    with pytest.raises(InvalidInputError, match="give GreedyMiser or CEGB"):
-        methods.learner("axe", {}, 0)
+    with pytest.raises(InvalidInputError, match="give one of GreedyMiser, CEGB, BudgetRF, CSTC, ASTC"):
+        methods.fitted("axe", {}, parts("breast_cancer", 0, 60), 0)
 
 
 def test_between_breakpoints_no_budget_is_exceeded_and_none_is_worse() -> None:
@@ -172,9 +172,9 @@ def test_between_breakpoints_no_budget_is_exceeded_and_none_is_worse() -> None:
 def test_grids_are_settings_that_the_learners_have(method: str, full: bool) -> None:
     """Every setting builds a learner with that setting; the full grid is larger."""
     grid = methods.learner_settings(method, full=full)
-    for setting in grid:
-        learner = methods.learner(method, setting, 7)
-        assert {name: learner.get_params()[name] for name in setting} == setting
+    for setting in (grid[0], grid[-1]):
+        learner = methods.fitted(method, {**setting, "n_estimators": 2}, parts("breast_cancer", 0, 60), 7)
+        assert {name: learner.get_params()[name] for name in setting} == {**setting, "n_estimators": 2}
         assert learner.random_state == 7
         assert learner.costs == 1
     assert len(methods.learner_settings(method, full=True)) > len(methods.learner_settings(method, full=False))

@@ -18,6 +18,7 @@ from benchmarks.papers import algorithm1, nws15_table1, protocols, verdicts
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.experiment import Scope, Unit
 from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, prunings
+from benchmarks.papers.nws15_sentences import sentences
 from benchmarks.papers.nws15_table1 import ALGORITHM_1, curves
 from benchmarks.papers.published import NWS15_TABLE_1
 from formulations.instance.papers import two_trees
@@ -108,7 +109,7 @@ def test_who_is_cheaper_and_how_far_algorithm_1_is() -> None:
     row = nws15_table1.distance(frame()).iloc[0]
     assert row["over the optimum, %"] == pytest.approx(1)
     assert row["its own gap, %"] == pytest.approx(2)
-    assert row["error, points"] == pytest.approx(2)
+    assert row["test error, points"] == pytest.approx(2)
     drawn = nws15_table1.picture(frame()).axes[0]
     assert drawn.get_title() == "MiniBooNE, 2 repeats"
     assert drawn.lines[0].get_xdata().tolist() == pytest.approx([20, 50, 90])
@@ -118,6 +119,30 @@ def test_who_is_cheaper_and_how_far_algorithm_1_is() -> None:
     assert nws15_table1.paired(part)["pairs"].tolist() == [21]
     assert nws15_table1.distance(part)["repeats"].tolist() == [1]
     assert nws15_table1.paired(frame().query("method == @OPTIMAL")).empty
+
+
+def in_words(low: float, high: float, apart: float, rise: float) -> dict[str, tuple[float, ...]]:
+    """Numbers of three repeats: shares at both levels, `apart` less than tree by tree, spread by 1 (interval 2.48); one rise."""
+    numbers = dict.fromkeys(NWS15_TABLE_1["miniboone"].numbers(), (rise,) * 3)
+    for level, share in (("low", low), ("high", high)):
+        numbers[f"ens.pru.{level}: % of unpruned cost"] = (share - 1, share, share + 1)
+        numbers[f"ind.pru.{level}: % of unpruned cost"] = (share + apart - 2, share + apart, share + apart + 2)
+    return numbers
+
+
+def test_sentences_are_decided_by_intervals() -> None:
+    """97.5 + 2.48 is below the whole cost, 97.6 + 2.48 is not; a difference of 2.5 exceeds 2.48, one of 1 does not.
+
+    MiniBooNE's printed rises are -0.01 and 0.41 points: no rise at all is none more, and 0.3 points are only at the high level.
+    """
+    first, second = in_words(97.5, 50.0, 2.5, 0.0), in_words(97.6, 50.0, 1.0, 0.003)
+    found = [c.holds for c in sentences({"miniboone": first, "heart_statlog": second})]
+    assert found == [False, True, False, True, True, False]  # of all: one of two each, of which half is not most
+    assert [c.holds for c in sentences({"miniboone": first})] == [True, True, True, True, True]
+    assert [c.holds for c in sentences({"miniboone": second})] == [False, True, False, False, True]
+    assert [c.holds for c in sentences({"miniboone": in_words(97.5, 50.0, 0.0, 0.0)})][1] is False
+    assert sentences({"miniboone": {**first, "no pruning: cost": (1.0, 2.0)}}) == []  # two repeats
+    assert sentences({}) == []
 
 
 @pytest.mark.parametrize("lam", [0.05, 0.125, 0.3])

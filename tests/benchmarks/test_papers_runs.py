@@ -16,6 +16,7 @@ from benchmarks.papers import bp16_figure2, bp16_figures5to7, bp16_table1, metho
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.experiment import Unit
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, WITHIN
+from benchmarks.papers.svm_prices import svm_prices
 from prunemodels.evaluation import path as path_module
 
 ROWS = "200"
@@ -52,22 +53,25 @@ def test_bp16_figure2_goes_on_without_a_learner(
 ) -> None:
     """Where LightGBM is not installed, one line says so; the exit status is 1 and the rest is there."""
 
-    def absent(method: str, setting: Any, seed: int) -> Any:
+    def absent(*_: Any) -> Any:
         raise ImportError('install "prunemodels[boosting]"')
 
-    monkeypatch.setattr(bp16_figure2, "learner", absent)
+    monkeypatch.setattr(methods, "fitted", absent)
     monkeypatch.setattr(bp16_figure2, "learner_settings", lambda method, full: [{}])
     arguments = ["bp16_figure2", "--data", "breast_cancer", "--repeats", "1", "--rows", ROWS, "--out", str(tmp_path)]
     assert main(arguments) == 1
     told = capsys.readouterr()
-    assert 'CEGB: ImportError: install "prunemodels[boosting]"' in told.err
+    assert 'CEGB, protocol bp16: ImportError: install "prunemodels[boosting]"' in told.err
     assert "BudgetPrune" in told.out
+
+
+SETTING: dict[str, Any] = {"protocol": "bp16", "n_estimators": 4, "lam": 0.0, "learning_rate": 0.5}
 
 
 def test_bp16_figure2_measures_learners_stage_by_stage() -> None:
     """A unit of GreedyMiser has its undominated stages as points, the last of them no better than a whole model's."""
-    unit = Unit("bp16_figure2", "breast_cancer", 0, GREEDY_MISER, {"n_estimators": 4, "lam": 0.0, "learning_rate": 0.5}, 200)
-    rows = pd.DataFrame(bp16_figure2.run(unit))
+    unit = Unit("bp16_figure2", "breast_cancer", 0, GREEDY_MISER, SETTING, 200)
+    rows = pd.DataFrame(methods.run_curve(unit))
     assert set(rows["parameter"]) <= {1, 2, 3, 4}
     assert rows["valid_error"].is_monotonic_decreasing
     assert rows["valid_cost"].is_monotonic_increasing
@@ -160,12 +164,12 @@ def test_bp16_prices_are_paid(tmp_path: Path) -> None:
     table = pd.read_csv(folder / f"curves_rows{ROWS}.csv")
     assert set(table["method"]) == {f"{m} ({p})" for m in ("BudgetPrune", "CCP") for p in ("uniform", "non-uniform")}
     uniform = protocols.grown(protocols.bp16, "breast_cancer", 0, 200)
-    priced = bp16_figures5to7.repriced(uniform)
+    priced = protocols.grown(replace(protocols.bp16, prices="svm"), "breast_cancer", 0, 200)
     assert priced.forest is uniform.forest
-    prices = bp16_figures5to7.svm_prices(uniform.parts.X_train, uniform.parts.y_train)
+    prices = svm_prices(uniform.parts.X_train, uniform.parts.y_train)
     seen = pm.evaluate(priced.forest, uniform.parts.X_test, uniform.parts.y_test, costs=[round(float(p), 6) for p in prices])
     unit = Unit("bp16_prices", "breast_cancer", 0, "CCP (non-uniform)", {"protocol": "bp16", "prices": "svm"}, 200)
-    assert max(float(str(r["test_cost"])) for r in bp16_figures5to7.run(unit)) <= seen.cost + 1e-9
+    assert max(float(str(r["test_cost"])) for r in methods.run_curve(unit)) <= seen.cost + 1e-9
     assert priced.problem.costs.price.sum() == pytest.approx(30, abs=1e-4)
 
 
@@ -194,5 +198,5 @@ def test_several_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_versions_are_part_of_a_unit() -> None:
     """Raising an experiment's version runs it anew."""
-    unit = bp16_figure2.units(bp16_figure2.EXPERIMENT.scope())[0]
+    unit = bp16_figure2.EXPERIMENT.units(bp16_figure2.EXPERIMENT.scope())[0]
     assert replace(unit, version=unit.version + 1).key != unit.key

@@ -13,10 +13,11 @@ import pytest
 
 import prunemodels as pm
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import brf15_table1, kept_rows, nws15_table1, published, verdicts
+from benchmarks.papers import brf15_table1, kept_rows, nws15_table1, page, published, verdicts
 from benchmarks.papers.experiment import Comparison, Scope
 from benchmarks.papers.kept_rows import keep_rows, kept_frame
 from benchmarks.papers.store import Store
+from formulations.errors import InvalidInputError
 
 
 def number(published_value: float, *values: float, sd: float = math.nan) -> Comparison:
@@ -196,20 +197,32 @@ def test_what_is_not_reproduced_has_a_reason(finished: Path, tmp_path: Path) -> 
     assert not table.loc[~missed, "reason"].any()
 
 
-def test_the_page_has_a_line_for_each_cell(finished: Path, tmp_path: Path) -> None:
+def test_a_printed_table_has_a_line_for_each_cell(finished: Path, tmp_path: Path) -> None:
     """Printed and ours side by side, with the verdict's mark; what was not run is left out."""
     keep_rows(finished, tmp_path / "kept")
-    lines = verdicts.page(verdicts.verdict_table(tmp_path / "kept")).splitlines()
-    assert lines[2] == "| data | of | cost, printed | cost, here | error, printed | error, here |"
-    assert lines[4] == "| MiniBooNE | BudgetRF, 1 trees | 16.4 | 21 ± 2.5 ✗ | 0.1241 | 0.1242 ± 0.00025 (✓) |"
+    lines = page.blocks(verdicts.verdict_table(tmp_path / "kept"))["BRF15, Table 1"].splitlines()
+    assert lines[0] == "| data | of | cost, printed | cost, here | error, printed | error, here |"
+    assert lines[2] == "| MiniBooNE | BudgetRF, 1 trees | 16.4 | 21 ± 2.5 ✗ | 0.1241 | 0.1242 ± 0.00025 (✓) |"
     assert len([line for line in lines if line.startswith("| MiniBooNE")]) == 4
 
 
-def test_the_site_shows_the_committed_verdicts() -> None:
-    """Every line that the command page prints stands on the page."""
-    page = (Path(verdicts.__file__).parents[2] / "docs" / "papers.md").read_text()
-    missing = [line for line in verdicts.page(verdicts.verdict_table()).splitlines() if line.startswith("|") and line not in page]
-    assert not missing
+def test_tables_are_replaced_behind_their_marks() -> None:
+    """All tables up to the next text go, the new one stands there once; what is written by hand stays."""
+    text = (
+        "A\n\n<!-- verdicts/X -->\n\n| old |\n| - |\n\n| of another data set |\n\nB\n\n| by hand |\n\n<!-- verdicts/Y -->\n\nC\n"
+    )
+    wanted = "A\n\n<!-- verdicts/X -->\n\n| new |\n\nB\n\n| by hand |\n\n<!-- verdicts/Y -->\n\n| y |\n\nC\n"
+    assert page.renewed(text, {"X": "| new |", "Y": "| y |"}) == wanted
+    assert page.renewed(wanted, {"X": "| new |", "Y": "| y |"}) == wanted
+    with pytest.raises(InvalidInputError, match=r"<!-- verdicts/Z --> names no table; give one of X, Y"):
+        page.renewed("<!-- verdicts/Z -->\n\n", {"X": "", "Y": ""})
+
+
+def test_the_pages_show_the_committed_rows() -> None:
+    """Every table behind a mark is the command's."""
+    verdict_blocks = page.blocks(verdicts.verdict_table())
+    for place in page.PAGES:
+        assert page.renewed(place.read_text(), verdict_blocks) == place.read_text()
 
 
 def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:

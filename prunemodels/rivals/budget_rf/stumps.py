@@ -31,6 +31,11 @@ F = alpha^2 > 0 for each pair of classes, although F = 0 for examples of one cla
 may count each pair once or twice. Here it is once: at alpha = 0, F is the number of pairs of examples that differ in class. No
 split depends on that factor. The supplement, which defines Powers, is not at hand; (5) follows the name, and is admissible.
 
+The scan of a feature for (1) with (4) moves rows from the right to the left, so F(left) never falls and F(right) never rises.
+Where F(left) >= F(right) at a stump, the worse outcome is the left one there and beyond. So no later stump gains more, and the
+scan stops. Rounding keeps the order of sums and products of numbers >= 0. It need not keep that of the powers in (5), whose scan
+goes on.
+
 The price of a split on a feature while a tree is grown:
 
     c(t) = sum of the prices of the items that feature t needs  +  a_t                                                     (3)
@@ -265,8 +270,8 @@ def _best_stump(table, order, begin, end, counts, n_examples, paid, rule, prices
 
 @njit(cache=True, nogil=True)
 def _best_place(table, rows, begin, end, t, counts, of_node, rule, drawn):  # type: ignore[no-untyped-def]
-    """The greatest gain on a feature (the denominator in (1) or (2)), and the place of its stump."""
-    x, n = table.X[t], counts.sum()
+    """The greatest gain on a feature (the denominator in (1) or (2)), and the place of its stump, the first of equal ones."""
+    x, n, may_stop = table.X[t], counts.sum(), rule.minimax and rule.measure == PAIRS
     left, right = np.zeros(counts.size), counts.copy()
     most, where, wanted = 0.0, -1, False
     for place in range(begin, end - 1):
@@ -277,19 +282,14 @@ def _best_place(table, rows, begin, end, t, counts, of_node, rule, drawn):  # ty
         if x[rows[place + 1]] > x[i]:
             smaller_side = min(place + 1 - begin, end - 1 - place)
             if wanted and smaller_side >= rule.min_samples_leaf:
-                gain = of_node - _outcome(left, right, n, rule)
+                of_left = _impurity(left, rule.measure, rule.alpha, rule.power)
+                of_right = _impurity(right, rule.measure, rule.alpha, rule.power)
+                expected = (left.sum() * of_left + right.sum() * of_right) / n
+                gain = of_node - (max(of_left, of_right) if rule.minimax else expected)
                 if gain > most:
                     most, where = gain, place
+                if may_stop and of_left >= of_right:
+                    break
             wanted = False
     drawn[: end - begin] = False
     return most, where
-
-
-@njit(cache=True, nogil=True)
-def _outcome(left, right, n, rule):  # type: ignore[no-untyped-def]
-    """The worst, or the expected, impurity among the two outcomes of a stump."""
-    of_left = _impurity(left, rule.measure, rule.alpha, rule.power)
-    of_right = _impurity(right, rule.measure, rule.alpha, rule.power)
-    if rule.minimax:
-        return max(of_left, of_right)
-    return (left.sum() * of_left + right.sum() * of_right) / n

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from formulations.instance.cost_items import CostItems
 from prunemodels.rivals.budget_rf import BudgetRFClassifier, impurity
+from prunemodels.rivals.budget_rf.greedy_tree import TrainingTable
+from prunemodels.rivals.budget_rf.options import growing_options
+from prunemodels.rivals.budget_rf.stumps import _best_place
 
 
 def one_tree(X: Any, y: Any, **parameters: Any) -> Any:
@@ -145,6 +148,35 @@ def test_every_split_is_the_least_risk(setting: dict[str, Any]) -> None:
         taken = risks[int(tree.feature[h]), float(np.sum(X[path[:, h], tree.feature[h]] <= tree.threshold[h]))]
         assert taken == pytest.approx(min(risks.values()), rel=1e-9)
     assert splits > 5
+
+
+@pytest.mark.parametrize("everything", [True, False], ids=["all", "random"])
+@pytest.mark.parametrize(("alpha", "least"), [(0.0, 1), (0.7, 1), (3.0, 1), (0.0, 4)])
+def test_the_scan_of_minimax_pairs_stops_after_the_first_best_stump(alpha: float, least: int, everything: bool) -> None:
+    """To the last bit what the scan of all stumps finds, with ties and broken weights; 300 small nodes.
+
+    A stump drawn among tied values is judged at the last of them, and only a stump that is judged may end the scan.
+    """
+    rng, found = np.random.default_rng(3), 0
+    learner = BudgetRFClassifier(splits="all" if everything else "random", alpha=alpha, min_samples_leaf=least)
+    for _ in range(300):
+        n = int(rng.integers(2, 25))
+        x, y, weight = np.sort(rng.integers(0, 9, n)), rng.integers(0, 3, n), rng.integers(1, 40, n) / rng.integers(1, 8)
+        drawn, counts = rng.random(n) < 0.4, np.bincount(y, weights=weight, minlength=3)
+        wanted, of_node = drawn | everything, impurity(counts, "pairs", alpha=alpha)
+        best, wanted_place, left, right = 0.0, -1, np.zeros(3), counts.copy()
+        for k in range(n - 1):
+            left[y[k]] += weight[k]
+            right[y[k]] -= weight[k]
+            if x[k] < x[k + 1] and wanted[x == x[k]].any() and min(k + 1, n - k - 1) >= least:
+                gain = of_node - max(impurity(np.maximum(side, 0), "pairs", alpha=alpha) for side in (left, right))
+                best, wanted_place = max((best, wanted_place), (gain, k), key=lambda pair: pair[0])
+        table = TrainingTable(np.float32(x)[None], y, weight, np.ones(n))
+        rule, rows = growing_options(learner, 1).rule, np.arange(n, dtype=np.int32)
+        assert _best_place(table, rows, 0, n, 0, counts, of_node, rule, drawn) == (best, wanted_place)
+        assert not drawn.any()  # cleared for the next feature
+        found += best > 0
+    assert found > 50
 
 
 def pure(y: NDArray[Any]) -> bool:
