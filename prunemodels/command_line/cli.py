@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -41,11 +42,13 @@ def _run(args: argparse.Namespace) -> int:
     """Run a command, write its files, and show its summary."""
     from prunemodels.files.outputs import OutputFiles
 
+    start = time.perf_counter()
     outputs = OutputFiles(force=args.force, inputs=_inputs(args))
     try:
         with outputs as args.outputs:
             summary = args.run(args)
-        not_shown = show(summary.json() if args.json else summary.text())
+        seconds = time.perf_counter() - start
+        not_shown = show(summary.json(seconds) if args.json else summary.text(seconds))
     except KeyboardInterrupt as stop:
         stop.files_written = outputs.committed  # type: ignore[attr-defined]
         raise

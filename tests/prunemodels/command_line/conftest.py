@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 import prunemodels as pm
+from prunemodels.command_line.cli import main
 from prunemodels.exits.cascade_files import save_cascade
 
 PRICES = [1, 2, 1, 0.5, 1, 1, 1, 3]
@@ -133,3 +135,33 @@ def house(files: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hous
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path)
     return House(tmp_path, files.forest, files.X, files.y, files.apart, files.apart_y)
+
+
+def told(capsys: pytest.CaptureFixture[str], words: str, status: int = 0) -> dict[str, Any]:
+    """What a command says as JSON, without NaN and Infinity, which are none; outputs may be replaced."""
+    assert main([*shlex.split(words), "--json", "--force"]) == status, capsys.readouterr().err
+    found: dict[str, Any] = json.loads(capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(constant))
+    return found
+
+
+def screen(capsys: pytest.CaptureFixture[str], words: str, status: int = 0) -> str:
+    """What it says on a terminal, each line of which fits; nothing goes to stderr."""
+    assert main([*shlex.split(words), "--force"]) == status
+    found = capsys.readouterr()
+    assert found.err == ""
+    assert max(len(line) for line in found.out.splitlines() if not line.startswith(("next ", "to solve it"))) <= 120
+    return found.out
+
+
+def written() -> list[str]:
+    """The files in the folder ``out``."""
+    return sorted(p.name for p in Path("out").iterdir())
+
+
+def close(figures: Any, expected: Any) -> None:
+    """Numbers of a JSON object are those of a Python answer, field by field."""
+    for name, number in figures.items():
+        if isinstance(number, dict):
+            close(number, getattr(expected, name))
+        elif isinstance(number, float | int):
+            assert number == pytest.approx(float(getattr(expected, name))), name

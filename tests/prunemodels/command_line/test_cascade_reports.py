@@ -75,10 +75,10 @@ def test_a_cascade_becomes_a_page(folder: Path, capsys: pytest.CaptureFixture[st
     X, y = known("test.csv")
     after = pm.evaluate(cascade, X, y)
     seen = pm.exits.evaluate_exit_path(cascade, X, y)
-    assert (told["cost_after"], told["error_after"]) == pytest.approx((after.cost, after.error))
-    assert told["cost_before"] == pytest.approx(4.5)
-    assert told["error_before"] == pytest.approx(seen.loss[-1].mean())
-    assert (told["examples"], told["verified"], told["measured"], told["written"]) == (100, True, "held out", "out/r.html")
+    assert tuple(told["held_out"][k]["mean"] for k in ("cost_after", "error_after")) == pytest.approx((after.cost, after.error))
+    assert told["held_out"]["cost_before"]["mean"] == pytest.approx(4.5)
+    assert told["held_out"]["error_before"]["mean"] == pytest.approx(seen.loss[-1].mean())
+    assert (told["held_out"]["n"], told["verified"], told["written"]) == (100, True, ["out/r.html"])
     check_markup(page())
     check_alone(page())
     text = Page(page()).text()
@@ -98,8 +98,11 @@ def test_without_examples_the_figures_are_those_of_fitting(folder: Path, capsys:
     assert "No held-out examples were given" in page()
     assert main(["report", "named.skops", *OUT, "--force", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["cost_after"], told["error_after"]) == (cascade.held_out_cost_, cascade.held_out_error_)
-    assert (told["examples"], told["measured"]) == (300, "cross-fitted")
+    assert (told["cross_fitted"]["cost_after"], told["cross_fitted"]["error_after"]) == (
+        cascade.held_out_cost_,
+        cascade.held_out_error_,
+    )
+    assert told["cross_fitted"]["n"] == 300
 
 
 def test_a_refuted_check_is_the_exit_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,7 +123,7 @@ def test_another_policy_is_shown(folder: Path, capsys: pytest.CaptureFixture[str
     cascade = load_cascade("named.skops")
     other = cascade.at_cost(1.25) if goal[0] == "--budget" else cascade.at_lam(10)
     after = pm.evaluate(other, *known("test.csv"))
-    assert (told["cost_after"], told["error_after"]) == pytest.approx((after.cost, after.error))
+    assert tuple(told["held_out"][k]["mean"] for k in ("cost_after", "error_after")) == pytest.approx((after.cost, after.error))
     assert after.cost != pm.evaluate(cascade, *known("test.csv")).cost
 
 

@@ -16,8 +16,9 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from proofs_checks.verdict import Verdict
-from prunemodels.command_line.check import check_summary, plain
+from prunemodels.command_line.check import check_summary
 from prunemodels.command_line.cli import main
+from prunemodels.command_line.summary import plain
 from tests.proofs_checks.total_unimodularity import matrix_families
 
 CIRCLE = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]])
@@ -190,9 +191,9 @@ def test_a_table_with_text_is_refused(cell: str, capsys: pytest.CaptureFixture[s
 def test_undecided_is_3() -> None:
     """One undecided claim among those that hold: 3, not the 2 of bad input; one refuted among them: 1."""
     holds, fails, open_ = (Verdict("c", answer, "m") for answer in (True, False, None))
-    assert check_summary("s", (holds,), 0.0).exit_status == 0
-    assert check_summary("s", (holds, open_), 0.0).exit_status == 3
-    assert check_summary("s", (open_, fails, holds), 0.0).exit_status == 1
+    assert check_summary("s", (holds,)).exit_status == 0
+    assert check_summary("s", (holds, open_)).exit_status == 3
+    assert check_summary("s", (open_, fails, holds)).exit_status == 1
 
 
 def test_what_is_no_json_becomes_text() -> None:
