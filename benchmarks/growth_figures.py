@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prunemodels.comparison.growth import INSTANCE, Growth
-from prunemodels.comparison.slopes import slope
+from prunemodels.comparison.growth import INSTANCE, Growth, slope
 from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.tradeoff import save_picture
 
