@@ -9,7 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from proofs_checks.verdict import Verdict
+from prunemodels.command_line.pictures import draw_pictures
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
 from prunemodels.command_line.refusals import errors_naming, need, refuse
 from prunemodels.command_line.summary import WIDTH, Line, Summary
@@ -43,7 +45,6 @@ def check_tu(args: argparse.Namespace) -> Summary:
             "drop one"
         )
     place = None if args.out is None else args.outputs.reserve(args.out, "--out", endings=(".npz",))
-    pictures = _reserve_pictures(args)
     given = None
     if args.certificate is not None:
         with errors_naming("--certificate"):
@@ -61,26 +62,14 @@ def check_tu(args: argparse.Namespace) -> Summary:
     if isinstance(verdict.certificate, NetworkMatrix) and place is not None:
         save_network(verdict.certificate, args.outputs.aside(place))
         written = [place]
-    for picture in pictures:
-        from prunemodels.plots.decomposition import plot_decomposition
-        from prunemodels.plots.tradeoff import draw
-
-        with errors_naming("--picture"):
-            draw(plot_decomposition(matrix, verdict), args.outputs.aside(picture))
+    with errors_naming("--picture"):
+        draw_pictures(args, lambda: package("prunemodels.plots").plot_decomposition(matrix, verdict))
     explanation = ""
     if isinstance(verdict.certificate, Pieces):
         from proofs_checks.total_unimodularity.explanation import explain_unimodularity
 
         explanation = explain_unimodularity(matrix, verdict)
-    return check_summary(subject, (verdict,), written=[*written, *pictures], explanation=explanation)
-
-
-def _reserve_pictures(args: argparse.Namespace) -> list[Any]:
-    if args.picture is None:
-        return []
-    from prunemodels.command_line.inputs import reserve_pictures
-
-    return reserve_pictures(args)
+    return check_summary(subject, (verdict,), written=written, explanation=explanation)
 
 
 def check_whole_vertices(args: argparse.Namespace) -> Summary:

@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.parsing import greeting, parser
+from prunemodels.command_line.pictures import reserve_pictures
 from prunemodels.command_line.process import DONE, ending_signals, prepare_streams, show, status_of
 
 
@@ -46,7 +48,9 @@ def _run(args: argparse.Namespace) -> int:
     outputs = OutputFiles(force=args.force, inputs=_inputs(args))
     try:
         with outputs as args.outputs:
+            args.pictures = reserve_pictures(args)
             summary = args.run(args)
+        summary = replace(summary, written=[*summary.written, *args.pictures])
         seconds = time.perf_counter() - start
         not_shown = show(summary.json(seconds) if args.json else summary.text(seconds))
     except KeyboardInterrupt as stop:

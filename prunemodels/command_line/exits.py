@@ -14,16 +14,15 @@ from formulations.shown import align
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
-    draw_pictures,
     hints_on_rows,
     path_of,
     read_costs,
     read_examples,
     read_instance,
     read_labelled,
-    reserve_pictures,
 )
 from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
+from prunemodels.command_line.pictures import draw_pictures
 from prunemodels.command_line.refusals import errors_naming, need
 from prunemodels.command_line.summary import Line, Summary, model_name
 from prunemodels.command_line.terminal import shows_progress
@@ -51,7 +50,7 @@ MOST_NAMES = 6
 
 def exits_command(args: argparse.Namespace) -> Summary:
     """``prunemodels exits``: exits along the optimal path of a forest, which is not retrained."""
-    out, pictures = _begin(args)
+    out = _begin(args)
     instance = read_instance(args)
     path, data = path_of(args, instance), instance.data
     with errors_naming("--data"):
@@ -61,12 +60,12 @@ def exits_command(args: argparse.Namespace) -> Summary:
     held_out = None if args.held_out is None else read_examples(args, "--held-out", instance.model)
     trees = path.problem.ensemble.n_trees
     model = f"{args.forest}: {model_name(instance.forest)}, {trees} trees; prunings are the stages"
-    return _finish(args, model, cascade, held_out, data, out, pictures, hints_on_rows(held_out, *instance.seen))
+    return _finish(args, model, cascade, held_out, data, out, hints_on_rows(held_out, *instance.seen))
 
 
 def cascade_command(args: argparse.Namespace) -> Summary:
     """``prunemodels cascade``: models on nested sets of features, found and fitted from a table."""
-    out, pictures = _begin(args)
+    out = _begin(args)
     table = read_labelled(args, "--data", args.label, args.weights)
     assert table.y is not None
     X = features_of(args, table)
@@ -84,16 +83,17 @@ def cascade_command(args: argparse.Namespace) -> Summary:
         held_out = Examples(args.held_out, rows, apart.y, None, table.names)
     hints = [looks_like_identifier(name) for name in identifiers(X)]
     model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(table.names)} features"
-    return _finish(args, model, cascade, held_out, data, out, pictures, hints + hints_on_rows(held_out, data))
+    return _finish(args, model, cascade, held_out, data, out, hints + hints_on_rows(held_out, data))
 
 
-def _begin(args: argparse.Namespace) -> tuple[Path, list[Path]]:
+def _begin(args: argparse.Namespace) -> Path:
     """Refuse options that do not go together, before anything is read; reserve the output files."""
     need(args, "label", "is missing: exits are learned from labelled examples; name the label column of --data")
     if args.stages < 2:
         raise InvalidInputError(f"--stages is {args.stages}; give 2 or more, because a single stage has no exit")
     check_held_out_file(args, "from which the policy is learned")
-    return args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS), reserve_pictures(args)
+    out: Path = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
+    return out
 
 
 def _finish(
@@ -103,7 +103,6 @@ def _finish(
     held_out: Examples | None,
     data: Examples,
     out: Path,
-    pictures: list[Path],
     hints: list[str],
 ) -> Summary:
     """Measure, draw, save and summarise."""
@@ -138,8 +137,8 @@ def _finish(
         lines += ["", repr(seen.change), "", *_tables(stops, budgets, task), ""]
         report += f" --held-out {args.held_out} --label {args.label}"
     dump_forest(cascade, args.outputs.aside(out))
-    draw_pictures(args, pictures, lambda: package("prunemodels.plots").plot_exits(cascade, rows.X, rows.y))
-    return Summary(record, lines, [out, *pictures], data.ignored, hints, f"{report} --out report.html")
+    draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascade, rows.X, rows.y))
+    return Summary(record, lines, [out], data.ignored, hints, f"{report} --out report.html")
 
 
 def within_budgets(cascade: Cascade, on: OnRows) -> list[dict[str, float]]:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -343,25 +342,6 @@ def read_model_file(args: argparse.Namespace) -> Any:
 def path_of(args: argparse.Namespace, instance: Instance) -> PruningPath:
     """The path of an instance, with progress on a terminal."""
     return pruning_path(instance.problem, progress=shows_progress(args))
-
-
-def reserve_pictures(args: argparse.Namespace) -> list[Path]:
-    """The files of ``--picture``, reserved; none without that option."""
-    if args.picture is None:
-        return []
-    from prunemodels.plots.tradeoff import picture_files
-
-    with errors_naming("--picture"):
-        files = picture_files(args.picture)
-    return [args.outputs.reserve(file, "--picture") for file in files]
-
-
-def draw_pictures(args: argparse.Namespace, pictures: list[Path], figure: Any) -> None:
-    """Draw what the function `figure` returns, if pictures are asked for."""
-    from prunemodels.plots.tradeoff import draw
-
-    for picture in pictures:
-        draw(figure(), args.outputs.aside(picture))
 
 
 def check_held_out_file(args: argparse.Namespace, why: str) -> None:

@@ -19,7 +19,6 @@ from prunemodels.command_line.inputs import (
     Examples,
     Instance,
     check_held_out_file,
-    draw_pictures,
     figures_of,
     hints_on_rows,
     limit_as_budget,
@@ -29,10 +28,10 @@ from prunemodels.command_line.inputs import (
     read_examples,
     read_instance,
     read_model_file,
-    reserve_pictures,
     same_file,
 )
 from prunemodels.command_line.judge import changed, loss_name, verdict_on
+from prunemodels.command_line.pictures import draw_pictures
 from prunemodels.command_line.refusals import errors_naming, need, option_of, refuse
 from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, model_name, plain
 from prunemodels.command_line.terminal import shows_progress
@@ -86,13 +85,12 @@ class ChosenPruning:
 def path_command(args: argparse.Namespace) -> Summary:
     """``prunemodels path``: every optimal pruning as a table, and as a picture if one is asked for."""
     table = args.outputs.reserve(args.out, "--out", endings=(".csv",))
-    pictures = reserve_pictures(args)
     check_held_out_file(args, CHOOSES)
     instance = read_instance(args)
     path = path_of(args, instance)
     path.to_frame().to_csv(args.outputs.aside(table), index=False)
-    draw_pictures(args, pictures, lambda: package("prunemodels.plots").plot_tradeoff(path))
-    return _summary(args, instance, path, None, [table, *pictures])
+    draw_pictures(args, lambda: package("prunemodels.plots").plot_tradeoff(path))
+    return _summary(args, instance, path, None, [table])
 
 
 def prune_command(args: argparse.Namespace) -> Summary:
@@ -109,10 +107,9 @@ def prune_command(args: argparse.Namespace) -> Summary:
     with errors_naming("--out"):
         check_ending(model, out)
     tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
-    pictures = reserve_pictures(args)
-    files = [out, *tables, *pictures]
+    files = [out, *tables]
     if boosted:
-        return _prune_boosted(args, model, out, tables, pictures, files)
+        return _prune_boosted(args, model, out, tables)
     mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
     instance = read_instance(args, model)
     path = path_of(args, instance)
@@ -123,7 +120,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     if mixture is not None and isinstance(choice.solution, BudgetSolution):
         mixture.write(outputs, choice.solution, model)
         files += mixture.all
-    return _summary(args, instance, path, choice, files, pictures)
+    return _summary(args, instance, path, choice, files)
 
 
 def _save(args: argparse.Namespace, pruned: Any, out: Path) -> None:
@@ -190,7 +187,6 @@ def _summary(
     path: PruningPath,
     choice: ChosenPruning | None,
     files: list[Path],
-    pictures: list[Path] | None = None,
 ) -> Summary:
     """Figures and lines of ``path`` (without a choice) and of ``prune``, and the pictures of a choice."""
     rows = None if args.held_out is None else read_examples(args, "--held-out", instance.model, weighted=True)
@@ -219,7 +215,7 @@ def _summary(
         record |= more
         lines += told
     if choice is not None:
-        draw_pictures(args, pictures or [], lambda: _picture(instance, path, choice, rows))
+        draw_pictures(args, lambda: _picture(instance, path, choice, rows))
     lines += [Line("cost sample", instance.sample), Line("path", prunings)]
     record |= {"table": table, "measured_on": args.data if rows is None else "held out"}
     return Summary(record, lines, files, instance.data.ignored, hints_on_rows(rows, *instance.seen), after)
@@ -380,20 +376,18 @@ def search_boosted(
         return path, prune_boosted(*of, budget=args.budget, lam=args.lam, **options)
 
 
-def _prune_boosted(
-    args: argparse.Namespace, model: Any, out: Path, tables: list[Path], pictures: list[Path], files: list[Path]
-) -> Summary:
+def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list[Path]) -> Summary:
     """``prunemodels prune`` for a model whose trees add up."""
     trees, data, costs = read_boosted_inputs(args, model)
     rows = None if args.held_out is None else read_examples(args, "--held-out", trees, weighted=True)
-    path, chosen = search_boosted(args, model, data, costs, whole=bool(tables or pictures))
+    path, chosen = search_boosted(args, model, data, costs, whole=bool(tables or args.pictures))
     pruned, seen = saved_model(chosen), data if rows is None else rows
     _save(args, pruned, out)
     if path is not None:
         for table in tables:
             path.to_frame().to_csv(args.outputs.aside(table), index=False)
         curve = boosted_curve(path, seen.X, seen.y, "prune_boosted", None)
-        draw_pictures(args, pictures, lambda: package("prunemodels.plots").plot_curves([curve]))
+        draw_pictures(args, lambda: package("prunemodels.plots").plot_curves([curve]))
     after = tree_model_of(chosen)
     change = changed(trees, after, seen, costs, args.evaluation_cost)
     losses = [m.loss(seen.X, seen.y, seen.weights) for m in (trees, after)]
@@ -435,4 +429,4 @@ def _prune_boosted(
     ]
     if record["saved_as"] == "ModelForest":
         lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
-    return Summary(record | {"held_out": change} | more, lines, files, data.ignored, hints_on_rows(rows, data))
+    return Summary(record | {"held_out": change} | more, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))

@@ -23,6 +23,7 @@ from xgboost import XGBClassifier
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.exits.cascade_files import save_cascade
+from tests.proofs_checks.total_unimodularity import matrix_families
 
 PRICES = [1, 2, 1, 0.5, 1, 1, 1, 3]
 """Of the eight features; the first and the third share an item."""
@@ -77,7 +78,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> House:
         X[rows].assign(label=y[rows], w=np.arange(len(y[rows])) % 3, note="as told").to_csv(folder / f"{name}.csv", index=False)
     costs = pd.DataFrame({"feature": X.columns, "cost": PRICES, "item": ["g", None, "g", *[None] * 5]})
     costs.to_csv(folder / "costs.csv", index=False)
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[valid], costs=1))
+    path.to_frame().to_csv(folder / "path.csv", index=False)
+    skops.io.dump(pm.apply_pruning(path.at_lam(0.02), forest), folder / "pruned.skops")
+    skops.io.dump(RandomForestClassifier(1, max_depth=4, random_state=0).fit(X[train], y[train]), folder / "tree.skops")
     np.save(folder / "circle.npy", CIRCLE)
+    pd.DataFrame(CIRCLE, index=["u", "v", "w"], columns=["x", "y", "z"]).to_csv(folder / "named.csv")
+    pd.DataFrame([[1, 0], [1, 1], [0, 1]], columns=["x", "y"]).to_csv(folder / "interval.csv", index=False, sep=";")
+    np.save(folder / "r12.npy", matrix_families.r12())
     sparse.save_npz(folder / "interval.npz", sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1]])))
     _broken(folder, pd.read_csv(folder / "valid.csv"), costs)
     return House(folder, forest, X[valid], y[valid], X[test], y[test])
