@@ -74,6 +74,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> House:
     numbers = X[["mean_radius", "mean_texture", "mean_smoothness"]]
     cascade = pm.CascadeClassifier(stages, [1, 0.5, 1], **options).fit(numbers[train], y[train])
     save_cascade(cascade, folder / "cascade.skops")
+    joblib.dump(cascade, folder / "cascade.joblib")
     for name, rows in (("train", train), ("valid", valid), ("test", test)):
         X[rows].assign(label=y[rows], w=np.arange(len(y[rows])) % 3, note="as told").to_csv(folder / f"{name}.csv", index=False)
     costs = pd.DataFrame({"feature": X.columns, "cost": PRICES, "item": ["g", None, "g", *[None] * 5]})
