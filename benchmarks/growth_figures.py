@@ -16,8 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from benchmarks.measuring import markdown
-from prunemodels.comparison.growth import INSTANCE, Growth
-from prunemodels.comparison.slopes import slope
+from prunemodels.comparison.growth import INSTANCE, Growth, slope
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.tradeoff import save_picture

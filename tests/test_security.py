@@ -11,9 +11,7 @@ PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 MAY_UNPICKLE = {
     "prunemodels/files/forests.py": {"joblib.load"},  # after --trust-pickle
     # pickles that this run has written itself
-    "prunemodels/comparison/fork_server.py": {"pickle.load"},
     "prunemodels/comparison/processes.py": {"pickle.load"},
-    "prunemodels/comparison/worker.py": {"pickle.load"},
     "solvers/child_process.py": {"pickle.load", "pickle.Unpickler"},
     "solvers/price_sharing/cluster/ray_workers.py": {"pickle.loads"},
 }

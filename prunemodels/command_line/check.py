@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import textwrap
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from fractions import Fraction
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from formulations.errors import InvalidInputError
+from formulations.extras import package
 from proofs_checks.verdict import Verdict
+from prunemodels.command_line.pictures import draw_pictures
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
-from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import WIDTH, Summary
+from prunemodels.command_line.refusals import errors_naming, need, refuse
+from prunemodels.command_line.summary import WIDTH, Line, Summary
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
@@ -25,6 +23,9 @@ PAPERS = "papers"
 
 LINES = 20
 """Lines of a table that the text shows; ``--json`` has all of them."""
+
+LABEL = 10
+"""Characters of the labels."""
 
 ANSWER = {True: "holds", False: "refuted", None: "undecided"}
 
@@ -36,7 +37,6 @@ def check_tu(args: argparse.Namespace) -> Summary:
     from proofs_checks.total_unimodularity.pieces import Pieces
     from prunemodels.files.matrices import load_network, save_network
 
-    start = time.perf_counter()
     if args.method is not None and args.method not in METHODS:
         raise InvalidInputError(f"--method: there is no method {args.method!r}; there are {', '.join(METHODS)}")
     if args.method is not None and args.certificate is not None:
@@ -45,7 +45,6 @@ def check_tu(args: argparse.Namespace) -> Summary:
             "drop one"
         )
     place = None if args.out is None else args.outputs.reserve(args.out, "--out", endings=(".npz",))
-    pictures = _reserve_pictures(args)
     given = None
     if args.certificate is not None:
         with errors_naming("--certificate"):
@@ -59,31 +58,18 @@ def check_tu(args: argparse.Namespace) -> Summary:
         verdict = check_formulation(problem, matrix)
     else:
         verdict = check_total_unimodularity(matrix, method=args.method)
-    seconds = time.perf_counter() - start
     written: list[Any] = []
     if isinstance(verdict.certificate, NetworkMatrix) and place is not None:
         save_network(verdict.certificate, args.outputs.aside(place))
         written = [place]
-    for picture in pictures:
-        from prunemodels.plots.decomposition import plot_decomposition
-        from prunemodels.plots.tradeoff import draw
-
-        with errors_naming("--picture"):
-            draw(plot_decomposition(matrix, verdict), args.outputs.aside(picture))
+    with errors_naming("--picture"):
+        draw_pictures(args, lambda: package("prunemodels.plots").plot_decomposition(matrix, verdict))
     explanation = ""
     if isinstance(verdict.certificate, Pieces):
         from proofs_checks.total_unimodularity.explanation import explain_unimodularity
 
         explanation = explain_unimodularity(matrix, verdict)
-    return check_summary(subject, (verdict,), seconds, written=[*written, *pictures], explanation=explanation)
-
-
-def _reserve_pictures(args: argparse.Namespace) -> list[Any]:
-    if args.picture is None:
-        return []
-    from prunemodels.command_line.inputs import reserve_pictures
-
-    return reserve_pictures(args)
+    return check_summary(subject, (verdict,), written=written, explanation=explanation)
 
 
 def check_whole_vertices(args: argparse.Namespace) -> Summary:
@@ -91,7 +77,6 @@ def check_whole_vertices(args: argparse.Namespace) -> Summary:
     from proofs_checks.integrality.reading import read_polyhedron
     from proofs_checks.integrality.reasons import check_integrality
 
-    start = time.perf_counter()
     of_matrix = args.forest.endswith(MATRIX_ENDINGS) and not args.forest.endswith(PROGRAM_ENDINGS)
     if args.sides is not None and not of_matrix:
         raise InvalidInputError("--sides belongs to a matrix; a program and a formulation have sides of their own: drop it")
@@ -111,7 +96,7 @@ def check_whole_vertices(args: argparse.Namespace) -> Summary:
         upper = sides[0] if len(sides) == 1 else sides
         matrix = read_polyhedron(matrix.dense(), row_upper=upper, rows=list(matrix.rows), columns=list(matrix.columns))
         subject += f" with x >= 0 and sides of {', '.join(f'{b:g}' for b in sides[:6])}{', ...' if len(sides) > 6 else ''}"
-    return check_summary(subject, (check_integrality(matrix),), time.perf_counter() - start)
+    return check_summary(subject, (check_integrality(matrix),))
 
 
 def _matrix(args: argparse.Namespace, *, program: bool = False) -> tuple[Any, Any, str]:
@@ -119,7 +104,7 @@ def _matrix(args: argparse.Namespace, *, program: bool = False) -> tuple[Any, An
     if args.forest.endswith(MATRIX_ENDINGS):
         from prunemodels.files.matrices import load_matrix
 
-        _refuse(args, ("data", "costs", "formulation", "merge"), "belongs to a forest; drop it for a matrix")
+        refuse(args, "data costs formulation merge", "belongs to a forest; drop it for a matrix")
         with errors_naming("MATRIX"):
             if program and args.forest.endswith(PROGRAM_ENDINGS):
                 from formulations.programs.files import read_program
@@ -140,12 +125,9 @@ def check_naive_vertex(args: argparse.Namespace) -> Summary:
     from formulations.programs.matrix import MATRICES
     from proofs_checks.counterexample.argument import check_counterexample
 
-    start = time.perf_counter()
     tree = two_trees().only_tree(0)
     naive, unimodular = (MATRICES[name](tree, lam=1, relax=True) for name in ("IP1", "IP3"))
-    return check_summary(
-        "the papers' tree 1, one example", (check_counterexample(naive, unimodular),), time.perf_counter() - start
-    )
+    return check_summary("the papers' tree 1, one example", (check_counterexample(naive, unimodular),))
 
 
 def check_figure(args: argparse.Namespace) -> Summary:
@@ -154,10 +136,9 @@ def check_figure(args: argparse.Namespace) -> Summary:
     from formulations.programs.shortest_path import tree_networks
     from proofs_checks.matrices.row_operations import check_printed_matrices
 
-    start = time.perf_counter()
     networks = tree_networks(two_trees(), expanded=True)
     verdicts = [check_printed_matrices(t, n.equations(), n.incidence(), list(n.arcs)) for t, n in enumerate(networks)]
-    return check_summary("NWS15 section 4, BP16 section 6.2 and Figure 3", verdicts, time.perf_counter() - start)
+    return check_summary("NWS15 section 4, BP16 section 6.2 and Figure 3", verdicts)
 
 
 def check_a_solution(args: argparse.Namespace) -> Summary:
@@ -165,7 +146,6 @@ def check_a_solution(args: argparse.Namespace) -> Summary:
     from proofs_checks.optimality.solution_optimality import check_solution
     from solvers import SOLVERS
 
-    start = time.perf_counter()
     if args.solver not in SOLVERS:
         raise InvalidInputError(f"--solver: there is no solver {args.solver!r}; there are {', '.join(SOLVERS)}")
     if args.pruned is not None and args.solver != "min_cut":
@@ -179,7 +159,7 @@ def check_a_solution(args: argparse.Namespace) -> Summary:
     else:
         subject = f"{args.pruned}, pruned from {args.forest}"
         verdict = _check_pruned_forest(args, problem)
-    return check_summary(subject, (verdict,), time.perf_counter() - start)
+    return check_summary(subject, (verdict,))
 
 
 def _check_pruned_forest(args: argparse.Namespace, problem: Any) -> Verdict:
@@ -205,7 +185,6 @@ def check_a_path(args: argparse.Namespace) -> Summary:
     from prunemodels.data_files import read_table
     from solvers import pruning_path
 
-    start = time.perf_counter()
     table = None
     if args.table is not None:
         with errors_naming("--table"):
@@ -214,7 +193,7 @@ def check_a_path(args: argparse.Namespace) -> Summary:
     verdicts = [check_path(path)]
     if table is not None:
         verdicts.append(_check_table(args.table, table, path.to_frame()))
-    return check_summary(f"{args.forest}: {path!r}", verdicts, time.perf_counter() - start)
+    return check_summary(f"{args.forest}: {path!r}", verdicts)
 
 
 def _check_table(file: str, table: Any, ours: Any) -> Verdict:
@@ -240,11 +219,10 @@ def check_exits(args: argparse.Namespace) -> Summary:
     from proofs_checks.optimality.closure_path import check_closure_path
     from prunemodels.exits.cascade_files import load_cascade
 
-    start = time.perf_counter()
     with errors_naming("CASCADE"):
         cascade = load_cascade(args.cascade, trust_pickle=args.trust_pickle)
     path = cascade.exit_path_
-    return check_summary(f"{args.cascade}: {path!r}", (check_closure_path(path.closures),), time.perf_counter() - start)
+    return check_summary(f"{args.cascade}: {path!r}", (check_closure_path(path.closures),))
 
 
 def check_the_corollary(args: argparse.Namespace) -> Summary:
@@ -252,9 +230,8 @@ def check_the_corollary(args: argparse.Namespace) -> Summary:
     from proofs_checks.optimality.corollary import check_corollary
     from solvers import pruning_path
 
-    start = time.perf_counter()
     path = pruning_path(_problem(args), progress=shows_progress(args))
-    return check_summary(f"{args.forest}: {path!r}", (check_corollary(path, args.budgets),), time.perf_counter() - start)
+    return check_summary(f"{args.forest}: {path!r}", (check_corollary(path, args.budgets),))
 
 
 def _problem(args: argparse.Namespace) -> Any:
@@ -262,14 +239,12 @@ def _problem(args: argparse.Namespace) -> Any:
     if args.forest == PAPERS:
         from formulations.instance.papers import two_trees
 
-        _refuse(args, ("data", "costs", "label", "weights", "train", "error_data"), "does not go with the papers' trees; drop it")
+        refuse(args, "data costs label weights train error_data", "does not go with the papers' trees; drop it")
         return two_trees()
     if not args.forest.endswith(FOREST_ENDINGS):
         known = ", ".join((*FOREST_ENDINGS, *(MATRIX_ENDINGS if args.claim in ("tu", "integrality") else ())))
         raise InvalidInputError(f"{args.forest!r} ends in none of {known}, and is not the word {PAPERS!r}")
-    for option in ("data", "costs"):
-        if getattr(args, option) is None:
-            raise InvalidInputError(f"--{option} is needed to set up the problem of the forest {args.forest}")
+    need(args, "data costs", f"is needed to set up the problem of the forest {args.forest}")
     from prunemodels.command_line.inputs import read_instance
 
     return read_instance(args).problem
@@ -291,16 +266,7 @@ def _formulation_matrix(args: argparse.Namespace, problem: Any, formulation: str
         return MATRICES[formulation](problem, merge=args.merge, **number)
 
 
-def _refuse(args: argparse.Namespace, options: tuple[str, ...], why: str) -> None:
-    """Refuse options that have no meaning for what is checked."""
-    for option in options:
-        if getattr(args, option) not in (None, False):
-            raise InvalidInputError(f"--{option.replace('_', '-')} {why}")
-
-
-def check_summary(
-    subject: str, verdicts: Sequence[Verdict], seconds: float, *, written: Sequence[Any] = (), explanation: str = ""
-) -> Summary:
+def check_summary(subject: str, verdicts: Sequence[Verdict], *, written: Sequence[Any] = (), explanation: str = "") -> Summary:
     """The summary of one claim or more.
 
     Parameters
@@ -310,27 +276,16 @@ def check_summary(
     explanation
         of the last verdict, in sentences; after its evidence.
     """
-    record = {
-        "subject": subject,
-        "verdicts": [
-            {"claim": v.claim, "holds": v.holds, "method": v.method, "certificate": plain(v.certificate)} for v in verdicts
-        ],
-        "seconds": seconds,
-    }
-    lines = [subject]
+    record = {"subject": subject, "verdicts": verdicts}
+    lines: list[str | Line] = [subject]
     for verdict in verdicts:
         evidence = _evidence(verdict.certificate)
-        lines += ["", _line("claim", verdict.claim), _line("answer", ANSWER[verdict.holds]), _line("how", verdict.method)]
-        lines += ["", evidence] if "\n" in evidence else [_line("evidence", evidence)] if evidence else []
-    lines += ["", explanation] if explanation else []
+        lines += ["", Line("claim", verdict.claim), Line("answer", ANSWER[verdict.holds]), Line("how", verdict.method)]
+        lines += ["", evidence] if "\n" in evidence else [Line("evidence", evidence)] if evidence else []
+    lines += ["", explanation, ""] if explanation else [""]
     answers = [verdict.holds for verdict in verdicts]
     status = REFUTED if False in answers else UNDECIDED if None in answers else DONE
-    return Summary(record, [*lines, "", _line("time", f"{seconds:.1f} s")], written, exit_status=status)
-
-
-def _line(label: str, text: str) -> str:
-    """A label and its text, wrapped over as many lines as it needs."""
-    return textwrap.fill(text, WIDTH, initial_indent=f"{label:10}", subsequent_indent=" " * 10)
+    return Summary(record, lines, written, exit_status=status, label=LABEL)
 
 
 def _evidence(certificate: Any) -> str:
@@ -341,30 +296,3 @@ def _evidence(certificate: Any) -> str:
         return ", ".join(f"{key} {value}" for key, value in certificate.items())
     text = str(certificate.table(LINES) if hasattr(certificate, "table") else certificate)
     return "\n".join(line if len(line) <= WIDTH else textwrap.fill(line, WIDTH) for line in text.split("\n"))
-
-
-def plain(value: Any) -> Any:
-    """A certificate for JSON: fractions as strings, arrays as lists, dataclasses as objects.
-
-    Of a tree with paths only the sizes are given; ``--out`` writes all of it.
-    """
-    if hasattr(value, "to_dict"):
-        return plain(value.to_dict())
-    if is_dataclass(value) and not isinstance(value, type):
-        if {"tail", "head", "start", "end", "transposed"} <= {field.name for field in fields(value)}:
-            tree: Any = value
-            return {"arcs": len(tree.tail), "paths": len(tree.start), "transposed": tree.transposed}
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray | list | tuple | set | frozenset):
-        return [plain(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else str(value)
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else str(value)
-    return str(value)

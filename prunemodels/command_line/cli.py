@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.parsing import greeting, parser
+from prunemodels.command_line.pictures import reserve_pictures
 from prunemodels.command_line.process import DONE, ending_signals, prepare_streams, show, status_of
 
 
@@ -41,11 +44,15 @@ def _run(args: argparse.Namespace) -> int:
     """Run a command, write its files, and show its summary."""
     from prunemodels.files.outputs import OutputFiles
 
+    start = time.perf_counter()
     outputs = OutputFiles(force=args.force, inputs=_inputs(args))
     try:
         with outputs as args.outputs:
+            args.pictures = reserve_pictures(args)
             summary = args.run(args)
-        not_shown = show(summary.json() if args.json else summary.text())
+        summary = replace(summary, written=[*summary.written, *args.pictures])
+        seconds = time.perf_counter() - start
+        not_shown = show(summary.json(seconds) if args.json else summary.text(seconds))
     except KeyboardInterrupt as stop:
         stop.files_written = outputs.committed  # type: ignore[attr-defined]
         raise

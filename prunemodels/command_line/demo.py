@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -25,7 +24,8 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from prunemodels.command_line.summary import Summary, budget_table, figures, percent, row
+from formulations.shown import rate
+from prunemodels.command_line.summary import Summary, budget_table
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
@@ -53,63 +53,20 @@ SAVED = {"miniboone": "24.9", HEART: "150"}
 SEARCH_SECONDS = 3.0
 """Limit of work, in seconds by formula, of the search within each budget, where prices differ and the path has few prunings."""
 
-PROTOTYPE = {"miniboone": {"unpruned": (41.4, 0.075), "24.9": (24.9, 0.076)}}
-"""Features a prediction and test error that a plain prototype of this package reached on the first split."""
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One forest within one budget, on the test part.
-
-    Parameters
-    ----------
-    seed
-        the random state of the forest, and of the split where each forest has its own.
-    budget, limit
-        the budget as the table labels it, and in features per prediction (None for the unpruned forest).
-    lam
-        lambda of the breakpoint within the budget.
-    sample_error
-        the trees' mean in-bag error, which pruning minimises beside the cost.
-    held_out
-        cost and error on the test part.
-    """
-
-    seed: int
-    budget: str
-    limit: float | None
-    lam: float | None
-    sample_error: float
-    held_out: Evaluation
-
-    def record(self) -> dict[str, float | str | None]:
-        """The measurement as a row of a table."""
-        h = self.held_out
-        return {
-            "seed": self.seed,
-            "budget": self.budget,
-            "lambda": self.lam,
-            "cost": h.cost,
-            "features": h.features,
-            "in_bag_error": self.sample_error,
-            "held_out_error": h.error,
-            "splits": h.splits,
-        }
-
-
 Announce = Callable[[str], None]
 """A function that announces a step of the demo."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One forest: its path and measurements, the unpruned forest first."""
+    """One forest: its path, the pruning that is saved, and all prunings on the test part, the unpruned forest first."""
 
     forest: Any
     path: PruningPath
-    measured: list[Measurement]
     path_seconds: float
     saved: Pruning
+    held_out: list[Evaluation]
+    table: pd.DataFrame
 
 
 def breast_cancer() -> Dataset:
@@ -118,13 +75,6 @@ def breast_cancer() -> Dataset:
     n = len(bunch.target)
     train, valid = round(0.6 * n), round(0.2 * n)
     return Dataset("breast_cancer", bunch.data, bunch.target.to_numpy(), (train, valid, n - train - valid))
-
-
-def budgets(name: str, unpruned_cost: float) -> dict[str, float]:
-    """The budgets of the table, by the labels that it shows."""
-    if name in BUDGETS:
-        return {f"{b:g}": b for b in BUDGETS[name]}
-    return {f"{100 * s:.0f} %": s * unpruned_cost for s in SHARES}
 
 
 def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce, progress: bool = False, costs: Costs = 1) -> Run:
@@ -142,30 +92,31 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
     start = time.perf_counter()
     problem = problem_from_forest(forest, data.X.iloc[valid], costs=costs)
     path = pruning_path(problem, progress=progress)
-    seconds = time.perf_counter() - start
-    X, y, unpruned = data.X.iloc[test], data.y[test], Pruning.unpruned(problem)
-    measured = [Measurement(seed, "unpruned", None, None, unpruned.error, evaluate(forest, X, y, costs=costs))]
-    limits = budgets(data.name, unpruned.cost)
-    priced = problem.costs.price[problem.costs.price > 0]
+    seconds, unpruned = time.perf_counter() - start, Pruning.unpruned(problem)
+    shares = {f"{100 * s:.0f} %": s * unpruned.cost for s in SHARES}
+    limits = {f"{b:g}": b for b in BUDGETS[data.name]} if data.name in BUDGETS else shares
     announce(f"pruning to {len(limits)} budgets, and measuring on {len(test):,} held-out examples")
-    saved = unpruned
+    priced = problem.costs.price[problem.costs.price > 0]
+    found: dict[str, tuple[float | None, Pruning]] = {"unpruned": (None, unpruned)}
     for name, budget in limits.items():
         row = path.row_at_cost(budget)
-        pruning, lam = path[row], float(path.lam[row])
+        found[name] = float(path.lam[row]), path[row]
         if (priced != priced[0]).any():
-            found = solve_budget(problem, budget, work=SEARCH_SECONDS, path=path)
-            pruning, lam = found.pruning, float(found.relaxation.lam)
-        held_out = evaluate(apply_pruning(pruning, forest), X, y, costs=costs)
-        measured.append(Measurement(seed, name, budget, lam, pruning.error, held_out))
-        saved = pruning if name == SAVED.get(data.name, "50 %") else saved
-    return Run(forest, path, measured, seconds, saved)
+            answer = solve_budget(problem, budget, work=SEARCH_SECONDS, path=path)
+            found[name] = float(answer.relaxation.lam), answer.pruning
+    held_out, rows = [], []
+    for name, (lam, pruning) in found.items():
+        seen = evaluate(apply_pruning(pruning, forest), data.X.iloc[test], data.y[test], costs=costs)
+        figures = {"in_bag_error": pruning.error, "held_out_error": seen.error, "splits": seen.splits}
+        held_out.append(seen)
+        rows.append({"seed": seed, "budget": name, "lambda": lam, "cost": seen.cost, "features": seen.features} | figures)
+    return Run(forest, path, seconds, found[SAVED.get(data.name, "50 %")][1], held_out, pd.DataFrame(rows))
 
 
 def demo_command(args: argparse.Namespace) -> Summary:
     """Run the demo and write its files."""
     package("skops.io")  # refused now rather than after the work
     folder = _reserve_folder(args)
-    start = time.perf_counter()
     data, costs = _data(args)
     if type_of_target(data.y) not in ("binary", "multiclass"):
         raise InvalidInputError(
@@ -173,30 +124,30 @@ def demo_command(args: argparse.Namespace) -> Summary:
         )
     seeds, resplit = args.seeds or (1 if args.data is None else 5), args.resplit or data.name == HEART
     _compile(_progress(args.quiet, 0, 1))
-    first, measured = None, []
+    options = {"trees": args.trees, "progress": shows_progress(args), "costs": costs}
+    first, tables = None, []
     for seed in range(seeds):
-        split = seed if resplit else 0
         announce = _progress(args.quiet, seed, seeds)
-        result = run(data, seed, split=split, trees=args.trees, announce=announce, progress=shows_progress(args), costs=costs)
+        result = run(data, seed, split=seed if resplit else 0, announce=announce, **options)
         first = first or result
-        measured += result.measured
+        tables.append(result.table)
     assert first is not None  # seeds >= 1
-    _write(first, measured, folder, args.outputs)
+    table = pd.concat(tables, ignore_index=True)
+    _write(first, table, folder, args.outputs)
     record = {
         "data": data.name,
         "priced": data.name == HEART,
         "sizes": data.sizes,
         "features": data.X.shape[1],
         "trees": args.trees,
+        "seeds": seeds,
         "breakpoints": len(first.path),
         "path_seconds": first.path_seconds,
         "resplit": resplit,
         "saved": SAVED.get(data.name, "50 %"),
-        "measured": [m.record() for m in measured],
-        "seconds": time.perf_counter() - start,
-        "written": [str(folder / file) for file in FILES],
+        "measured": table.to_dict("records"),
     }
-    return Summary(record, _lines(record, measured, seeds))
+    return Summary(record, _lines(record, table), [folder / file for file in FILES])
 
 
 def _data(args: argparse.Namespace) -> tuple[Dataset, Costs]:
@@ -242,61 +193,42 @@ def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
     return lambda text: None if quiet else print(prefix + text, file=sys.stderr, flush=True)
 
 
-def _write(first: Run, measured: list[Measurement], folder: Path, outputs: OutputFiles) -> None:
-    """Write all files of the demo; they are about the first forest and its path."""
-    picture = plot_tradeoff(first.path, held_out=[m.held_out for m in first.measured], chosen=first.saved)
+def _write(first: Run, table: pd.DataFrame, folder: Path, outputs: OutputFiles) -> None:
+    """Write all files of the demo; the picture, the path and the forest are those of the first seed."""
+    picture = plot_tradeoff(first.path, held_out=first.held_out, chosen=first.saved)
     for file in ("tradeoff.png", "tradeoff.svg"):
         draw(picture, outputs.aside(folder / file))
     first.path.to_frame().to_csv(outputs.aside(folder / "path.csv"), index=False)
-    pd.DataFrame([m.record() for m in measured]).to_csv(outputs.aside(folder / "table.csv"), index=False)
+    table.to_csv(outputs.aside(folder / "table.csv"), index=False)
     dump_forest(apply_pruning(first.saved, first.forest), outputs.aside(folder / "pruned.skops"))
 
 
-def _lines(r: Mapping[str, Any], measured: list[Measurement], seeds: int) -> list[str]:
+def _lines(r: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
     """What a terminal shows: one screen."""
-    by_budget = {b: [m for m in measured if m.budget == b] for b in dict.fromkeys(m.budget for m in measured)}
-    priced, saved, (train, valid, test) = r["priced"], r["saved"], r["sizes"]
+    priced, saved, seeds, (train, valid, test) = r["priced"], r["saved"], r["seeds"], r["sizes"]
     which = "forests, each on a random split of its own" if r["resplit"] else "forests on one random split"
     over = "" if seeds == 1 else f" (mean ± standard deviation over {seeds} {which})"
     unit = "% of the unpruned cost" if saved.endswith("%") else "dollars" if priced else "features a prediction"
     found = f"Found all {r['breakpoints']:,} optimal prunings in {r['path_seconds']:.2g} s. The best"
+    names = {"cost": "cost", "held_out_error": "data_error", "in_bag_error": "sample_error", "splits": "splits"}
     rows = [
-        row(
-            budget,
-            *(figures(m.held_out.cost, m.sample_error, m.held_out.error, m.held_out.splits) for m in group),
-            chosen=budget == saved,
-        )
-        for budget, group in by_budget.items()
+        {"budget": budget, "chosen": budget == saved} | {to: of[name].to_numpy() for name, to in names.items()}
+        for budget, of in table.groupby("budget", sort=False)
     ]
-    cost = "cost, dollars" if priced else "cost = features"
-    lines = [
+    was, now = (table[table["budget"] == budget].iloc[0] for budget in ("unpruned", saved))
+    each = "dollars" if priced else "features"
+    return [
         f"{r['data']}: {r['features']} features; a prediction pays {'the price in dollars of each' if priced else '1 for each'} "
         "that it uses, in however many trees.",
         f"Trained {r['trees']} trees on {train:,} examples, pruned by what {valid:,} others would pay, "
         f"measured on {test:,} held out.",
         f"{'The best pruning' if priced else found} within each budget, in {unit}{over}:",
         "",
-        budget_table(rows, "classification", error="held-out error", source="in-bag", cost=cost),
+        budget_table(
+            rows, "error rate", error="held-out error", source="in-bag", cost="cost, dollars" if priced else "cost = features"
+        ),
         "",
-        _saved_line(saved, by_budget["unpruned"][0].held_out, by_budget[saved][0].held_out, seeds, priced=priced),
+        f"Saved the forest{' of the first seed' * (seeds > 1)} of budget {saved}: a prediction costs {now.cost:.1f} {each} "
+        f"(unpruned {was.cost:.1f}), and {rate(now.held_out_error, 'error rate', 2)} of those for held-out examples are wrong "
+        f"(unpruned {rate(was.held_out_error, 'error rate', 2)}).",
     ]
-    for budget, (its_cost, its_error) in PROTOTYPE.get(r["data"], {}).items():
-        cost_here, error_here = (float(np.mean([getattr(m.held_out, f) for m in by_budget[budget]])) for f in ("cost", "error"))
-        gap = f"{cost_here - its_cost:+.1f} features, {100 * (error_here - its_error):+.2f} points"
-        lines.append(
-            f"Prototype, {budget}: {its_cost:.1f} features, {percent(its_error, 1)} error; here {cost_here:.1f}, "
-            f"{percent(error_here)} ({gap})."
-        )
-    files = [Path(file) for file in r["written"]]
-    return [*lines, f"Wrote {', '.join(f.name for f in files)} in {files[0].parent}; {r['seconds']:.0f} s in all."]
-
-
-def _saved_line(saved: str, before: Evaluation, after: Evaluation, seeds: int, *, priced: bool) -> str:
-    used, was = f"{after.features:.1f} features", f"{before.features:.1f}"
-    if priced:
-        used, was = f"{after.cost:.1f} dollars", f"{before.cost:.1f}"
-    first, does = " of the first seed" if seeds > 1 else "", "costs" if priced else "uses"
-    return (
-        f"Saved the forest{first} of budget {saved}: it {does} {used} a prediction (unpruned {was}) and errs on "
-        f"{percent(after.error)} of the held-out examples (unpruned {percent(before.error)})."
-    )

@@ -6,10 +6,9 @@ import argparse
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,10 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from prunemodels.command_line.options import NOT_WITH_UNDERSCORES
-from prunemodels.command_line.refusals import errors_naming
+from prunemodels.command_line.refusals import errors_naming, option_of
 from prunemodels.command_line.summary import figures, model_name
 from prunemodels.command_line.terminal import shows_progress
+from prunemodels.command_line.values import NOT_WITH_UNDERSCORES
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.files.forests import load_forest
@@ -41,11 +40,6 @@ from solvers import pruning_path
 
 MOSTLY = 0.9
 """Share of different rows above which a row that comes again is the same example, not one that happens to be equal."""
-
-
-def option_of(name: str) -> str:
-    """``--held-out`` of ``held_out``."""
-    return f"--{name.replace('_', '-')}"
 
 
 def limit_as_budget(args: argparse.Namespace) -> None:
@@ -61,17 +55,18 @@ def limits_of(args: argparse.Namespace) -> list[Limit] | None:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Rows of a file: features as the model takes them, and labels and weights where their columns were named.
+    """Rows of a file, and labels and weights where their columns were named.
 
-    `names` are the columns that the model uses, `ignored` the others.
+    `X` holds the columns `names`, as the model takes them; before there is a model, all columns of the file. `ignored` are
+    columns that the model does not use.
     """
 
     file: str
-    X: pd.DataFrame | NDArray[Any]
+    X: Any
     y: NDArray[Any] | None
     weights: NDArray[np.float64] | None
     names: tuple[str, ...]
-    ignored: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
 
     @cached_property
     def prints(self) -> NDArray[np.uint64]:
@@ -87,17 +82,7 @@ def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
     return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(plain), index=False), dtype=np.uint64)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledTable:
-    """A table, its labels and weights, and the names of the columns that are left."""
-
-    rows: pd.DataFrame
-    y: NDArray[Any] | None
-    weights: NDArray[np.float64] | None
-    columns: tuple[str, ...]
-
-
-def read_labelled(args: argparse.Namespace, option: str, label: str | None, weights: str | None = None) -> LabelledTable:
+def read_labelled(args: argparse.Namespace, option: str, label: str | None, weights: str | None = None) -> Examples:
     """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out.
 
     Raises
@@ -119,8 +104,7 @@ def read_labelled(args: argparse.Namespace, option: str, label: str | None, weig
         raise InvalidInputError(f"--ignore: {file} has no column {absent[0]!r}; it has {shown(table.columns)}")
     if y is not None and getattr(args, "map_labels", None):
         y = _renamed(y, args.map_labels, file)
-    columns = tuple(c for c in table.columns if c not in (label, weights, *ignored))
-    return LabelledTable(table, y, given, columns)
+    return Examples(file, table, y, given, tuple(c for c in table.columns if c not in (label, weights, *ignored)))
 
 
 def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[Any]:
@@ -142,31 +126,31 @@ def read_examples(args: argparse.Namespace, option: str, model: TreeModel, *, we
     InvalidInputError, BrokenFileError
         The message begins with the option that named the file or the column.
     """
-    file, label = getattr(args, option[2:].replace("-", "_")), args.label
-    table = read_labelled(args, option, label, args.weights if weighted else None)
-    kind = "forest" if model.forest is None else "model"
+    label, weights = args.label, args.weights if weighted else None
+    table = read_labelled(args, option, label, weights)
+    file, kind = table.file, "forest" if model.forest is None else "model"
     with errors_naming(option):
-        named = model.spelled_as(list(table.columns)).columns_by_name
-        names = tuple(named or columns_in_order(table.columns, model.n_columns, kind, file, label))
-        features = take_columns(table.rows, names, file) if model.reads_words else take_features(table.rows, names, file)
+        named = model.spelled_as(list(table.names)).columns_by_name
+        names = tuple(named or columns_in_order(table, model.n_columns, kind, label))
+        features = take_columns(table.X, names, file) if model.reads_words else take_features(table.X, names, file)
     if table.y is not None:
         with errors_naming(f"--label {label}"):
             _check_labels(table.y, model, kind, file)
     # a forest that was trained without names warns when it is given a table
     X = features if named else features.to_numpy()
-    unused = tuple(c for c in table.rows.columns if c not in {*names, label, args.weights if weighted else None})
-    return Examples(file, X, table.y, table.weights, names, unused)
+    unused = tuple(c for c in table.X.columns if c not in {*names, label, weights})
+    return replace(table, X=X, names=names, ignored=unused)
 
 
-def columns_in_order(columns: tuple[str, ...], n_features: int, kind: str, file: str, label: str | None) -> tuple[str, ...]:
+def columns_in_order(table: Examples, n_features: int, kind: str, label: str | None) -> tuple[str, ...]:
     """All columns of a file, for a model without feature names; refused unless it was trained on as many."""
-    if len(columns) != n_features:
+    if len(table.names) != n_features:
         remedy = "name the label column with --label" if label is None else "leave out with --ignore those that are no features"
         raise InvalidInputError(
-            f"{file} has {len(columns)} feature columns ({shown(columns)}), the {kind} was trained on {n_features}, "
-            f"without names; {remedy}"
+            f"{table.file} has {len(table.names)} feature columns ({shown(table.names)}), the {kind} was trained on "
+            f"{n_features}, without names; {remedy}"
         )
-    return columns
+    return table.names
 
 
 def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
@@ -306,7 +290,6 @@ class Instance:
             "data": args.data,
             "examples": self.problem.n_rows,
             "error_source": self.problem.errors.source,
-            "ignored": list(self.data.ignored),
         }
 
     @property
@@ -359,25 +342,6 @@ def read_model_file(args: argparse.Namespace) -> Any:
 def path_of(args: argparse.Namespace, instance: Instance) -> PruningPath:
     """The path of an instance, with progress on a terminal."""
     return pruning_path(instance.problem, progress=shows_progress(args))
-
-
-def reserve_pictures(args: argparse.Namespace) -> list[Path]:
-    """The files of ``--picture``, reserved; none without that option."""
-    if args.picture is None:
-        return []
-    from prunemodels.plots.tradeoff import picture_files
-
-    with errors_naming("--picture"):
-        files = picture_files(args.picture)
-    return [args.outputs.reserve(file, "--picture") for file in files]
-
-
-def draw_pictures(args: argparse.Namespace, pictures: list[Path], figure: Any) -> None:
-    """Draw what the function `figure` returns, if pictures are asked for."""
-    from prunemodels.plots.tradeoff import draw
-
-    for picture in pictures:
-        draw(figure(), args.outputs.aside(picture))
 
 
 def check_held_out_file(args: argparse.Namespace, why: str) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
-import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +18,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
-from formulations.shown import align, is_rate
+from formulations.instance.tree_loss import usual_loss
 from prunemodels.command_line.inputs import (
     Examples,
-    LabelledTable,
     check_held_out_file,
     fingerprints,
     hints_on_rows,
@@ -34,10 +30,13 @@ from prunemodels.command_line.inputs import (
     read_model_file,
 )
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import Line, Summary, limit_figures, limit_lines, measure_name, model_name, shown_error
-from prunemodels.command_line.terminal import styled
+from prunemodels.command_line.summary import Line, Summary, measure_name, model_name
 from prunemodels.data_files import shown, take_any_features
+from prunemodels.evaluation.evaluate import Evaluation
+from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.limit_uses import limit_uses
+from prunemodels.evaluation.mean_bounds import MeanInterval
+from prunemodels.evaluation.wording import budget_verdict, error, is_overrun
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.exits.table_preparation import is_numeric, prepared
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
@@ -51,46 +50,52 @@ DEPTHS = {"forest": 8, "boosted": 4}
 
 def evaluate_command(args: argparse.Namespace) -> Summary:
     """``prunemodels evaluate``: cost, loss and error of a model in a file."""
-    start = time.perf_counter()
     with errors_naming("FOREST"):
         model = tree_model_of(read_model_file(args), several_outputs=True)
     data = read_examples(args, "--data", model, weighted=True)
     costs = read_costs(args.costs, data.names, data.X)
-    usage = model.usage(data.X, costs, data.weights, args.evaluation_cost)
+    usage, splits = model.usage(data.X, costs, data.weights, args.evaluation_cost), model.ensemble.is_split
     with errors_naming("--limit"):
-        uses = limit_figures(limit_uses(usage, model.ensemble.is_split, args.limit or ()))
-    found = model_figures(model, data, costs, args.evaluation_cost)
-    record = {
-        "forest": args.forest,
-        "model": model_name(model.model),
-        "trees": model.ensemble.n_trees,
-        "task": model.task,
-        "measure": model.measure,
-        "loss_name": loss_name(model),
-        "data": args.data,
-        "examples": len(data.X),
-        "figures": found,
-        "features": model.counting_features(usage).cost(model.ensemble.is_split),
-        "limits": uses,
-        "ignored": list(data.ignored),
-        "seconds": time.perf_counter() - start,
-    }
-    lines: list[str | Line] = [
-        f"{args.forest}: {record['model']} of {record['trees']} trees",
-        "",
-        model_table([("", found)], model.measure, loss_name(model)),
-        "",
-        Line("columns", f"{record['features']:.3g} for a prediction"),
-        *limit_lines(uses),
-        Line("measured on", f"{len(data.X):,} examples of {args.data}"),
-        Line("time", f"{record['seconds']:.1f} s"),
-    ]
-    return Summary(record, lines, ignored=data.ignored, hints=hints_on_rows(None, data))
+        uses = limit_uses(usage, splits, args.limit or ())
+    found = Evaluation(
+        usage.cost(splits),
+        model.counting_features(usage).cost(splits),
+        float(np.average(model.losses(data.X, data.y), weights=data.weights)),
+        model.ensemble.n_splits,
+        len(data.X),
+        model.task,
+        model.measure,
+        model.loss(data.X, data.y, data.weights),
+        uses,
+    )
+    record = {"forest": args.forest, "model": model_name(model.model), "trees": model.ensemble.n_trees, "data": args.data}
+    title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {args.data}"
+    hints = hints_on_rows(None, data)
+    return Summary(record | {"figures": found}, [title, "", found._card().text(), ""], ignored=data.ignored, hints=hints)
+
+
+def changed(before: TreeModel, after: TreeModel, rows: Examples, costs: Any, evaluation_cost: float) -> HeldOutChange:
+    """What a model and its pruning cost, and how they err, on some examples, by weight."""
+    weights = np.ones(len(rows.X)) if rows.weights is None else rows.weights
+    paid, losses, at = [], [], weights > 0
+    for model in (before, after):
+        usage, splits = model.usage(rows.X, costs, rows.weights, evaluation_cost), model.ensemble.is_split
+        paid.append(Paid(usage.row_costs(splits), usage.once_cost(splits)))
+        losses.append(model.losses(rows.X, rows.y)[at])
+    pairs = (paid[0], paid[1]), (losses[0], losses[1])
+    return change_of(*pairs, weights[at], 0.95, loss=usual_loss(before.task))
+
+
+def verdict_on(budget: Any, cost: MeanInterval, unit: str = "") -> tuple[dict[str, Any], list[str | Line]]:
+    """What a mean cost on held-out examples says about a budget; nothing without one."""
+    if budget is None:
+        return {}, []
+    over, told = is_overrun(budget, cost), budget_verdict(budget, cost, unit).replace("\u00a0", " ")
+    return {"over_budget": over, "budget_verdict": told}, [Line("budget", told, "warning" if over else "")]
 
 
 def train_command(args: argparse.Namespace) -> Summary:
     """``prunemodels train``: a forest or a boosted model, fitted to a table, saved, and measured on examples kept apart."""
-    start = time.perf_counter()
     out = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
     if args.held_out is not None and args.apart_csv is not None:
         raise InvalidInputError("--apart-csv writes what --split keeps apart, but --held-out names such examples; drop one")
@@ -108,7 +113,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         assert held_out.y is not None
         rows, apart = np.arange(len(y)), np.empty(0, dtype=np.int64)
         with errors_naming("--held-out"):
-            test_X, test_y = take_any_features(held_out.rows, table.columns, args.held_out), held_out.y
+            test_X, test_y = take_any_features(held_out.X, table.names, args.held_out), held_out.y
         where = f"{len(test_y):,} examples of {args.held_out}"
     model = _unfitted(args, X, regression=regression)
     with errors_naming("--data"):
@@ -122,36 +127,33 @@ def train_command(args: argparse.Namespace) -> Summary:
     plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
     dump_forest(model, args.outputs.aside(out))
     if kept_file is not None:
-        table.rows.iloc[apart].to_csv(args.outputs.aside(kept_file), index=False)
+        table.X.iloc[apart].to_csv(args.outputs.aside(kept_file), index=False)
     record = {
         "model": model_name(model),
         "trees": tree_model.ensemble.n_trees,
         "measure": tree_model.measure,
-        "features": len(table.columns),
+        "features": len(table.names),
         "examples": len(rows),
         "held_out_examples": len(test_y),
         "held_out_error": measured,
         "training_error": trained,
         "plain_error": plain,
-        "ignored": list(args.ignore or ()),
-        "seconds": time.perf_counter() - start,
     }
     measure = tree_model.measure
     always = "the mean for everybody" if regression else f"the answer {simple!s} for everybody"
     lines: list[str | Line] = [
-        f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.columns)} columns",
+        f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.names)} columns",
         "",
         Line(
             measure_name(measure),
-            f"{shown_error(measured, measure)} on {where}; {always} {shown_error(plain, measure)}",
+            f"{error(measured, measure)} on {where}; {always} {error(plain, measure)}",
             "" if measured < plain else "warning",
         ),
-        Line("trained on", f"{len(rows):,} examples of {args.data}, with {shown_error(trained, measure)} there"),
-        Line("time", f"{record['seconds']:.1f} s"),
+        Line("trained on", f"{len(rows):,} examples of {args.data}, with {error(trained, measure)} there"),
     ]
     hints = [looks_like_identifier(name) for name in identifiers(X)]
-    seen = Examples(args.data, X, y, None, table.columns, ())
-    hints += hints_on_rows(None if held_out is None else Examples(args.held_out, test_X, test_y, None, table.columns, ()), seen)
+    seen = Examples(args.data, X, y, None, table.names)
+    hints += hints_on_rows(None if held_out is None else Examples(args.held_out, test_X, test_y, None, table.names), seen)
     if held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
         hints.append(f"{shared:,} of the examples kept apart have the features of one in training, which flatters the error")
     after = args.apart_csv or args.held_out or "EXAMPLES.csv"
@@ -162,12 +164,12 @@ def train_command(args: argparse.Namespace) -> Summary:
     return Summary(record, lines, [out, *([] if kept_file is None else [kept_file])], args.ignore or (), hints, next_)
 
 
-def features_of(args: argparse.Namespace, table: LabelledTable) -> pd.DataFrame:
+def features_of(args: argparse.Namespace, table: Examples) -> pd.DataFrame:
     """The columns of ``--data`` that are features, as numbers if all of them are."""
-    if not table.columns:
-        raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.rows.columns)}; give features, too")
+    if not table.names:
+        raise InvalidInputError(f"--data: {args.data} has no column but {shown(table.X.columns)}; give features, too")
     with errors_naming("--data"):
-        return take_any_features(table.rows, table.columns, args.data)
+        return take_any_features(table.X, table.names, args.data)
 
 
 def check_labels(args: argparse.Namespace, y: NDArray[Any]) -> bool:
@@ -209,37 +211,6 @@ def _unfitted(args: argparse.Namespace, X: pd.DataFrame, *, regression: bool) ->
         options = {"max_iter": args.trees, "max_depth": depth, "random_state": args.seed}
         model = (HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier)(**options)
     return model if is_numeric(X) else prepared(model, args.model)
-
-
-def model_figures(model: TreeModel, data: Examples, costs: Any, evaluation_cost: float) -> dict[str, Any]:
-    """Cost, loss (None where it is none), error and splits of a model on examples, by weight."""
-    usage = model.usage(data.X, costs, data.weights, evaluation_cost)
-    loss = model.loss(data.X, data.y, data.weights)
-    return {
-        "cost": usage.cost(model.ensemble.is_split),
-        "loss": None if math.isnan(loss) else loss,
-        "error": float(np.average(model.losses(data.X, data.y), weights=data.weights)),
-        "splits": model.ensemble.n_splits,
-    }
-
-
-def model_table(rows: Sequence[tuple[str, Mapping[str, Any]]], measure: str, loss: str) -> str:
-    """A row of `model_figures` for each model, the last one bold; `measure` and `loss` say what errors and losses are."""
-    header = ["", "cost", loss, measure_name(measure), "splits"]
-    cells = [
-        [
-            name,
-            f"{f['cost']:.4g}",
-            "" if f["loss"] is None else f"{f['loss']:.4g}",
-            shown_error(f["error"], measure),
-            f"{f['splits']:,}",
-        ]
-        for name, f in rows
-    ]
-    # of numbers the loss is the error
-    columns = [c for c in range(len(header)) if c != 2 or (is_rate(measure) and any(cell[2] for cell in cells))]
-    lines = align([header[c] for c in columns], [[cell[c] for c in columns] for cell in cells], left=1).split("\n")
-    return "\n".join([*lines[:-1], styled(lines[-1], "bold")])
 
 
 def loss_name(model: TreeModel) -> str:

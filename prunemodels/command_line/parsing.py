@@ -1,21 +1,41 @@
-"""The parser of the command line, made of `prunemodels.command_line.commands`; what help and the program's name alone show."""
+"""The parser of the command line, made of `prunemodels.command_line.commands`; what help and the program's name alone show.
+
+Options are lines of text:
+
+    # HEADING               the options below stand under this heading of the help
+    --name                  an option without a value
+    --name WORD:TYPE=VALUE  one with a value: what help calls it, its type (default: text), and its default
+    --name a|b:choice=a     one with a choice of values
+    --name WORD+:TYPE       one that may be given several times: the value is a list
+    | --name ...            one of several that exclude each other; with |! one of them is required
+    name WORD               an argument by its place
+
+An exclamation mark behind WORD makes the option required. Two blanks or more separate an option from its help, which goes on in
+indented lines.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
 import textwrap
+from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 from prunemodels.command_line.commands import COMMANDS, COMMON, TASKS, Command
-from prunemodels.command_line.options import add_options
 from prunemodels.command_line.process import MEANINGS
 from prunemodels.command_line.terminal import styled
+from prunemodels.command_line.values import TYPES
 
 WIDTH = 80
 """Characters of a line of help."""
+
+LINE = re.compile(
+    r"(?P<one>\|!? )?(?P<name>[\w-]+)(?: (?P<value>[^ :!=+]+)(?P<many>\+)?(?P<need>!)?(?::(?P<type>\w+))?(?:=(?P<default>\S+))?)?"
+)
+"""An option without its help."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -41,16 +61,15 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"prunemodels {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", help=argparse.SUPPRESS, prog="prunemodels")
     for name, command in COMMANDS.items():
-        _fill(
-            commands.add_parser(
-                name,
-                help=command.help,
-                description=_description(command),
-                epilog=f"example:\n{example_text(name)}",
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            ),
-            command,
+        text = command.description or f"{command.help[0].upper()}{command.help[1:]}."
+        target = commands.add_parser(
+            name,
+            help=command.help,
+            description=text if "\n" in text else textwrap.fill(text, WIDTH, break_on_hyphens=False),
+            epilog=f"example:\n{example_text(name)}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        _fill(target, command)
     return top
 
 
@@ -61,21 +80,53 @@ def _fill(target: argparse.ArgumentParser, command: Command) -> None:
         for name, claim in command.claims.items():
             _fill(claims.add_parser(name, help=claim.help), claim)
         return
-    add_options(target, command.options)
-    add_options(target, COMMON)
-    target.set_defaults(run=partial(_run, command.run))
-
-
-def _description(command: Command) -> str:
-    """What a command's own help says first."""
-    text = command.description or f"{command.help[0].upper()}{command.help[1:]}."
-    return text if "\n" in text else textwrap.fill(text, WIDTH, break_on_hyphens=False)
+    defaults = add_options(target, command.options) | add_options(target, COMMON)
+    target.set_defaults(run=partial(_run, command.run), defaults=defaults)
 
 
 def _run(place: str, args: argparse.Namespace) -> Any:
     """Import the function that runs a command, which help and usage errors need not wait for, and call it."""
     module, _, function = place.partition(":")
     return getattr(import_module(f"prunemodels.command_line.{module}"), function)(args)
+
+
+def add_options(parser: argparse.ArgumentParser, text: str) -> dict[str, Any]:
+    """Add the options of a text to a parser, and return their defaults."""
+    group: Any = parser
+    exclusive: Any = None
+    defaults = {}
+    for line, about in _entries(text):
+        if line.startswith("# "):
+            group = parser.add_argument_group(line[2:])
+            continue
+        found = LINE.fullmatch(line)
+        assert found is not None, line
+        if not found["one"]:
+            exclusive = None
+        elif exclusive is None:
+            exclusive = group.add_mutually_exclusive_group(required="!" in found["one"])
+        added = (exclusive or group).add_argument(found["name"], help=about, **_settings(found))
+        defaults[added.dest] = added.default
+    return defaults
+
+
+def _entries(text: str) -> Iterator[tuple[str, str]]:
+    """Options and headings, each with its help."""
+    for entry in re.split(r"\n(?=\S)", text.strip()) if text else ():
+        line, _, about = entry.replace("\n", "  ", 1).partition("  ") if not entry.startswith("# ") else (entry, "", "")
+        yield line.strip(), " ".join(about.split()).replace("%", "%%")
+
+
+def _settings(found: re.Match[str]) -> dict[str, Any]:
+    """What argparse needs beside the name."""
+    if found["value"] is None:
+        return {"action": "store_true"} if found["name"].startswith("-") else {}
+    choice = found["type"] == "choice"
+    read = TYPES[found["type"]] if found["type"] and not choice else str
+    default = None if found["default"] is None else read(found["default"])
+    given = {"type": read, "default": default} | ({"required": True} if found["need"] else {})
+    given |= {"action": "append"} if found["many"] else {}
+    return given | ({"choices": tuple(found["value"].split("|"))} if choice else {"metavar": found["value"]})
 
 
 def task_list() -> str:

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import tempfile
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.inputs import figures_of, read_instance
 from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table, figures, row
+from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table, figures
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS
@@ -73,10 +72,8 @@ AT_BUDGET: Columns = {
 def compare_command(args: argparse.Namespace) -> Summary:
     """``prunemodels compare``: one row a solver, on the screen and as a table if one is asked for.
 
-    The record has the figures before pruning, at the optimum that was proven, and of the best pruning within each budget, and
-    the table as ``solvers``, with None for what a solver does not have.
+    The record has the prunings of `found_prunings`, and the table as ``solvers``, with None for what a solver does not have.
     """
-    start = time.perf_counter()
     tables = [] if args.out is None else [args.outputs.reserve(args.out, "--out", endings=(".csv",))]
     with errors_naming("--solvers"):
         solvers = check_solvers(args.solvers, SOLVERS if args.budget is None else BUDGET_SOLVERS)
@@ -88,62 +85,40 @@ def compare_command(args: argparse.Namespace) -> Summary:
     table = compare(instance.problem, args.lam, solvers, **options)
     for file in tables:
         table.to_csv(args.outputs.aside(file), index=False)
-    record = instance.record(args) | {
-        "lam": args.lam,
-        "budgets": list(args.budget or ()),
-        "unpruned": _sample_figures(figures_of(Pruning.unpruned(instance.problem))),
-        "optimum": _sample_figures(optimum(table) if args.budget is None else None),
-        "within": [_sample_figures(best_within(table, budget)) for budget in args.budget or ()],
-        "solvers": [{name: _plain(cell) for name, cell in entry.items()} for entry in table.to_dict("records")],
-        "seconds": time.perf_counter() - start,
-    }
+    record, ensemble = instance.record(args), instance.problem.ensemble
+    rows = [figures_of(Pruning.unpruned(instance.problem)) | {"budget": "unpruned"}, *found_prunings(table)]
+    cells = table.astype(object).where(table.notna(), None).replace(math.inf, None).to_dict("records")
     goal = f"lambda = {args.lam:g}" if args.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in args.budget)}"
-    lines = [
+    lines: list[str | Line] = [
         f"{args.forest}: {record['model']} of {record['trees']} trees, {goal}",
         "",
-        *_meaning(record),
+        budget_table(rows, ensemble.measure, source=instance.problem.errors.source),
         "",
+    ]
+    if args.lam is not None:
+        rate_ = is_rate(ensemble.measure)
+        worth = f"{100 * args.lam:.6g} % of error" if rate_ else f"{args.lam:.6g} of {error_name(ensemble.measure)}"
+        lines.append(Line("lambda", f"one unit of cost is worth {worth}"))
+        lines += [] if len(rows) > 1 else [Line("optimum", "not proven by any of these solvers")]
+        lines.append("")
+    lines += [
         comparison_text(table),
         "",
         Line("cost sample", instance.sample),
-        Line("time", f"{record['seconds']:.1f} s in all, {float(table['seconds'].sum()):.1f} s of them solving"),
+        Line("solving", f"{float(table['seconds'].sum()):.1f} s"),
     ]
-    return Summary(record, lines, tables, instance.data.ignored)
+    more = {"lam": args.lam, "budgets": args.budget, "prunings": rows, "solvers": cells}
+    return Summary(record | more, lines, tables, instance.data.ignored)
 
 
-def optimum(table: pd.DataFrame) -> dict[str, Any] | None:
-    """The pruning that the table's engines proved optimal; the best one if there are several, None if there is none."""
-    proven = [entry for entry in table.to_dict("records") if entry["status"] == Status.OPTIMAL]
-    return _figures(min(proven, key=lambda entry: float(entry["value"]))) if proven else None
-
-
-def best_within(table: pd.DataFrame, budget: float) -> dict[str, Any] | None:
-    """The pruning of least error that the table's engines found within a budget; None if there is none."""
-    found = [entry for entry in table.to_dict("records") if entry["budget"] == budget and not pd.isna(entry["error"])]
-    return _figures(min(found, key=lambda entry: float(entry["error"]))) if found else None
-
-
-def _figures(entry: dict[Any, Any]) -> dict[str, Any]:
-    """Cost, error and splits of the pruning of a row."""
-    return figures(float(entry["cost"]), float(entry["error"]), None, int(entry["splits"]))
-
-
-def _sample_figures(found: dict[str, Any] | None) -> dict[str, Any] | None:
-    return None if found is None else {name: found[name] for name in ("cost", "sample_error", "splits")}
-
-
-def _meaning(record: dict[str, Any]) -> list[str | Line]:
-    """A table that shows what lambda means, or what the budgets buy: the prunings found beside the unpruned forest."""
-    found = {"unpruned": record["unpruned"], "optimum": record["optimum"]}
-    found |= {f"within {b:g}": some for b, some in zip(record["budgets"], record["within"], strict=True)}
-    rows = [row(name, some | {"data_error": None}) for name, some in found.items() if some is not None]
-    measure = record["measure"]
-    lines: list[str | Line] = [budget_table(rows, measure, source=record["error_source"])]
-    if record["lam"] is None:
-        return lines
-    worth = f"{100 * record['lam']:.6g} % of error" if is_rate(measure) else f"{record['lam']:.6g} of {error_name(measure)}"
-    missing = [] if record["optimum"] is not None else [Line("optimum", "not proven by any of these solvers")]
-    return [*lines, "", Line("lambda", f"one unit of cost is worth {worth}"), *missing]
+def found_prunings(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The pruning that the engines proved optimal, or the one of least error within each budget; those that there are."""
+    if "budget" in table:
+        groups = [(f"within {b:g}", of[of["error"].notna()], "error") for b, of in table.groupby("budget", sort=False)]
+    else:
+        groups = [("optimum", table[table["status"] == str(Status.OPTIMAL)], "value")]
+    best = [(name, of.nsmallest(1, by).iloc[0]) for name, of, by in groups if len(of)]
+    return [figures(float(r.cost), float(r.error), None, int(r.splits)) | {"budget": name} for name, r in best]
 
 
 def comparison_text(table: pd.DataFrame) -> str:
@@ -167,16 +142,8 @@ def _note(entry: dict[Any, Any]) -> str:
     return "; ".join(part for part in (stopped, entry["note"]) if part)
 
 
-def _plain(cell: Any) -> Any:
-    """A cell for JSON: null for what is absent or infinite."""
-    if cell is None or cell is pd.NA or (isinstance(cell, float) and not math.isfinite(cell)):
-        return None
-    return cell.item() if hasattr(cell, "item") else cell
-
-
 def export_command(args: argparse.Namespace) -> Summary:
     """``prunemodels export``: a formulation as a file that other solvers read."""
-    start = time.perf_counter()
     formulation, options = _formulation(args)
     place = Path(args.out)
     ending = "".join(place.suffixes[-2:]) if place.suffix == ".gz" else place.suffix
@@ -189,8 +156,7 @@ def export_command(args: argparse.Namespace) -> Summary:
     hidden = args.outputs.aside(out)
     _write(program, hidden, out.name)
     rows, columns = program.shape
-    told = instance.record(args)
-    record = {name: told[name] for name in ("forest", "model", "trees", "data", "examples", "ignored")} | {
+    record = instance.record(args) | {
         "formulation": formulation,
         "lam": args.lam,
         "budget": args.budget,
@@ -200,7 +166,6 @@ def export_command(args: argparse.Namespace) -> Summary:
         "columns": columns,
         "nonzeros": int(program.matrix.nnz),
         "bytes": hidden.stat().st_size,
-        "seconds": time.perf_counter() - start,
     }
     goal = f", lambda = {args.lam:g}" if args.lam is not None else ""
     goal = f", cost at most {args.budget:g}" if args.budget is not None else goal
@@ -211,7 +176,7 @@ def export_command(args: argparse.Namespace) -> Summary:
         "",
         Line("program", f"{kind}, {rows:,} rows, {columns:,} columns, {record['nonzeros']:,} nonzeros{merged}"),
         Line("cost sample", instance.sample),
-        Line("size", f"{record['bytes'] / 1e6:.3g} MB, {record['seconds']:.1f} s in all"),
+        Line("size", f"{record['bytes'] / 1e6:.3g} MB"),
         f"{'to solve it':{LABEL}}{reading(str(out))}",
     ]
     return Summary(record, lines, [out], instance.data.ignored)

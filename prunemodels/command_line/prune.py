@@ -1,15 +1,8 @@
-"""The commands ``path`` and ``prune``: read the instance, prune, write the files, and summarise.
-
-Every figure comes from a `Pruning` or from `evaluate`; nothing is read back from a solver. Exact fractions are also given as
-text, such as ``"37/8"``.
-"""
+"""The commands ``path`` and ``prune``: read the instance, prune, write the files, and summarise what the Python answers say."""
 
 from __future__ import annotations
 
 import argparse
-import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,45 +15,39 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from prunemodels.command_line.boosted import prune_boosted_command
 from prunemodels.command_line.inputs import (
     Examples,
     Instance,
     check_held_out_file,
-    draw_pictures,
     figures_of,
     hints_on_rows,
     limit_as_budget,
     limits_of,
-    option_of,
     path_of,
+    read_costs,
     read_examples,
     read_instance,
     read_model_file,
-    reserve_pictures,
     same_file,
 )
-from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import (
-    Line,
-    Summary,
-    budget_table,
-    limit_figures,
-    limit_lines,
-    measure_name,
-    row,
-    shown_error,
-)
+from prunemodels.command_line.judge import changed, loss_name, verdict_on
+from prunemodels.command_line.pictures import draw_pictures
+from prunemodels.command_line.refusals import errors_naming, need, option_of, refuse
+from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, model_name, plain
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
-from prunemodels.evaluation.held_out import HeldOut, hold_out, on_other_rows
+from prunemodels.evaluation.curve import boosted_curve
+from prunemodels.evaluation.held_out import hold_out, on_other_rows
+from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, held_out_changes
 from prunemodels.evaluation.held_out_tradeoff import SHARES
-from prunemodels.evaluation.limit_uses import LimitUse, limit_uses
-from prunemodels.evaluation.wording import budget_verdict, is_overrun
-from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest
+from prunemodels.evaluation.limit_uses import limit_uses, use_in_words
+from prunemodels.evaluation.wording import error
+from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.files.mixtures import MixtureFiles
+from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
+from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
-from prunemodels.models.tree_model import adds_up
+from prunemodels.models.tree_model import TreeModel, adds_up, tree_model_of
 from prunemodels.models.unused_columns import drop_unused
 from solvers.budgets import solve_budget, solve_within
 from solvers.budgets.by_path import exact_cost
@@ -69,6 +56,9 @@ SEED = 0
 """Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""
 
 CHOOSES = "on which the pruning is chosen"
+
+GRID = 12
+"""Lambdas of a boosted model's trade-off, as many as `prune_boosted` goes along."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,92 +78,73 @@ class ChosenPruning:
     pruning: Pruning
     row: int | None
     next_dearer: Pruning | None
-    method: str = "path"
     solution: BudgetSolution | LimitsSolution | None = None
     certified: CertifiedBudget | None = None
 
 
 def path_command(args: argparse.Namespace) -> Summary:
     """``prunemodels path``: every optimal pruning as a table, and as a picture if one is asked for."""
-    start = time.perf_counter()
     table = args.outputs.reserve(args.out, "--out", endings=(".csv",))
-    pictures = reserve_pictures(args)
     check_held_out_file(args, CHOOSES)
     instance = read_instance(args)
     path = path_of(args, instance)
     path.to_frame().to_csv(args.outputs.aside(table), index=False)
-
-    def figure() -> Any:
-        from prunemodels.plots.tradeoff import plot_tradeoff
-
-        return plot_tradeoff(path)
-
-    draw_pictures(args, pictures, figure)
-    return _summary(args, instance, path, start, [table, *pictures], None, _held_out_rows(args, instance), None)
+    draw_pictures(args, lambda: package("prunemodels.plots").plot_tradeoff(path))
+    return _summary(args, instance, path, None, [table])
 
 
 def prune_command(args: argparse.Namespace) -> Summary:
     """``prunemodels prune``: one pruned model, and the path and pictures if they are asked for."""
-    start = time.perf_counter()
     check_budget_options(args)
     outputs = args.outputs
     out = outputs.reserve(args.out, "--out", endings=MODEL_ENDINGS)
     if out.suffix == ".skops":
         package("skops.io")  # refused now rather than after the work
-    forest = read_model_file(args)
-    if adds_up(forest):
-        return prune_boosted_command(args, forest, out, start)
+    model = read_model_file(args)
+    boosted = adds_up(model)
+    if boosted:
+        check_boosted_options(args, "confidence mixture limit")
     with errors_naming("--out"):
-        check_ending(forest, out)
+        check_ending(model, out)
     tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
-    pictures = reserve_pictures(args)
+    files = [out, *tables]
+    if boosted:
+        return _prune_boosted(args, model, out, tables)
     mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
-    instance = read_instance(args, forest)
+    instance = read_instance(args, model)
     path = path_of(args, instance)
     choice = choose_pruning(args, path)
-    pruned = apply_pruning(choice.pruning, forest)
-    rows = _held_out_rows(args, instance)
-    held_out = None if rows is None else _hold_out(instance, choice.pruning, rows)
-    dump_forest(drop_unused(pruned) if args.drop_unused else pruned, outputs.aside(out))
+    _save(args, apply_pruning(choice.pruning, model), out)
     for table in tables:
         path.to_frame().to_csv(outputs.aside(table), index=False)
-
-    def figure() -> Any:
-        from prunemodels.plots import plot_budget, plot_tradeoff
-
-        if not isinstance(choice.solution, BudgetSolution):
-            return plot_tradeoff(path, chosen=choice.pruning)
-        return plot_budget(choice.solution, path, held_out=None if held_out is None else [held_out], chosen=choice.pruning)
-
-    draw_pictures(args, pictures, figure)
     if mixture is not None and isinstance(choice.solution, BudgetSolution):
-        mixture.write(outputs, choice.solution, forest)
-    files = [out, *tables, *pictures, *(mixture.all if mixture else [])]
-    return _summary(args, instance, path, start, files, choice, rows, held_out)
+        mixture.write(outputs, choice.solution, model)
+        files += mixture.all
+    return _summary(args, instance, path, choice, files)
+
+
+def _save(args: argparse.Namespace, pruned: Any, out: Path) -> None:
+    dump_forest(drop_unused(pruned) if args.drop_unused else pruned, args.outputs.aside(out))
 
 
 def check_budget_options(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
     limit_as_budget(args)
-    given = [o for o in ("method", "time_limit", "confidence", "mixture") if getattr(args, o) not in (None, False)]
     if args.budget is None:
-        for name in given:
-            if args.limit is None:
-                raise InvalidInputError(f"{option_of(name)} goes with --budget, not with --lam: drop it, or give a budget")
-            if name in ("confidence", "mixture"):
-                raise InvalidInputError(f"{option_of(name)} goes with --budget, not with --limit: drop it, or give a budget")
+        if args.limit is None:
+            refuse(args, "method time_limit confidence mixture", "goes with --budget, not with --lam: drop it, or give a budget")
+        refuse(args, "confidence mixture", "goes with --budget, not with --limit: drop it, or give a budget")
     check_held_out_file(args, CHOOSES)
     if args.confidence is None:
         return
-    if args.weights is not None:
-        raise InvalidInputError(
-            "--weights cannot be used with --confidence, whose bounds hold for examples of equal weight; "
-            "draw --data by the weights"
-        )
-    for name in (name for name in given if name != "confidence"):
-        raise InvalidInputError(
-            f"{option_of(name)} cannot be used with --confidence, which chooses a certified breakpoint; drop one of them"
-        )
+    refuse(
+        args, "weights", "cannot be used with --confidence, whose bounds hold for examples of equal weight; draw --data by them"
+    )
+    refuse(
+        args,
+        "method time_limit mixture",
+        "cannot be used with --confidence, which chooses a certified breakpoint; drop one of them",
+    )
     for name in ("train", "error_data"):
         file = getattr(args, name)
         if file is not None and same_file(file, args.data):
@@ -192,16 +163,16 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning
     if args.confidence is not None:
         with errors_naming(f"--confidence {args.confidence:g}"):
             certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SEED)
-        solution = solve_budget(path.problem, args.budget, method="path", path=path)
         pruning = Pruning(path.problem, certified.pruning.kept)
-        return ChosenPruning(pruning, _row_of(pruning, path), None, "path", solution, certified)
-    method: Any = args.method or "best"
+        solution = solve_budget(path.problem, args.budget, method="path", path=path)
+        solution = replace(solution, pruning=pruning, error=pruning.error)
+        return ChosenPruning(pruning, _row_of(pruning, path), None, solution, certified)
     options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
     with errors_naming("--budget" if args.limit is None else "--limit"):
-        found = solve_within(path.problem, limits, method=method, **options)
+        found = solve_within(path.problem, limits, method=args.method or "best", **options)
     within = 0 if args.budget is None else path.row_at_cost(args.budget)
     dearer = path[within - 1] if within else None
-    return ChosenPruning(found.pruning, _row_of(found.pruning, path), dearer, method, found)
+    return ChosenPruning(found.pruning, _row_of(found.pruning, path), dearer, found)
 
 
 def _row_of(pruning: Pruning, path: PruningPath) -> int | None:
@@ -210,294 +181,252 @@ def _row_of(pruning: Pruning, path: PruningPath) -> int | None:
     return next((k for k in rows if np.array_equal(path[k].kept, pruning.kept)), None)
 
 
-def _held_out_rows(args: argparse.Namespace, instance: Instance) -> Examples | None:
-    """The examples of ``--held-out``; None without that option."""
-    return None if args.held_out is None else read_examples(args, "--held-out", instance.model, weighted=True)
+def _summary(
+    args: argparse.Namespace,
+    instance: Instance,
+    path: PruningPath,
+    choice: ChosenPruning | None,
+    files: list[Path],
+) -> Summary:
+    """Figures and lines of ``path`` (without a choice) and of ``prune``, and the pictures of a choice."""
+    rows = None if args.held_out is None else read_examples(args, "--held-out", instance.model, weighted=True)
+    measure, problem = instance.problem.ensemble.measure, path.problem
+    apart = f"held-out {measure_name(measure)}" if rows is not None else f"{measure_name(measure)} on {args.data}"
+    table = _budget_rows(args, instance, path, choice, rows)
+    prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
+    mean = f"mean {measure_name(measure)}" if measure_name(measure) == "error rate" else measure_name(measure)
+    source = problem.errors.source
+    record = instance.record(args) | {"breakpoints": len(path), "unpruned": instance.figures(Pruning.unpruned(problem))}
+    lines: list[str | Line] = [
+        f"{args.forest}: {record['model']} of {record['trees']} trees{_goal(args)}",
+        "",
+        budget_table(table, measure, error=apart, source=source, cost="cost" if rows is None else "held-out cost"),
+        "",
+        Line("single trees", f"{mean} of the trees, {source}: what pruning minimises beside the cost"),
+    ]
+    after = f"prunemodels prune {args.forest} ... --budget B saves a forest, and also searches between these prunings"
+    if choice is not None:
+        more, told = _chosen(args, path, choice)
+        record |= more | {"pruned": instance.figures(choice.pruning)}
+        lines += told
+        after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
+    if choice is not None and rows is not None:
+        more, told = _on_held_out(args, instance, choice, rows)
+        record |= more
+        lines += told
+    if choice is not None:
+        draw_pictures(args, lambda: _picture(instance, path, choice, rows))
+    lines += [Line("cost sample", instance.sample), Line("path", prunings)]
+    record |= {"table": table, "measured_on": args.data if rows is None else "held out"}
+    return Summary(record, lines, files, instance.data.ignored, hints_on_rows(rows, *instance.seen), after)
 
 
-def _hold_out(instance: Instance, pruning: Pruning, rows: Examples) -> HeldOut:
-    """Evaluate a pruning on held-out examples."""
-    with errors_naming(f"--held-out {rows.file}"):
-        return hold_out(pruning, instance.forest, rows.X, rows.y, sample_weight=rows.weights)
+def _goal(args: argparse.Namespace) -> str:
+    """What was asked for, for the title; nothing of ``path``."""
+    if args.command == "path":
+        return ""
+    if args.lam is not None:
+        return f", pruned to lambda = {args.lam:g}"
+    wanted = "".join(f", {limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ())
+    return f", pruned to{wanted.removeprefix(',')}"
 
 
 def _budget_rows(
-    args: argparse.Namespace, instance: Instance, path: PruningPath, choice: ChosenPruning | None, held_out: Examples | None
+    args: argparse.Namespace, instance: Instance, path: PruningPath, choice: ChosenPruning | None, rows: Examples | None
 ) -> list[dict[str, Any]]:
     """The unpruned forest, the best of the path within shares of its cost, and the chosen pruning; each pruning once.
 
     Costs and errors are those on held-out examples, if there are some, else those on the cost sample.
     """
-
-    def measured(pruning: Pruning) -> dict[str, Any]:
-        if held_out is None:
-            return instance.figures(pruning)
-        seen = _hold_out(instance, pruning, held_out)
-        return figures_of(pruning, seen.cost.mean, None if seen.error is None else seen.error.mean)
+    unpruned = Pruning.unpruned(path.problem)
 
     def label(budget: float) -> str:
         return f"{budget:.4g} ({100 * budget / unpruned.cost:.0f} %)" if unpruned.cost > 0 else f"{budget:.4g}"
 
-    unpruned = Pruning.unpruned(path.problem)
-    best = {path.row_at_cost(share * unpruned.cost): share for share in SHARES}  # the last, tightest budget of each row
-    taken = None if choice is None else choice.row
-    rows = [
-        (share * unpruned.cost, row(label(share * unpruned.cost), measured(path[number])))
-        for number, share in best.items()
-        if number != taken
-    ]
+    best = {path.row_at_cost(share * unpruned.cost): share * unpruned.cost for share in SHARES}  # the tightest budget of each
+    if choice is not None:
+        best.pop(-1 if choice.row is None else choice.row, None)
+    found = [(budget, label(budget), path[number], False) for number, budget in best.items()]
     if choice is not None:
         limit = choice.pruning.cost if args.budget is None else args.budget
         name = label(limit) if args.budget is not None else "limits" if args.limit else f"lambda {args.lam:g}"
-        rows.append((limit, row(name, measured(choice.pruning), chosen=True)))
-    rows.sort(key=lambda pair: -pair[0])
-    return [row("unpruned", measured(unpruned)), *(shown for _, shown in rows)]
+        found.append((limit, name, choice.pruning, True))
+    found.sort(key=lambda entry: -entry[0])
+    prunings = [unpruned, *(entry[2] for entry in found)]
+    if rows is None:
+        seen = [instance.figures(pruning) for pruning in prunings]
+    else:
+        with errors_naming(f"--held-out {rows.file}"):
+            apart = on_other_rows(path.problem, rows.X, rows.weights)
+            kept = [pruning.kept for pruning in prunings]
+            changes = None if rows.y is None else held_out_changes(apart, kept, instance.forest, rows.y, 0.95)
+        errors = [None] * len(kept) if changes is None else [change.error_after.mean for change in changes]
+        costs = [Pruning(apart, k).cost for k in kept]
+        seen = [figures_of(p, cost, err) for p, cost, err in zip(prunings, costs, errors, strict=True)]
+    names = [("unpruned", False), *((name, chosen) for _, name, _, chosen in found)]
+    return [{"budget": name, "chosen": chosen} | figures for (name, chosen), figures in zip(names, seen, strict=True)]
 
 
-def _summary(
-    args: argparse.Namespace,
-    instance: Instance,
-    path: PruningPath,
-    start: float,
-    written: list[Path],
-    choice: ChosenPruning | None,
-    rows: Examples | None,
-    held_out: HeldOut | None,
-) -> Summary:
-    """Figures and lines of ``path`` (without a choice) and of ``prune``."""
-    measure = instance.problem.ensemble.measure
-    budget, lam = getattr(args, "budget", None), getattr(args, "lam", None)
-    dearer = None if choice is None else choice.next_dearer
-    solution = None if choice is None else choice.solution
-    answer = None if choice is None or not isinstance(solution, BudgetSolution) else budget_answer(solution, choice)
-    within = limits_answer(solution) if isinstance(solution, LimitsSolution) else None
-    told = () if choice is None or rows is None or not isinstance(solution, LimitsSolution) else _uses(instance, choice, rows)
-    apart = None if held_out is None else held_out_figures(held_out, args.held_out, budget)
-    record = instance.record(args) | {
-        "data_labelled": None if args.label is None else args.data,
-        "breakpoints": len(path),
-        "unpruned": instance.figures(Pruning.unpruned(instance.problem)),
-        "pruned": None if choice is None else instance.figures(choice.pruning),
-        "budget": budget,
-        "lam": lam,
-        "chosen_lam": None if choice is None or choice.row is None else float(path.lam[choice.row]),
-        "next_dearer": None if dearer is None else figures_of(dearer),
-        "budget_answer": answer,
-        "limits_answer": within,
-        "held_out_limits": limit_figures(told),
-        "held_out": apart,
-        "table": _budget_rows(args, instance, path, choice, rows),
-        "measured_on": args.data if rows is None else "held out",
-        "mixture": getattr(args, "mixture", False),
-        "seconds": time.perf_counter() - start,
-    }
-
-    def shown(error: float) -> str:
-        return shown_error(error, measure)
-
-    lines = _head(record)
-    if choice is not None:
-        lines.append(Line("chosen", _rule(record)))
-    if answer is not None and budget is not None:
-        lines += answer_lines(answer, budget, shown)
-        lines += mixture_lines(answer["relaxation"], shown) if args.mixture else []
-    lines += [] if within is None else within_lines(within, shown)
+def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) -> tuple[dict[str, Any], list[str | Line]]:
+    """The pruning that is written: by which rule, and what is proven of it."""
+    solution, certified, dearer = choice.solution, choice.certified, choice.next_dearer
+    lam = None if choice.row is None else float(path.lam[choice.row])
+    rule = f"the optimum for lambda = {args.lam:g}" if solution is None else "the least error found"
+    rule = rule if certified is None else "the dearest optimal pruning of one half of the rows that the other half certifies"
+    place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
+    answer = None
+    record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer}
+    lines: list[str | Line] = [Line("chosen", rule if certified is not None else f"{rule}; {place}")]
+    if solution is not None:
+        answer = plain({"status": solution.status, "gap": solution.gap, "exact_cost": exact_cost(choice.pruning)}) | plain(
+            solution
+        )
+        lines.append(Line("answer", f"{solution.in_words()} ({args.method or 'best'}: {solution.status})"))
+    if certified is not None:
+        names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
+        record["certified"] = {name: getattr(certified, name) for name in names}
+        told = (
+            f"{args.budget:g} for the population with {100 * certified.confidence:g} % confidence; mean cost at most "
+            f"{certified.upper_bound:.6g}, certified by {certified.n_certifying:,} rows of mean cost "
+            f"{certified.certified_cost:.6g}; the budget on the other {certified.n_choosing:,} was "
+            f"{float(certified.smaller_budget):.6g}"
+        )
+        lines.append(Line("certified", told))
+    if args.mixture and isinstance(solution, BudgetSolution):
+        lines.append(Line("mixture", repr(solution.relaxation)))
     if dearer is not None:
-        lines.append(
-            Line("next dearer", f"the path's next pruning costs {dearer.cost:.4g}, single trees' error {shown(dearer.error)}")
-        )
-    lines += [] if apart is None else [*held_out_lines(apart, shown), *_instead(record["table"], apart, shown)]
-    lines += limit_lines(record["held_out_limits"])
-    prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
-    lines += [Line("cost sample", instance.sample), Line("path", f"{prunings}, {record['seconds']:.1f} s in all")]
-    hints = hints_on_rows(rows, *instance.seen)
-    goal = "--budget B saves a forest, and also searches between these prunings"
-    after = f"prunemodels prune {args.forest} ... {goal}" if choice is None else f"prunemodels report {args.forest} ... --pruned"
-    after += "" if choice is None else f" {args.out} writes a page on it for others"
-    return Summary(record, lines, written, instance.data.ignored, hints, after)
+        lines.append(Line("next dearer", f"the path's next pruning: {dearer!r}"))
+    return record | {"answer": answer}, lines
 
 
-def _head(record: dict[str, Any]) -> list[str | Line]:
-    """The title and the table."""
-    budget, lam, measure, within = record["budget"], record["lam"], record["measure"], record["limits_answer"]
-    wanted = [f"lambda = {lam:g}"] if lam is not None else [] if budget is None else [f"cost at most {budget:g}"]
-    wanted += [] if within is None else [f"{w['limit']} at most {w['at_most']:g}" for w in within["limits"]]
-    goal = f", pruned to {', '.join(wanted)}" if wanted else ""
-    apart = record["measured_on"] == "held out"
-    error = f"held-out {measure_name(measure)}" if apart else f"{measure_name(measure)} on {record['measured_on']}"
-    source, cost = record["error_source"], "held-out cost" if apart else "cost"
-    mean = f"mean {measure_name(measure)}" if measure_name(measure) == "error rate" else measure_name(measure)
-    return [
-        f"{record['forest']}: {record['model']} of {record['trees']} trees{goal}",
-        "",
-        budget_table(record["table"], measure, error=error, source=source, cost=cost),
-        "",
-        Line("single trees", f"{mean} of the trees, {source}: what pruning minimises beside the cost"),
-    ]
-
-
-def _instead(table: list[dict[str, Any]], apart: dict[str, Any], shown: Callable[[float], str]) -> list[str | Line]:
-    """What may do better, where the unpruned forest's error on the held-out rows lies below the interval of the pruned one's."""
-    before = next(entry["figures"][0]["data_error"] for entry in table if entry["budget"] == "unpruned")
-    if before is None or apart["error_low"] is None or apart["error_low"] <= before:
-        return []
-    ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget of the table above"
-    return [Line("worse", f"the unpruned forest errs {shown(before)} there; at this cost may do better: {ways}", "warning")]
-
-
-def _rule(record: dict[str, Any]) -> str:
-    """The rule by which the pruning was chosen, and its place on the path."""
-    if record["limits_answer"] is not None:
-        rule = "the least error found within the limits"
-    elif record["budget"] is None:
-        rule = f"the optimum for lambda = {record['lam']:g}"
-    elif record["budget_answer"]["confidence"] is not None:
-        return "the dearest optimal pruning of one half of the rows that the other half certifies"
-    else:
-        rule = "the least error found within the budget"
-    if record["chosen_lam"] is None:
-        return f"{rule}; between two prunings of the path"
-    return f"{rule}; on the path, at lambda = {record['chosen_lam']:.6g}"
-
-
-def budget_answer(solution: BudgetSolution, choice: ChosenPruning) -> dict[str, Any]:
-    """The answer to a budget.
-
-    Its exact cost, on the cost sample, is at most the budget. No pruning within the budget errs less than the bound; the gap is
-    that of `BudgetSolution`. The relaxation is LP1's: its value, lambda*, the two prunings that it mixes, and the weight of the
-    dearer one. With ``--confidence`` the rows that certified the budget are told, and the smaller budget on the rows that chose.
-    """
-    pruning, certified, mixture = choice.pruning, choice.certified, solution.relaxation
-    answer = solution if certified is None else replace(solution, pruning=pruning, error=pruning.error)
-    return {
-        "budget": str(solution.budget),
-        "method": choice.method,
-        "status": str(solution.status),
-        "stopped": str(solution.stopped),
-        "seconds": float(solution.stats.get("seconds", 0.0)),
-        "cost": pruning.cost,
-        "exact_cost": str(exact_cost(pruning)),
-        "error": answer.error,
-        "bound": answer.bound,
-        "gap": answer.gap,
-        "relaxation": {
-            "value": float(mixture.value),
-            "lam": float(mixture.lam),
-            "exact_lam": str(mixture.lam),
-            "weight": float(mixture.weight),
-            "exact_weight": str(mixture.weight),
-            "cheaper": {"cost": mixture.cheaper.cost, "error": mixture.cheaper.error},
-            "dearer": {"cost": mixture.dearer.cost, "error": mixture.dearer.error},
-        },
-        "confidence": None
-        if certified is None
-        else {
-            "confidence": certified.confidence,
-            "method": certified.method,
-            "smaller_budget": float(certified.smaller_budget),
-            "exact_smaller_budget": str(certified.smaller_budget),
-            "choosing_rows": certified.n_choosing,
-            "certifying_rows": certified.n_certifying,
-            "certified_cost": certified.certified_cost,
-            "upper_bound": certified.upper_bound,
-        },
-    }
-
-
-def limits_answer(solution: LimitsSolution) -> dict[str, Any]:
-    """The answer to limits: what the pruning uses of each on the cost sample, exactly, and what is proven."""
-    rows = zip(solution.kept_to(), solution.multipliers, strict=True)
-    limits = [
-        {"limit": title, "at_most": float(most), "use": float(use), "exact_use": str(use), "multiplier": mu}
-        for (title, use, most), mu in rows
-    ]
-    return {
-        "limits": limits,
-        "method": solution.method,
-        "status": str(solution.status),
-        "stopped": str(solution.stopped),
-        "seconds": float(solution.stats.get("seconds", 0.0)),
-        "error": solution.error,
-        "bound": solution.bound,
-        "gap": solution.gap,
-        "relaxation": None if math.isinf(solution.relaxation) else solution.relaxation,
-    }
-
-
-def within_lines(answer: dict[str, Any], shown: Callable[[float], str]) -> list[str | Line]:
-    """The lines on the answer to limits; `shown` formats an error."""
-    used = ", ".join(f"{w['limit']} {w['use']:.4g} of {w['at_most']:g}" for w in answer["limits"])
-    search = f"{answer['method']}: {answer['status']}, {answer['seconds']:.1f} s"
-    proven = f"no pruning within the limits has trees that err less than {shown(answer['bound'])}"
-    reached = answer["gap"] == 0
-    proven += "; this one reaches it" if reached else f"; this one {shown(answer['error'])}, gap {shown(answer['gap'])}"
-    return [Line("limits", f"{used} on the cost sample; {search}"), Line("proven", proven)]
-
-
-def _uses(instance: Instance, choice: ChosenPruning, rows: Examples) -> tuple[LimitUse, ...]:
-    """What the pruning uses of its limits on the examples of ``--held-out``."""
-    assert isinstance(choice.solution, LimitsSolution)
+def _on_held_out(
+    args: argparse.Namespace, instance: Instance, choice: ChosenPruning, rows: Examples
+) -> tuple[dict[str, Any], list[str | Line]]:
+    """Cost, use of limits, and error of the chosen pruning on held-out examples, before and after."""
+    limits, pruning = args.limit or (), choice.pruning
     with errors_naming(f"--held-out {rows.file}"):
-        usage = on_other_rows(instance.problem, rows.X, rows.weights).usage
-        return limit_uses(usage, choice.pruning.kept, choice.solution.limits)
+        if rows.y is not None:
+            apart = on_other_rows(instance.problem, rows.X, rows.weights)
+            seen = held_out_change(apart, pruning.kept, instance.forest, rows.y, 0.95, limits)
+            return seen_apart(args, seen)
+        cost = hold_out(pruning, instance.forest, rows.X, sample_weight=rows.weights).cost
+        uses = limit_uses(instance.problem.usage.on(rows.X, rows.weights), pruning.kept, limits)
+    more, told = verdict_on(args.budget, cost)
+    told = told or [
+        Line("held out", f"cost {cost.mean:.4g}, 95 % interval {cost.low:.4g} to {cost.high:.4g}, {cost.n:,} examples")
+    ]
+    told += [Line("", use_in_words(use), "warning" if use.is_over else "") for use in uses]
+    return {"held_out": {"n": cost.n, "cost_after": cost, "uses": uses}} | more, told
 
 
-def answer_lines(answer: dict[str, Any], budget: float, shown: Callable[[float], str]) -> list[str | Line]:
-    """The lines on the answer to a budget; `shown` formats an error."""
-    proven = f"no pruning of cost {budget:g} has trees that err less than {shown(answer['bound'])}"
-    reached = answer["gap"] == 0
-    proven += "; this one reaches it" if reached else f"; this one {shown(answer['error'])}, gap {shown(answer['gap'])}"
-    c = answer["confidence"]
-    if c is None:
-        search = f"{answer['method']}: {answer['status']}, {answer['seconds']:.1f} s"
-        spent = f"cost {answer['cost']:.6g} of {budget:g} on the cost sample; {search}"
-    else:
-        spent = (
-            f"{budget:g} for the population with {100 * c['confidence']:g} % confidence; mean cost at most "
-            f"{c['upper_bound']:.6g}, certified by {c['certifying_rows']:,} rows of mean cost {c['certified_cost']:.6g}; the "
-            f"budget on the other {c['choosing_rows']:,} was {c['smaller_budget']:.6g}"
-        )
-    return [Line("budget", spent), Line("proven", proven)]
+def seen_apart(args: argparse.Namespace, seen: HeldOutChange) -> tuple[dict[str, Any], list[str | Line]]:
+    """A change on held-out examples, what it says of a budget, and what may do better where the error rose by much."""
+    more, told = verdict_on(args.budget, seen.cost_after, getattr(args, "unit", None) or "")
+    lines: list[str | Line] = ["", repr(seen), "", *told]
+    if seen.far_worse:
+        ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget"
+        before = error(seen.error_before.mean, seen.measure)
+        lines.append(Line("worse", f"the unpruned forest errs {before} there; at this cost may do better: {ways}", "warning"))
+    return {"held_out": seen} | more, lines
 
 
-def mixture_lines(relaxation: dict[str, Any], shown: Callable[[float], str]) -> list[str | Line]:
-    """The two forests of ``--mixture``; `shown` formats an error."""
-    mu, dearer, cheaper = relaxation["weight"], relaxation["dearer"], relaxation["cheaper"]
-    mixed = f"one pruning, of cost {dearer['cost']:.6g}"
-    if relaxation["exact_weight"] != "1":
-        parts = ((mu, dearer), (1 - mu, cheaper))
-        mixed = " and ".join(f"{s:.4g} of cost {p['cost']:.6g} (error {shown(p['error'])})" for s, p in parts)
-    return [Line("mixture", f"trees' error {shown(relaxation['value'])} at lambda* = {relaxation['lam']:.6g}: {mixed}")]
+def _picture(instance: Instance, path: PruningPath, choice: ChosenPruning, rows: Examples | None) -> Any:
+    """The whole path, and for a budget what is near it."""
+    plots = package("prunemodels.plots")
+    if not isinstance(choice.solution, BudgetSolution):
+        return plots.plot_tradeoff(path, chosen=choice.pruning)
+    held_out = None
+    if rows is not None:
+        held_out = [hold_out(choice.pruning, instance.forest, rows.X, rows.y, sample_weight=rows.weights)]
+    return plots.plot_budget(choice.solution, path, held_out=held_out, chosen=choice.pruning)
 
 
-def held_out_figures(held_out: HeldOut, file: str, budget: float | None) -> dict[str, Any]:
-    """Cost and error on held-out rows with the ends of their intervals, and what they say about a budget."""
-    cost, error = held_out.cost, held_out.error
-    return {
-        "file": file,
-        "examples": cost.n,
-        "confidence": cost.confidence,
-        "method": cost.method,
-        "cost": cost.mean,
-        "cost_low": cost.low,
-        "cost_high": cost.high,
-        "error": None if error is None else error.mean,
-        "error_low": None if error is None else error.low,
-        "error_high": None if error is None else error.high,
-        "overrun": None if budget is None else is_overrun(budget, cost),
-        "budget_verdict": None if budget is None else budget_verdict(budget, cost).replace("\u00a0", " "),
+def check_boosted_options(args: argparse.Namespace, more: str) -> None:
+    """Refuse options that are for forests, among them `more`, and a missing label."""
+    for names, why in (
+        ("errors train error_data given_share mistakes", "a boosted model is pruned for its own loss on --data"),
+        ("method", "boosted models have one search"),
+        (more, "no search proves prunings of boosted models, or keeps to other limits than a budget"),
+    ):
+        refuse(args, names, f"is for forests, {args.forest} holds a boosted model; {why}: drop it")
+    need(args, "label", "is missing: a boosted model is pruned for its loss on --data; name the column of the labels")
+
+
+def read_boosted_inputs(args: argparse.Namespace, model: Any) -> tuple[TreeModel, Examples, Any]:
+    """The trees of a model, the examples of ``--data``, and the prices."""
+    with errors_naming("FOREST"):
+        trees = tree_model_of(model)
+    data = read_examples(args, "--data", trees, weighted=True)
+    return trees, data, read_costs(args.costs, data.names, data.X)
+
+
+def search_boosted(
+    args: argparse.Namespace, model: Any, data: Examples, costs: Any, *, whole: bool
+) -> tuple[BoostedPath | None, BoostedPruning]:
+    """The trade-off, if all of it is wanted, and the pruning for ``--budget`` or ``--lam``."""
+    options = {"costs": costs, "sample_weight": data.weights, "evaluation_cost": args.evaluation_cost}
+    options |= {} if args.time_limit is None else {"time_limit": args.time_limit}
+    path: BoostedPath | None = None
+    of: Any = (model, data.X, data.y)
+    with errors_naming("FOREST"):
+        if whole:
+            path = boosted_path(*of, lams=GRID, budgets=[] if args.budget is None else [args.budget], **options)
+        if path is not None and args.budget is not None:
+            return path, path.at_cost(args.budget)
+        return path, prune_boosted(*of, budget=args.budget, lam=args.lam, **options)
+
+
+def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list[Path]) -> Summary:
+    """``prunemodels prune`` for a model whose trees add up."""
+    trees, data, costs = read_boosted_inputs(args, model)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", trees, weighted=True)
+    path, chosen = search_boosted(args, model, data, costs, whole=bool(tables or args.pictures))
+    pruned, seen = saved_model(chosen), data if rows is None else rows
+    _save(args, pruned, out)
+    if path is not None:
+        for table in tables:
+            path.to_frame().to_csv(args.outputs.aside(table), index=False)
+        curve = boosted_curve(path, seen.X, seen.y, "prune_boosted", None)
+        draw_pictures(args, lambda: package("prunemodels.plots").plot_curves([curve]))
+    after = tree_model_of(chosen)
+    change = changed(trees, after, seen, costs, args.evaluation_cost)
+    losses = [m.loss(seen.X, seen.y, seen.weights) for m in (trees, after)]
+    record = {
+        "forest": args.forest,
+        "model": model_name(trees.model),
+        "trees": trees.ensemble.n_trees,
+        "data": args.data,
+        "examples": len(data.X),
+        "budget": args.budget,
+        "lam": args.lam,
+        "pruned": {"cost": chosen.cost, "loss": chosen.loss, "splits": chosen.n_splits},
+        "visited": int(chosen.stats["visited"]),
+        "stationary": chosen.stationary,
+        "saved_as": type(pruned).__name__,
+        "measured_on": args.data if rows is None else "held out",
+        "loss": {"name": loss_name(trees), "before": losses[0], "after": losses[1]},
     }
-
-
-def held_out_lines(apart: dict[str, Any], shown: Callable[[float], str]) -> list[str | Line]:
-    """The lines on held-out rows, with a warning where a budget is overrun; `shown` formats an error."""
-    certain = f"{100 * apart['confidence']:g} % interval"
-    ends = f"{certain} {apart['cost_low']:.4g} to {apart['cost_high']:.4g}"
-    where = f"on {apart['examples']:,} examples of {apart['file']}"
-    lines: list[str | Line] = [Line("held out", f"cost {apart['cost']:.4g}, {ends}, {where}")]
-    if apart["error"] is not None:
-        ends = f"{certain} {shown(apart['error_low'])} to {shown(apart['error_high'])}"
-        lines.append(Line("", f"forest's error {shown(apart['error'])}, {ends}"))
-    if apart["budget_verdict"] is not None:
-        lines.append(Line("", apart["budget_verdict"], "warning" if apart["overrun"] else ""))
-    return lines
+    goal = f"cost at most {args.budget:g}" if args.budget is not None else f"lambda = {args.lam:g}"
+    rule = "the least loss found within the budget" if args.budget is not None else "the least loss + lambda cost found"
+    apart = "held out" if rows is not None else "on which the pruning was found"
+    more, told = verdict_on(args.budget if rows is not None else None, change.cost_after)
+    lines: list[str | Line] = [
+        f"{args.forest}: {record['model']} of {record['trees']} trees, pruned to {goal}",
+        "",
+        repr(change),
+        "",
+        Line("measured on", f"{len(seen.X):,} examples of {seen.file}, {apart}"),
+        Line(
+            "loss",
+            f"{loss_name(trees)} {losses[0]:.4g} -> {losses[1]:.4g}; splits {trees.ensemble.n_splits:,} -> {chosen.n_splits:,}",
+        ),
+        Line("chosen", f"{rule}, of {record['visited']:,} prunings visited; no proof that there is no better one"),
+        Line(
+            "cost sample",
+            f"{len(data.X):,} examples of {data.file}: cost {chosen.cost:.4g}, {loss_name(trees)} {chosen.loss:.4g}",
+        ),
+        *told,
+    ]
+    if record["saved_as"] == "ModelForest":
+        lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
+    return Summary(record | {"held_out": change} | more, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))

@@ -7,8 +7,7 @@ import hashlib
 import os
 import shlex
 import sys
-import time
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,12 @@ from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from prunemodels.command_line.boosted import REPORT_OPTIONS, check_boosted_options, read_boosted_inputs, search
 from prunemodels.command_line.inputs import (
     check_held_out_file,
     columns_in_order,
     hints_on_rows,
     limit_as_budget,
     limits_of,
-    option_of,
     path_of,
     read_examples,
     read_instance,
@@ -32,12 +29,12 @@ from prunemodels.command_line.inputs import (
     read_model_file,
 )
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
-from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import Line, Summary, limit_figures, limit_lines
+from prunemodels.command_line.prune import CHOOSES, check_boosted_options, read_boosted_inputs, search_boosted, seen_apart
+from prunemodels.command_line.refusals import errors_naming, need, option_of, refuse
+from prunemodels.command_line.summary import Line, Summary
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
-from prunemodels.evaluation.held_out_change import HeldOutChange
-from prunemodels.evaluation.wording import amount, budget_verdict, error, is_overrun, less
+from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.exits.raw_tables import reads_raw_columns
@@ -54,22 +51,6 @@ from solvers.budgets import solve_within
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
 """Arguments that name input files."""
 
-FOREST_OPTIONS = {
-    "data": None,
-    "costs": None,
-    "evaluation_cost": 0.0,
-    "errors": "in-bag",
-    "train": None,
-    "error_data": None,
-    "given_share": 0.5,
-    "mistakes": None,
-    "pruned": None,
-    "limit": None,
-    "method": None,
-    "time_limit": None,
-}
-"""Options that have no meaning for a cascade, and their defaults."""
-
 PROOFS = {
     True: ("the optimisation on the samples is verified: all checks hold", ""),
     False: ("a check is REFUTED, see the page", "bad"),
@@ -79,19 +60,20 @@ PROOFS = {
 
 NO_PROOF = ("none: no search proves prunings of boosted models", "")
 
+LABEL = "is missing: the page shows the error on --held-out; name the label column"
+
 
 def report_command(args: argparse.Namespace) -> Summary:
     """``prunemodels report``."""
-    start = time.perf_counter()
     place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
     if cascade:
-        return _cascade_report(args, place, start)
+        return _cascade_report(args, place)
     _check_options(args)
     forest = read_model_file(args)
     if adds_up(forest):
-        return _boosted_report(args, forest, place, start)
+        return _boosted_report(args, forest, place)
     instance = read_instance(args, forest)
     path = path_of(args, instance)
     held_out = read_examples(args, "--held-out", instance.model, weighted=True)
@@ -100,28 +82,33 @@ def report_command(args: argparse.Namespace) -> Summary:
     with errors_naming(f"--held-out {args.held_out}"):
         facts = gather(path, forest, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    record = on_change(facts.held_out, facts.budget, args.unit) | {"verified": facts.evidence.holds, "task": facts.measure}
-    return report_summary(record, place, start, hints=hints_on_rows(held_out, *instance.seen))
+    record, lines = seen_apart(args, facts.held_out)
+    return report_summary(record, lines, facts.evidence.holds, place, hints_on_rows(held_out, *instance.seen))
 
 
-def _boosted_report(args: argparse.Namespace, model: Any, place: Path, start: float) -> Summary:
+def _boosted_report(args: argparse.Namespace, model: Any, place: Path) -> Summary:
     """The page on a boosted model that is pruned."""
-    check_boosted_options(args, REPORT_OPTIONS)
+    check_boosted_options(args, "pruned limit")
     trees, data, costs = read_boosted_inputs(args, model)
     held_out = read_examples(args, "--held-out", trees, weighted=True)
-    path, chosen = search(args, model, data, costs)
+    path, chosen = search_boosted(args, model, data, costs, whole=True)
+    assert path is not None
     options = _page_options(args, f"{_file(args.forest)}, pruned", "model")
     with errors_naming(f"--held-out {args.held_out}"):
         facts = gather_boosted(path, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
     args.outputs.aside(place).write_text(render_boosted(facts), encoding="utf-8")
-    budget = None if args.budget is None else Fraction(args.budget)
-    record = on_change(facts.held_out, budget, args.unit) | {"verified": None, "task": facts.held_out.measure}
-    return report_summary(record | {"checked": False}, place, start, hints=hints_on_rows(held_out, data))
+    record, lines = seen_apart(args, facts.held_out)
+    return report_summary(record, lines, None, place, hints_on_rows(held_out, data), checked=False)
 
 
-def _cascade_report(args: argparse.Namespace, place: Path, start: float) -> Summary:
+def _cascade_report(args: argparse.Namespace, place: Path) -> Summary:
     """The page on a saved cascade."""
-    _check_cascade_options(args)
+    own = f"is for forests, but {args.forest} holds a cascade, which has its own prices and models; drop it"
+    refuse(args, "data costs evaluation_cost errors train error_data given_share mistakes pruned limit method time_limit", own)
+    if args.held_out is None:
+        refuse(args, "label weights", "names a column of --held-out, which is missing; give both, or neither")
+    else:
+        need(args, "label", LABEL)
     with errors_naming("CASCADE"):
         cascade = load_cascade(args.forest, trust_pickle=args.trust_pickle)
     with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
@@ -133,43 +120,29 @@ def _cascade_report(args: argparse.Namespace, place: Path, start: float) -> Summ
         facts = gather_cascade(cascade, X, y, budget=args.budget, sample_weight=weights, **options)
     args.outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8")
     (c0, e0), (c1, e1) = facts.before, facts.tradeoff.chosen
-    record: dict[str, Any] = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1}
-    record |= {"measured": "cross-fitted", "examples": facts.path.n, "overrun": None, "budget_verdict": None}
+    record: dict[str, Any] = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1, "n": facts.path.n}
+    told = (
+        f"cost {amount(c0)} -> {amount(c1)}; error {error(e0, facts.task)} -> {error(e1, facts.task)}; {facts.path.n:,} examples"
+    )
+    record, lines = {"cross_fitted": record}, list[str | Line]([Line("cross-fitted", told)])
     if facts.on_rows is not None:
-        record = on_change(facts.on_rows.change, facts.budget, args.unit) | {k: record[k] for k in list(record)[:4]}
-    return report_summary(record | {"verified": facts.evidence.holds, "task": facts.task}, place, start)
+        record, lines = seen_apart(args, facts.on_rows.change)
+    return report_summary(record, lines, facts.evidence.holds, place)
 
 
-def on_change(seen: HeldOutChange, budget: Fraction | None, unit: str | None) -> dict[str, Any]:
-    """Costs and errors on the held-out examples, and what they say about a budget; None without one."""
-    told = None if budget is None else budget_verdict(budget, seen.cost_after, unit or "").replace("\u00a0", " ")
-    return {
-        "examples": seen.n,
-        "cost_before": seen.cost_before.mean,
-        "cost_after": seen.cost_after.mean,
-        "error_before": seen.error_before.mean,
-        "error_after": seen.error_after.mean,
-        "measured": "held out",
-        "overrun": None if budget is None else is_overrun(budget, seen.cost_after),
-        "budget_verdict": told,
-        "limits": limit_figures(seen.uses),
-    }
-
-
-def report_summary(record: dict[str, Any], place: Path, start: float, *, hints: list[str] | None = None) -> Summary:
+def report_summary(
+    record: dict[str, Any],
+    lines: Sequence[str | Line],
+    verified: bool | None,
+    place: Path,
+    hints: Sequence[str] = (),
+    *,
+    checked: bool = True,
+) -> Summary:
     """The figures of the page's headline; the exit status says whether its checks hold. A boosted model's page has none."""
-    r: dict[str, Any] = {"checked": True, "written": str(place), "seconds": time.perf_counter() - start} | record
-    before, after = (error(r[e], r["task"]) for e in ("error_before", "error_after"))
-    saved = less(r["cost_before"], r["cost_after"])
-    costs = f"cost {amount(r['cost_before'])} -> {amount(r['cost_after'])}, {saved}"
-    lines = [Line(r["measured"], f"{costs}; error {before} -> {after}; {r['examples']:,} examples")]
-    if r["budget_verdict"]:
-        lines.append(Line("budget", r["budget_verdict"], "warning" if r["overrun"] else ""))
-    lines += limit_lines(r.get("limits", ()))
-    lines.append(Line("proof", *(PROOFS[r["verified"]] if r["checked"] else NO_PROOF)))
-    lines.append(Line("time", f"{r['seconds']:.1f} s"))
-    status = DONE if r["verified"] or not r["checked"] else UNDECIDED if r["verified"] is None else REFUTED
-    return Summary(r, lines, [place], hints=hints or [], exit_status=status)
+    status = DONE if verified or not checked else UNDECIDED if verified is None else REFUTED
+    proof = Line("proof", *(PROOFS[verified] if checked else NO_PROOF))
+    return Summary(record | {"verified": verified}, [*lines, proof], [place], hints=hints, exit_status=status)
 
 
 def _labelled(args: argparse.Namespace, cascade: Cascade) -> tuple[Any, Any, Any]:
@@ -182,46 +155,25 @@ def _labelled(args: argparse.Namespace, cascade: Cascade) -> tuple[Any, Any, Any
     with errors_naming("--held-out"):
         if known is not None:
             take = take_columns if reads_raw_columns(cascade) else take_features
-            return take(table.rows, [str(c) for c in known], args.held_out), table.y, table.weights
+            return take(table.X, [str(c) for c in known], args.held_out), table.y, table.weights
         # a user's own stages may not say how many features they read
-        n_features = getattr(cascade, "n_features_in_", len(table.columns))
-        names = columns_in_order(table.columns, n_features, "cascade", args.held_out, args.label)
-        return take_features(table.rows, names, args.held_out).to_numpy(), table.y, table.weights
-
-
-def _check_cascade_options(args: argparse.Namespace) -> None:
-    """Refuse options that do not go together, before the cascade is read."""
-    for name, default in FOREST_OPTIONS.items():
-        if getattr(args, name) != default:
-            raise InvalidInputError(
-                f"{option_of(name)} is for forests, but {args.forest} holds a cascade, which has its own prices and "
-                "models; drop it"
-            )
-    for name in ("label", "weights"):
-        if args.held_out is None and getattr(args, name) is not None:
-            raise InvalidInputError(f"--{name} names a column of --held-out, which is missing; give both, or neither")
-    if args.held_out is not None and args.label is None:
-        raise InvalidInputError("--label is missing: the page shows the error on --held-out; name the label column")
+        n_features = getattr(cascade, "n_features_in_", len(table.names))
+        names = columns_in_order(table, n_features, "cascade", args.label)
+        return take_features(table.X, names, args.held_out).to_numpy(), table.y, table.weights
 
 
 def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
     limit_as_budget(args)
-    for name in ("data", "costs", "held_out"):
-        if getattr(args, name) is None:
+    need(args, "data costs held_out", "is missing: a page on a pruned forest needs it, only one on a cascade does not")
+    if limits_of(args) is None:
+        if args.lam is None and args.pruned is None:
             raise InvalidInputError(
-                f"{option_of(name)} is missing: a page on a pruned forest needs it, only one on a cascade does not"
+                "one of --budget, --limit, --lam and --pruned is required, to say which pruning the page is about"
             )
-    if limits_of(args) is None and args.lam is None and args.pruned is None:
-        raise InvalidInputError(
-            "one of --budget, --limit, --lam and --pruned is required, to say which pruning the page is about"
-        )
-    if args.label is None:
-        raise InvalidInputError("--label is missing: the page shows the error on --held-out; name the label column")
-    for name in ("method", "time_limit"):
-        if limits_of(args) is None and getattr(args, name) is not None:
-            raise InvalidInputError(f"{option_of(name)} goes with --budget or --limit: drop it, or give one of these")
-    check_held_out_file(args, "on which the pruning is chosen")
+        refuse(args, "method time_limit", "goes with --budget or --limit: drop it, or give one of these")
+    need(args, "label", LABEL)
+    check_held_out_file(args, CHOOSES)
 
 
 def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolution | LimitsSolution:

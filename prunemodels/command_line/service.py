@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ def completion_command(args: argparse.Namespace) -> Summary:
     for action in top._subparsers._group_actions if top._subparsers else ():  # argparse has no public way to them
         action.help = "command"  # shtab leaves out what help does, and help shows the commands by task
     script = shtab.complete(top, shell=args.shell)
-    return Summary({"shell": args.shell, "script": script}, [script])
+    return Summary({"shell": args.shell, "script": script}, [script], timed=False)
 
 
 def warm_up_command(args: argparse.Namespace) -> Summary:
@@ -37,7 +36,6 @@ def warm_up_command(args: argparse.Namespace) -> Summary:
 
     import formulations.compiled
 
-    start = time.perf_counter()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5))
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(np.int64)
@@ -55,14 +53,9 @@ def warm_up_command(args: argparse.Namespace) -> Summary:
         )
     compiled = sorted(f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}" for kernel in new)
     folder = os.path.commonpath([kernel.stats.cache_path for kernel in used if kernel.stats.cache_path is not None])
-    return compiled_summary(compiled, len(used) - len(new), folder, time.perf_counter() - start)
-
-
-def compiled_summary(compiled: list[str], found: int, folder: str, seconds: float) -> Summary:
-    """The kernels that were compiled now, each as module.function; how many were there already; and where they are stored."""
-    record = {"compiled": compiled, "found": found, "folder": folder, "seconds": round(seconds, 3)}
-    done = f"Compiled {len(compiled)} kernels in {seconds:.1f} s; {found} were there already."
-    return Summary(record, [*(f"  {name}" for name in compiled), done, f"They are stored below {folder}"])
+    done = f"Compiled {len(new)} kernels; {len(used) - len(new)} were there already. They are stored below {folder}"
+    record = {"compiled": compiled, "found": len(used) - len(new), "folder": folder}
+    return Summary(record, [*(f"  {name}" for name in compiled), done])
 
 
 def _serve(forest: Any, X: Any, y: Any, stopping: dict[str, Any]) -> None:

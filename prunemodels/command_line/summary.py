@@ -1,7 +1,8 @@
-"""What a command says when it is done: one renderer for all commands, and the tables that they share.
+"""What a command says when it is done: one renderer for all commands, and the table that several share.
 
-A summary is a record, which ``--json`` prints, and lines for a terminal. A line with a label is wrapped behind it; a line of
-plain text, such as one of a table, stays as it is.
+A summary is a record, which ``--json`` prints, and lines for a terminal. Both are made of the answers of the Python functions:
+`plain` turns an answer into JSON, its ``repr`` is what the terminal shows. A line with a label is wrapped behind it; plain text,
+such as a table, stays as it is.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from formulations.shown import align, error_name, is_rate
+import numpy as np
+
+from formulations.shown import align, error_name, is_rate, rate
 from prunemodels.command_line.process import DONE
 from prunemodels.command_line.terminal import styled
-from prunemodels.evaluation.limit_uses import LimitUse, use_in_words
 
 WIDTH = 118
 """Characters of a line."""
@@ -27,23 +30,11 @@ LABEL = 15
 MOST_COLUMNS = 6
 """The largest number of unused columns that a line names."""
 
-Figures = Mapping[str, Any]
-"""Cost, errors and splits of a forest: ``cost``, ``sample_error``, ``data_error`` (None without labels), ``splits``."""
+HIDDEN = {"problem", "proof"}
+"""Fields of answers that JSON leaves out: the instance, and certificates, which may be as large as it."""
 
-
-def limit_figures(uses: Sequence[LimitUse]) -> list[dict[str, Any]]:
-    """What held-out examples use of limits, for ``--json``; an interval's ends are None where it has none."""
-    figures = []
-    for seen in uses:
-        low, high = (None if math.isnan(end) else end for end in (seen.low, seen.high))
-        figures.append({"limit": seen.limit.title, "at_most": seen.at_most, "use": seen.use, "low": low, "high": high})
-        figures[-1] |= {"over": seen.is_over, "told": use_in_words(seen)}
-    return figures
-
-
-def limit_lines(figures: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """A line a limit, as a warning where it is exceeded."""
-    return [Line("" if k else "limits", f["told"], "warning" if f["over"] else "") for k, f in enumerate(figures)]
+OF_NETWORK = ("tail", "head", "start", "end", "transposed")
+"""The fields of a tree with paths, of which JSON has the sizes; ``--out`` writes all of it."""
 
 
 class Line(NamedTuple):
@@ -61,17 +52,21 @@ class Summary:
     Parameters
     ----------
     record
-        what ``--json`` prints.
+        what ``--json`` prints, by `plain`.
     lines
         what a terminal shows, beside the columns that were not used and the files written.
     written, ignored
-        the files written, and the columns of the data that were not used; the record holds both.
+        the files written, and the columns of the data that were not used.
     hints
         what a user may want to know or to change.
     next
         the command to type next; empty: none.
     exit_status
         see `prunemodels.command_line.process`.
+    label
+        characters of the labels.
+    timed
+        whether the terminal shows the seconds that the command took.
     """
 
     record: Mapping[str, Any]
@@ -81,26 +76,60 @@ class Summary:
     hints: Sequence[str] = ()
     next: str = ""
     exit_status: int = DONE
+    label: int = LABEL
+    timed: bool = True
 
-    def json(self) -> str:
-        """One JSON object, for programs."""
-        more = {"written": [str(file) for file in self.written], "hints": list(self.hints)}
-        return json.dumps(more | dict(self.record), indent=2, allow_nan=False)
+    def json(self, seconds: float) -> str:
+        """One JSON object, for programs; `seconds` is how long the command took."""
+        more = {"written": self.written, "ignored": self.ignored, "hints": self.hints, "seconds": seconds}
+        return json.dumps(plain(more | dict(self.record)), indent=2, allow_nan=False)
 
-    def text(self) -> str:
-        """The text that a terminal shows."""
+    def text(self, seconds: float) -> str:
+        """The text that a terminal shows; `seconds` as in `json`."""
         unused = ", ".join(self.ignored[:MOST_COLUMNS]) + (", ..." if len(self.ignored) > MOST_COLUMNS else "")
-        lines: list[str | Line] = [*self.lines, *(Line("hint", hint) for hint in self.hints)]
+        lines: list[str | Line] = [*self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
+        lines += [Line("hint", hint) for hint in self.hints]
         lines += [Line("not used", f"columns {unused}")] if self.ignored else []
-        lines += [f"{'written':{LABEL}}{file}" for file in self.written]
-        lines += [f"{'next':{LABEL}}{self.next}"] if self.next else []
-        return "\n".join(line if isinstance(line, str) else _wrapped(line) for line in lines).replace("\u00a0", " ")
+        lines += [f"{'written':{self.label}}{file}" for file in self.written]
+        lines += [f"{'next':{self.label}}{self.next}"] if self.next else []
+        return "\n".join(line if isinstance(line, str) else self._wrapped(line) for line in lines).replace("\u00a0", " ")
+
+    def _wrapped(self, line: Line) -> str:
+        rows = textwrap.wrap(line.text, WIDTH - self.label, break_on_hyphens=False, break_long_words=False) or [""]
+        shown = [styled(row, line.style) if line.style else row for row in rows]
+        return "\n".join(f"{line.label if k == 0 else '':{self.label}}{row}" for k, row in enumerate(shown))
 
 
-def _wrapped(line: Line) -> str:
-    rows = textwrap.wrap(line.text, WIDTH - LABEL, break_on_hyphens=False, break_long_words=False) or [""]
-    shown = [styled(row, line.style) if line.style else row for row in rows]
-    return "\n".join(f"{line.label if k == 0 else '':{LABEL}}{row}" for k, row in enumerate(shown))
+def plain(value: Any) -> Any:
+    """An answer for JSON: fractions as text, dataclasses as objects, arrays as lists, null for NaN.
+
+    Of a pruning there are cost, splits, and the trees' mean error, which pruning minimises beside the cost.
+    """
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return _object(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | list | tuple | set | frozenset):
+        return [plain(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if isinstance(value, Fraction) and value.denominator == 1:
+        return int(value)
+    return value if value is None or type(value) in (bool, int, str) else str(value)
+
+
+def _object(value: Any) -> Any:
+    """A dataclass for JSON."""
+    if hasattr(value, "kept") and hasattr(value, "n_splits"):
+        return plain({"cost": value.cost, "error": value.error, "splits": value.n_splits})
+    names = [field.name for field in fields(value) if field.name not in HIDDEN]
+    if {*OF_NETWORK} <= {*names}:
+        return {"arcs": len(value.tail), "paths": len(value.start), "transposed": value.transposed}
+    return {name: plain(getattr(value, name)) for name in names}
 
 
 def figures(cost: float, sample_error: float, data_error: float | None, splits: int) -> dict[str, Any]:
@@ -120,21 +149,6 @@ def figures(cost: float, sample_error: float, data_error: float | None, splits: 
     return {"cost": cost, "sample_error": sample_error, "data_error": data_error, "splits": splits}
 
 
-def row(budget: str, *some: Figures, chosen: bool = False) -> dict[str, Any]:
-    """A row of `budget_table`: a forest within a budget, or one forest a seed; `chosen`: this is the forest that is saved."""
-    return {"budget": budget, "figures": list(some), "chosen": chosen}
-
-
-def percent(rate: float, digits: int = 2) -> str:
-    """0.0751 as ``7.51 %``."""
-    return f"{100 * rate:.{digits}f} %"
-
-
-def shown_error(error: float, measure: str) -> str:
-    """An error rate in per cent, any other measure as a number."""
-    return percent(error) if is_rate(measure) else f"{error:.4g}"
-
-
 def model_name(model: Any) -> str:
     """What a model is; of one that `prunemodels train` prepared, its last step."""
     kind = type(model).__name__
@@ -149,13 +163,16 @@ def measure_name(measure: str) -> str:
 def budget_table(
     rows: Sequence[Mapping[str, Any]], measure: str, *, source: str, error: str = "error", cost: str = "cost"
 ) -> str:
-    """The table of ``demo``, ``path``, ``prune`` and ``compare``, with styles on terminals; means and deviations of seeds.
+    """The table of ``demo``, ``path``, ``prune`` and ``compare``, with styles on terminals.
 
     The error that pruning minimises, that of single trees on their training data as a rule, comes last and faint: it is 0 for
     fully grown trees, and says little about new examples.
 
     Parameters
     ----------
+    rows
+        `figures` with a ``budget``, and ``chosen`` for the forest that is saved. Figures may be lists, one entry a seed: means
+        and standard deviations are shown.
     measure
         what the errors are, see `Ensemble.measure`; error rates are shown in per cent.
     error, cost
@@ -166,34 +183,33 @@ def budget_table(
     header = ["budget", cost, error, "splits", f"single trees, {source}"]
     cells = [
         [
-            entry["budget"],
-            _cell([f["cost"] for f in entry["figures"]], 1),
-            _errors([f["data_error"] for f in entry["figures"]], measure),
-            f"{sum(f['splits'] for f in entry['figures']) / len(entry['figures']):,.0f}",
-            _errors([f["sample_error"] for f in entry["figures"]], measure),
+            r["budget"],
+            _cell(r["cost"], "{:.1f}"),
+            "" if r["data_error"] is None else _error(r["data_error"], measure),
+            f"{np.mean(r['splits']):,.0f}",
+            _error(r["sample_error"], measure),
         ]
-        for entry in rows
+        for r in rows
     ]
     shown = [c for c in range(len(header)) if c != 2 or any(line[2] for line in cells)]
     last = max(len(line[-1]) for line in (header, *cells))
     lines = align([header[c] for c in shown], [[line[c] for c in shown] for line in cells]).split("\n")
     body = max(map(len, lines)) - last
-    bold = [True, *(entry["chosen"] for entry in rows)]
+    bold = [True, *(r.get("chosen", False) for r in rows)]
     return "\n".join(
         (styled(line[:body], "bold") if strong else line[:body]) + styled(line[body:], "faint")
         for line, strong in zip(lines, bold, strict=True)
     )
 
 
-def _errors(errors: Sequence[float | None], measure: str) -> str:
-    known = [e for e in errors if e is not None]
-    if not known:
-        return ""
-    return _cell([100 * e for e in known], 2) + " %" if is_rate(measure) else _cell(known, None)
+def _error(errors: Any, measure: str) -> str:
+    if not is_rate(measure):
+        return _cell(errors, "{:.4g}")
+    return rate(errors, measure, 2) if np.ndim(errors) == 0 else _cell(100 * np.asarray(errors), "{:.2f}") + " %"
 
 
-def _cell(values: Sequence[float], digits: int | None) -> str:
+def _cell(values: Any, form: str) -> str:
     """A number; mean and standard deviation of several."""
-    mean = math.fsum(values) / len(values)
-    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in values) / max(1, len(values) - 1))
-    return " ± ".join(f"{x:.4g}" if digits is None else f"{x:.{digits}f}" for x in (mean, deviation)[: min(2, len(values))])
+    if np.size(values) == 1:
+        return form.format(float(np.ravel(values)[0]))
+    return " ± ".join(form.format(x) for x in (np.mean(values), np.std(values, ddof=1)))

@@ -1,8 +1,10 @@
 """How engines grow: seconds, memory and gaps on growing instances, the slopes on log-log axes, and where each engine stops.
 
-Slopes are those of `prunemodels.comparison.slopes`, over the sizes at which an engine was usable. An engine is *usable* at a size
-if it finished by itself within the time limit: it was not refused, did not crash, and was not stopped by a limit. An engine that
-was not usable is not tried on larger instances.
+    log10 y = a + b log10 x        b by least squares                                                                     (1)
+
+A slope b = 1 is linear growth: ten times the x, ten times the y. Slopes are over the sizes at which an engine was usable.
+An engine is *usable* at a size if it finished by itself within the time limit: it was not refused, did not crash, and was not
+stopped by a limit. An engine that was not usable is not tried on larger instances.
 """
 
 from __future__ import annotations
@@ -25,7 +27,6 @@ from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.compare import check_solvers, compare
 from prunemodels.comparison.machine import machine
 from prunemodels.comparison.rows import TYPES
-from prunemodels.comparison.slopes import slope
 from solvers import pruning_path
 
 INSTANCE: dict[str, str] = {
@@ -38,6 +39,9 @@ INSTANCE: dict[str, str] = {
     "optimum": "float64",
 }
 """The columns that say what was solved; those of `compare` follow, then `above_optimum` and `usable`."""
+
+LEAST_POINTS = 3
+"""A line through fewer points says nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +96,7 @@ class Growth:
         return wide.reindex(index=pd.Index(self.engines, name="solver"), columns=pd.Index(self.sizes, name=self.by))
 
     def slopes(self, quantity: str = "seconds", *, against: str = "size", least: float = 0.0) -> pd.DataFrame:
-        """How y grows with the size, for every engine; (1) of `prunemodels.comparison.slopes`.
+        """How y grows with the size, for every engine; see (1).
 
         Parameters
         ----------
@@ -214,6 +218,21 @@ def measure_growth(
             done(answers)
         engines = list(answers["solver"][answers["usable"]])
     return Growth(pd.concat(rows, ignore_index=True), by, share, time_limit, isolate, machine())
+
+
+def slope(x: pd.Series, y: pd.Series, least: float) -> tuple[float, float, int]:
+    """The slope b of (1), its standard error, and the number of points: those with x > 0, y > 0 and y >= `least`.
+
+    The first two are NaN with fewer than `LEAST_POINTS` points, and where all x are the same.
+    """
+    used = (y > 0) & (y >= least) & (x > 0)
+    a, b = np.log10(x[used].to_numpy(dtype=float)), np.log10(y[used].to_numpy(dtype=float))
+    spread = float(((a - a.mean()) ** 2).sum()) if a.size else 0.0
+    if a.size < LEAST_POINTS or spread == 0.0:
+        return math.nan, math.nan, int(a.size)
+    slope_of_y = float(((a - a.mean()) * (b - b.mean())).sum()) / spread
+    residual = b - b.mean() - slope_of_y * (a - a.mean())
+    return slope_of_y, math.sqrt(float((residual**2).sum()) / (a.size - 2) / spread), int(a.size)
 
 
 def lam_at_share(path: PruningPath, share: float) -> Fraction:

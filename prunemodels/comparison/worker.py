@@ -1,21 +1,13 @@
-"""Measure one engine's solve, and the program of the process in which `prunemodels.comparison.compare` runs it.
-
-The process reads two pickles from its standard input, ``sys.path`` and a `Task`, and writes two to its standard output,
-`BEGUN` when the solve begins and an `Answer` when it has ended. Its arguments are those of a `Run`.
-"""
+"""One engine's solve of one instance: seconds, memory, and what it answers."""
 
 from __future__ import annotations
 
 import importlib
 import math
-import os
-import pickle
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +20,7 @@ from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.machine import PeakMemory
 from solvers import SOLVERS, price_sharing
 from solvers.budgets import BUDGET_SOLVERS
-from solvers.child_process import die_with_parent, in_this_process
-
-BEGUN = "begun"
-"""The message that the solve begins."""
+from solvers.child_process import in_this_process
 
 WARM_UP_LAM = 0.1
 """Lambda for the papers' two trees, on which every engine is run first."""
@@ -70,10 +59,18 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The instance that every engine solves, with the time limit."""
+    """The instance that every engine solves, with the time limit.
+
+    Parameters
+    ----------
+    grace, start_up
+        seconds after the limit, and before the solve begins, after which an engine in a process of its own is ended.
+    """
 
     problem: PruningProblem
     time_limit: float
+    grace: float = math.inf
+    start_up: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,29 +191,3 @@ def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
         raise
     except PruneModelsError:  # engines for a single tree refuse two
         pass
-
-
-def write_answer(run: Run, task: Task, answers: IO[bytes]) -> None:
-    """Solve a task, and write `BEGUN` when the solve begins and its `Answer` when it has ended."""
-
-    def begun() -> None:
-        pickle.dump(BEGUN, answers)
-        answers.flush()
-
-    pickle.dump(solve(run, task, begun), answers)
-    answers.flush()
-
-
-def main() -> None:
-    """Read a task from standard input, solve it, and write the answer to standard output."""
-    die_with_parent()
-    with own_stdout() as answers:
-        task: Task = pickle.load(sys.stdin.buffer)
-        write_answer(Run.of(sys.argv[1:]), task, answers)
-
-
-def own_stdout() -> IO[bytes]:
-    """Standard output for answers alone: what native engines print to it goes nowhere from now on."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return answers

@@ -1,15 +1,11 @@
-"""The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
-
-from prunemodels.deployment.measurement import (
+from prunemodels.deployment.forests import (
     Deployment as Deployment,
     ForestSize as ForestSize,
-    Timing as Timing,
-    forest_size as forest_size,
-    measure_deployment as measure_deployment,
-)
-from prunemodels.deployment.onnx_models import (
     OnnxAgreement as OnnxAgreement,
+    Timing as Timing,
     compare_onnx as compare_onnx,
     float32_thresholds as float32_thresholds,
+    forest_size as forest_size,
+    measure_deployment as measure_deployment,
     to_onnx as to_onnx,
 )

@@ -310,7 +310,7 @@ class PrunedForest(Shown, HoldsModel):
             if seen.error_before.mean >= constant:
                 return [f"{known}: on these examples the unpruned forest is of no use, either."]
             return [f"{known}: pruned to this cost the forest is of no use. {self._instead()}"]
-        if seen.increase.low > small_increase(seen.measure, seen.error_before.mean):
+        if seen.far_worse:
             return [self._instead()]
         return []
 

@@ -121,6 +121,11 @@ class HeldOutChange(Shown):
         return self._card().text()
 
     @property
+    def far_worse(self) -> bool:
+        """Whether the error rose by more than counts as small (`SMALL`), with the confidence of the interval."""
+        return self.increase.low > small_increase(self.measure, self.error_before.mean)
+
+    @property
     def verdict(self) -> str:
         """What the interval of the increase says, in a sentence: whether the error rose, and by how much it may have risen.
 

@@ -173,7 +173,7 @@ def gather_cascade(
     given = _given(X, y, sample_weight)
     cascade = shown_cascade(source, budget)
     limit: Price | None = getattr(source, "budget", None) if budget is None else budget
-    on_rows = None if given is None else _on_rows(cascade, *given, confidence, labels.positive)
+    on_rows = None if given is None else judged_on(cascade, *given, confidence, labels.positive)
     return CascadeFacts(
         labels=labels,
         cascade=cascade,
@@ -212,7 +212,7 @@ def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArra
     return rows, truth[counted], weights[counted]
 
 
-def _on_rows(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float, positive: Any) -> OnRows:
+def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confidence: float, positive: Any) -> OnRows:
     """Evaluate the cascade on the rows."""
     stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
     seen, policy = stops.evaluation, cascade.policy_

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
 
 import prunemodels as pm
+from prunemodels.command_line.cli import main
 from prunemodels.exits.cascade_files import save_cascade
+from tests.proofs_checks.total_unimodularity import matrix_families
 
 PRICES = [1, 2, 1, 0.5, 1, 1, 1, 3]
 """Of the eight features; the first and the third share an item."""
@@ -71,11 +74,19 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> House:
     numbers = X[["mean_radius", "mean_texture", "mean_smoothness"]]
     cascade = pm.CascadeClassifier(stages, [1, 0.5, 1], **options).fit(numbers[train], y[train])
     save_cascade(cascade, folder / "cascade.skops")
+    joblib.dump(cascade, folder / "cascade.joblib")
     for name, rows in (("train", train), ("valid", valid), ("test", test)):
         X[rows].assign(label=y[rows], w=np.arange(len(y[rows])) % 3, note="as told").to_csv(folder / f"{name}.csv", index=False)
     costs = pd.DataFrame({"feature": X.columns, "cost": PRICES, "item": ["g", None, "g", *[None] * 5]})
     costs.to_csv(folder / "costs.csv", index=False)
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[valid], costs=1))
+    path.to_frame().to_csv(folder / "path.csv", index=False)
+    skops.io.dump(pm.apply_pruning(path.at_lam(0.02), forest), folder / "pruned.skops")
+    skops.io.dump(RandomForestClassifier(1, max_depth=4, random_state=0).fit(X[train], y[train]), folder / "tree.skops")
     np.save(folder / "circle.npy", CIRCLE)
+    pd.DataFrame(CIRCLE, index=["u", "v", "w"], columns=["x", "y", "z"]).to_csv(folder / "named.csv")
+    pd.DataFrame([[1, 0], [1, 1], [0, 1]], columns=["x", "y"]).to_csv(folder / "interval.csv", index=False, sep=";")
+    np.save(folder / "r12.npy", matrix_families.r12())
     sparse.save_npz(folder / "interval.npz", sparse.csr_array(np.array([[1, 0], [1, 1], [0, 1]])))
     _broken(folder, pd.read_csv(folder / "valid.csv"), costs)
     return House(folder, forest, X[valid], y[valid], X[test], y[test])
@@ -133,3 +144,33 @@ def house(files: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hous
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path)
     return House(tmp_path, files.forest, files.X, files.y, files.apart, files.apart_y)
+
+
+def told(capsys: pytest.CaptureFixture[str], words: str, status: int = 0) -> dict[str, Any]:
+    """What a command says as JSON, without NaN and Infinity, which are none; outputs may be replaced."""
+    assert main([*shlex.split(words), "--json", "--force"]) == status, capsys.readouterr().err
+    found: dict[str, Any] = json.loads(capsys.readouterr().out, parse_constant=lambda constant: pytest.fail(constant))
+    return found
+
+
+def screen(capsys: pytest.CaptureFixture[str], words: str, status: int = 0) -> str:
+    """What it says on a terminal, each line of which fits; nothing goes to stderr."""
+    assert main([*shlex.split(words), "--force"]) == status
+    found = capsys.readouterr()
+    assert found.err == ""
+    assert max(len(line) for line in found.out.splitlines() if not line.startswith(("next ", "to solve it"))) <= 120
+    return found.out
+
+
+def written() -> list[str]:
+    """The files in the folder ``out``."""
+    return sorted(p.name for p in Path("out").iterdir())
+
+
+def close(figures: Any, expected: Any) -> None:
+    """Numbers of a JSON object are those of a Python answer, field by field."""
+    for name, number in figures.items():
+        if isinstance(number, dict):
+            close(number, getattr(expected, name))
+        elif isinstance(number, float | int):
+            assert number == pytest.approx(float(getattr(expected, name))), name

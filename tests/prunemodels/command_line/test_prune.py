@@ -19,14 +19,15 @@ import prunemodels as pm
 from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
-from prunemodels.evaluation.held_out import held_out_cost, held_out_error
+from prunemodels.evaluation.held_out import held_out_cost, on_other_rows
+from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.evaluation.limit_uses import limit_uses
 from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.problems import pruning_from_forest
 from solvers.budgets import solve_budget
 from solvers.budgets.by_path import exact_cost
-from tests.prunemodels.command_line.conftest import House
+from tests.prunemodels.command_line.conftest import House, close, screen, told, written
 
 IN = "forest.skops --data valid.csv --costs costs.csv --quiet"
 BUDGET = 5.2
@@ -39,28 +40,8 @@ def path(files: House) -> pm.PruningPath:
     return pm.pruning_path(pm.problem_from_forest(files.forest, files.X, costs=files.costs))
 
 
-def told(capsys: pytest.CaptureFixture[str], words: str) -> dict[str, Any]:
-    """What a command says as JSON."""
-    assert main([*shlex.split(words), "--json", "--force"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
-
-
-def screen(capsys: pytest.CaptureFixture[str], words: str) -> str:
-    """What it says on a terminal, each line of which fits."""
-    assert main([*shlex.split(words), "--force"]) == 0
-    found = capsys.readouterr()
-    assert found.err == ""
-    assert max(len(line) for line in found.out.splitlines() if not line.startswith(("next ", "to solve it"))) <= 120
-    return found.out
-
-
 def load(file: str) -> Any:
     return skops.io.load(file, trusted=["sklearn.tree._tree.Tree"]) if file.endswith("skops") else joblib.load(file)
-
-
-def written() -> list[str]:
-    return sorted(p.name for p in Path("out").iterdir())
 
 
 @pytest.mark.parametrize("method", ["path", "best", "exact"])
@@ -71,25 +52,23 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     words = f"prune {IN} --budget {BUDGET} --method {method} --time-limit 20 {more} --out out/p.{ending}"
     r = told(capsys, words)
     expected = solve_budget(path.problem, BUDGET, method=method, time_limit=20, path=path)
-    answer, mixture = r["budget_answer"], expected.relaxation
-    assert [answer[k] for k in ("method", "status", "stopped")] == [method, str(expected.status), str(expected.stopped)]
+    answer = r["answer"]
+    assert [answer[k] for k in ("status", "stopped")] == [str(expected.status), str(expected.stopped)]
     assert [answer[k] for k in ("error", "bound", "gap")] == pytest.approx([expected.error, expected.bound, expected.gap])
     pruning = pruning_from_forest(path.problem, load(f"out/p.{ending}"))
     assert Fraction(answer["exact_cost"]) == exact_cost(pruning) <= Fraction(answer["budget"]) == Fraction(str(BUDGET))
-    assert answer["cost"] == r["pruned"]["cost"] == pruning.cost
+    assert r["pruned"]["cost"] == pruning.cost
     assert r["pruned"]["sample_error"] == pytest.approx(pruning.error) == pytest.approx(expected.error)
-    relaxation = answer["relaxation"]
-    assert Fraction(relaxation["exact_weight"]) == mixture.weight == pytest.approx(relaxation["weight"])
-    assert Fraction(relaxation["exact_lam"]) == mixture.lam == pytest.approx(relaxation["lam"])
-    assert relaxation["value"] == float(mixture.value)
+    relaxation, mixture = answer["relaxation"], expected.relaxation
+    assert [Fraction(relaxation[k]) for k in ("weight", "lam", "value")] == [mixture.weight, mixture.lam, mixture.value]
     for name, neighbour in (("cheaper", mixture.cheaper), ("dearer", mixture.dearer)):
-        assert relaxation[name] == {"cost": neighbour.cost, "error": neighbour.error}
+        assert relaxation[name] == {"cost": neighbour.cost, "error": neighbour.error, "splits": neighbour.n_splits}
     row = path.row_at_cost(BUDGET)
     rows = [k for k in range(len(path)) if np.array_equal(path[k].kept, pruning.kept)]
     assert r["chosen_lam"] == (float(path.lam[rows[0]]) if rows else None)
     assert (method == "path") == (rows == [row])
     assert r["next_dearer"]["cost"] == path[row - 1].cost > BUDGET
-    assert r["next_dearer"]["sample_error"] == path[row - 1].error
+    assert r["next_dearer"]["error"] == path[row - 1].error
     measured = pm.evaluate(pm.apply_pruning(pruning, house.forest), house.X, house.y, costs=house.costs)
     assert (r["pruned"]["data_error"], r["pruned"]["splits"]) == (measured.error, measured.splits)
     assert r["unpruned"]["data_error"] == pytest.approx(np.mean(house.forest.predict(house.X) != house.y))
@@ -106,18 +85,17 @@ def test_limits(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixtur
     expected = pm.solve(path.problem, limits=limits)
     pruning = pruning_from_forest(path.problem, load("out/p.skops"))
     assert np.array_equal(pruning.kept, expected.pruning.kept)
-    assert [w["use"] for w in r["limits_answer"]["limits"]] == [float(use) for use in expected.uses]
-    assert [r["limits_answer"][k] for k in ("error", "bound", "gap")] == [expected.error, expected.bound, expected.gap]
+    assert [Fraction(use) for use in r["answer"]["uses"]] == list(expected.uses)
+    assert [r["answer"][k] for k in ("error", "bound", "gap")] == [expected.error, expected.bound, expected.gap]
     told_of = limit_uses(path.problem.usage.on(house.apart), pruning.kept, limits)
-    assert [w["use"] for w in r["held_out_limits"]] == [seen.use for seen in told_of]
-    assert r["held_out_limits"][0]["use"] == pytest.approx(r["held_out"]["cost"])
+    for label in ("", " --label label"):
+        seen = told(capsys, f"{words}{label} --out out/p.skops")["held_out"]
+        assert [w["use"] for w in seen["uses"]] == [use.use for use in told_of]
+        assert seen["uses"][0]["use"] == pytest.approx(seen["cost_after"]["mean"])
     assert r["budget"] is None
     assert "mean_area" in screen(capsys, f"{words} --out out/p.skops")
     plain = told(capsys, f"prune {IN} --limit {BUDGET} --out out/p.skops")
-    assert (
-        plain["budget_answer"]["error"]
-        == told(capsys, f"prune {IN} --budget {BUDGET} --out out/p.skops")["pruned"]["sample_error"]
-    )
+    assert plain["answer"]["error"] == told(capsys, f"prune {IN} --budget {BUDGET} --out out/p.skops")["pruned"]["sample_error"]
 
 
 def test_evaluate_tells_uses(house: House, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,9 +103,8 @@ def test_evaluate_tells_uses(house: House, capsys: pytest.CaptureFixture[str]) -
     words = "evaluate forest.skops --data test.csv --label label --costs costs.csv --limit mean_area=0.9 --limit 3"
     r = told(capsys, f"{words} --evaluation-cost 0.01")
     seen = pm.evaluate(house.forest, house.apart, house.apart_y, costs=house.costs, limits=[pm.Limit(0.9, "mean_area")])
-    assert r["limits"][0]["use"] == seen.uses[0].use
-    assert r["limits"][1]["use"] == pytest.approx(r["figures"]["cost"])
-    assert r["limits"][1]["over"]
+    assert r["figures"]["uses"][0]["use"] == seen.uses[0].use
+    assert r["figures"]["uses"][1]["use"] == pytest.approx(r["figures"]["cost"])
     assert "Over the limit of cost at most 3" in screen(capsys, words)
 
 
@@ -135,8 +112,8 @@ def test_a_lambda(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixt
     """The forest is optimal for that lambda; the unused columns go if that is asked for, and the predictions stay."""
     r = told(capsys, f"prune {IN} --lam 0.05 --held-out test.csv --out out/p.skops")
     pruning = path.at_lam(0.05)
-    assert (r["budget_answer"], r["pruned"]["cost"]) == (None, pruning.cost)
-    assert r["held_out"]["cost"] == held_out_cost(pruning, house.apart).mean
+    assert (r["answer"], r["pruned"]["cost"]) == (None, pruning.cost)
+    assert r["held_out"]["cost_after"]["mean"] == held_out_cost(pruning, house.apart).mean
     assert r["chosen_lam"] == path.lam[path.row_at_lam(0.05)]
     assert r["next_dearer"]["cost"] == path[path.row_at_lam(0.05) - 1].cost
     shown = screen(capsys, f"prune {IN} --lam 0.05 --drop-unused --out out/slim.skops")
@@ -165,7 +142,7 @@ def test_the_path_and_its_table(house: House, capsys: pytest.CaptureFixture[str]
     rows = [tuple(line.split()[3:]) for line in lines[3:] if "%)" in line]
     assert len(rows) == len(set(rows)) > 2
     taken = told(capsys, f"prune {IN} --budget 5 --method path --out out/p.skops")["table"]
-    figures = [tuple(row["figures"][0].values()) for row in taken]
+    figures = [tuple(row[k] for k in ("cost", "data_error", "splits")) for row in taken]
     assert len(figures) == len(set(figures))
     assert sum(row["chosen"] for row in taken) == 1
 
@@ -191,45 +168,34 @@ def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.
 
 
 def test_held_out_examples(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
-    """Cost and error are those of the Python calls; without labels no error; weights count; an overrun is said."""
+    """Cost, error and change are those of the Python call; without labels the cost; weights count; an overrun is said."""
     words = f"prune {IN} --method path --budget {BUDGET} --out out/p.skops --held-out"
     pruning = path[path.row_at_cost(BUDGET)]
-    cost = held_out_cost(pruning, house.apart)
-    error = held_out_error(pm.apply_pruning(pruning, house.forest), house.apart, house.apart_y)
-    verdict = budget_verdict(BUDGET, cost).replace("\u00a0", " ")
+    apart = on_other_rows(path.problem, house.apart)
+    change = held_out_change(apart, pruning.kept, house.forest, house.apart_y, 0.95)
     r = told(capsys, f"{words} test.csv --label label")
-    assert r["held_out"] == {
-        "file": "test.csv",
-        "examples": 89,
-        "confidence": 0.95,
-        "method": "t",
-        "cost": cost.mean,
-        "cost_low": cost.low,
-        "cost_high": cost.high,
-        "error": error.mean,
-        "error_low": error.low,
-        "error_high": error.high,
-        "overrun": cost.mean > BUDGET,
-        "budget_verdict": verdict,
-    }
-    shown = " ".join(screen(capsys, f"{words} test.csv --label label").split())
-    assert verdict in shown
-    assert f"cost {cost.mean:.4g}, 95 % interval {cost.low:.4g} to {cost.high:.4g}, on 89 examples of test.csv" in shown
+    close({k: v for k, v in r["held_out"].items() if k not in ("measure", "uses")}, change)
+    verdict = budget_verdict(BUDGET, change.cost_after).replace("\u00a0", " ")
+    assert (r["budget_verdict"], r["over_budget"]) == (verdict, change.cost_after.mean > BUDGET)
+    shown = screen(capsys, f"{words} test.csv --label label")
+    assert verdict in " ".join(shown.split())
+    assert repr(change) in shown.replace("\u00a0", " ") or repr(change).replace("\u00a0", " ") in shown
     bare = told(capsys, f"{words} unlabelled.csv".replace("valid.csv", "train.csv"))["held_out"]
-    assert (bare["error"], bare["error_low"]) == (None, None)
+    assert {*bare} == {"n", "cost_after", "uses"}
     weights = np.arange(89) % 3
     problem = pm.problem_from_forest(house.forest, house.X, costs=house.costs, sample_weight=np.arange(180) % 3)
     taken = pm.pruning_path(problem).at_cost(BUDGET)
-    weighted = told(capsys, f"{words} test.csv --weights w")["held_out"]
-    assert weighted["cost"] == pytest.approx(held_out_cost(taken, house.apart, sample_weight=weights).mean)
-    assert weighted["cost"] != held_out_cost(taken, house.apart).mean
+    for label in ("", " --label label"):
+        weighted = told(capsys, f"{words} test.csv --weights w{label}")["held_out"]["cost_after"]["mean"]
+        assert weighted == pytest.approx(held_out_cost(taken, house.apart, sample_weight=weights).mean)
+        assert weighted != held_out_cost(taken, house.apart).mean
 
 
 def test_an_error_far_above_the_forests_is_said(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """Without money the class of most patients is left, and more than chance lies between it and the forest."""
-    for goal, told in (("--budget 0", True), ("--lam 0", False)):
+    for goal, told_of in (("--budget 0", True), ("--lam 0", False)):
         shown = " ".join(screen(capsys, f"prune {IN} {goal} --out out/p.skops --held-out test.csv --label label").split())
-        assert ("may do better: exits (prunemodels exits), a cascade" in shown) == told
+        assert ("may do better: exits (prunemodels exits), a cascade" in shown) == told_of
 
 
 def test_labels_of_another_name(house: House, capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,18 +238,10 @@ def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFi
     pruning = pm.Pruning(path.problem, found.pruning.kept)
     np.testing.assert_array_equal(pruning_from_forest(path.problem, load("out/p.skops")).kept, pruning.kept)
     assert 0 < pruning.cost < path[path.row_at_cost(near)].cost
-    answer = r["budget_answer"]
-    assert answer["confidence"] == {
-        "confidence": 0.9,
-        "method": "betting",
-        "smaller_budget": float(found.smaller_budget),
-        "exact_smaller_budget": str(found.smaller_budget),
-        "choosing_rows": 90,
-        "certifying_rows": 90,
-        "certified_cost": found.certified_cost,
-        "upper_bound": found.upper_bound,
-    }
-    assert (answer["error"], answer["cost"], r["next_dearer"]) == (pruning.error, pruning.cost, None)
+    answer, certified = r["answer"], r["certified"]
+    assert Fraction(certified.pop("smaller_budget")) == found.smaller_budget
+    assert certified == {name: getattr(found, name) for name in certified}
+    assert (answer["error"], r["pruned"]["cost"], r["next_dearer"]) == (pruning.error, pruning.cost, None)
     assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
     assert f"the other 90 was {float(found.smaller_budget):.6g}" in " ".join(screen(capsys, words).split())
 

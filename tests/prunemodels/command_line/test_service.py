@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from prunemodels.command_line.service import compiled_summary
-
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 
@@ -61,12 +59,3 @@ def test_a_service_compiles_nothing_after_the_containerfiles_commands(tmp_path: 
     assert second["compiled"] == []
     assert second["found"] > 0
     assert json.loads(python("-c", SERVICE)) == []
-
-
-def test_what_it_prints() -> None:
-    """Names, their number, what was there, the seconds and the folder."""
-    done = compiled_summary(["a.f", "b.g"], 3, "/opt/compiled", 4.25)
-    said = "Compiled 2 kernels in 4.2 s; 3 were there already. They are stored below /opt/compiled"
-    assert done.text().split() == ["a.f", "b.g", *said.split()]
-    told = json.loads(done.json())
-    assert [told[k] for k in ("compiled", "found", "folder", "seconds")] == [["a.f", "b.g"], 3, "/opt/compiled", 4.25]

@@ -22,12 +22,11 @@ from prunemodels.deployment import (
     compare_onnx,
     float32_thresholds,
     forest_size,
+    forests,
     measure_deployment,
-    measurement,
-    onnx_models,
     to_onnx,
 )
-from prunemodels.deployment.onnx_models import floor32
+from prunemodels.deployment.forests import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
@@ -172,7 +171,7 @@ def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPat
     """And what to type."""
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(pm.errors.MissingPackageError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
-        getattr(onnx_models, call)(fitted("random forest").forest)
+        getattr(forests, call)(fitted("random forest").forest)
 
 
 @pytest.mark.parametrize(
@@ -232,12 +231,12 @@ def test_a_model_of_another_forest_does_not_agree() -> None:
 def test_a_label_may_differ_at_a_tie_only() -> None:
     """Two probabilities within the distance are a tie, of which either label is right; the third class does not count."""
     probabilities = np.array([[0.5, 0.5, 0.0], [0.4, 0.3, 0.3], [0.0, 0.4999999, 0.5000001]])
-    assert onnx_models._tied(probabilities, 1e-6).tolist() == [True, False, True]
-    assert onnx_models._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
-    agreement = onnx_models.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
+    assert forests._tied(probabilities, 1e-6).tolist() == [True, False, True]
+    assert forests._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
+    agreement = forests.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
     assert agreement.agrees
-    assert not onnx_models.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
-    assert not onnx_models.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
+    assert not forests.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
+    assert not forests.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
 
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
@@ -277,9 +276,9 @@ def test_pruning_makes_a_forest_smaller() -> None:
 def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 9, 9, 9 | 1, 5, 2 seconds the median is 2: the first three calls are warm-up."""
     spent = {"before": iter([9, 9, 9, 1, 5, 2]), "after": iter([7, 7, 7, 3, 3, 4])}
-    monkeypatch.setattr(measurement.timeit, "timeit", lambda call, number: call())
-    forests = (lambda _: next(spent["before"]), lambda _: next(spent["after"]))
-    assert measurement._medians(forests, [None], repeats=3) == (2, 3)
+    monkeypatch.setattr(forests.timeit, "timeit", lambda call, number: call())
+    both = (lambda _: next(spent["before"]), lambda _: next(spent["after"]))
+    assert forests._medians(both, [None], repeats=3) == (2, 3)
 
 
 @pytest.mark.parametrize(("repeats", "batch_rows"), [(0, 10), (3, 0)])
@@ -323,7 +322,7 @@ def test_a_pipeline_by_skl2onnx() -> None:
         warnings.simplefilter("ignore")
         model = skl2onnx.convert_sklearn(float32_thresholds(cheap), initial_types=kinds, options={"zipmap": False})
     rows = X[220:]
-    running = onnx_models.session(model)
+    running = forests.session(model)
     given = {i.name: rows[[i.name]].to_numpy(dtype=object if i.name in WORDS else np.float32) for i in running.get_inputs()}
     labels, probabilities = running.run(None, given)
     assert (labels == cheap.predict(rows)).all()

@@ -1,70 +1,18 @@
-"""Options as lines of text, as `prunemodels.command_line.commands` has them, and the types of their values.
-
-    # HEADING               the options below stand under this heading of the help
-    --name                  an option without a value
-    --name WORD:TYPE=VALUE  one with a value: what help calls it, its type (default: text), and its default
-    --name a|b:choice=a     one with a choice of values
-    --name WORD+:TYPE       one that may be given several times: the value is a list
-    | --name ...            one of several that exclude each other; with |! one of them is required
-    name WORD               an argument by its place
-
-An exclamation mark behind WORD makes the option required. Two blanks or more separate an option from its help, which goes on in
-indented lines.
-"""
+"""The values of options: text as numbers, limits, lists and mappings."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from formulations.errors import InvalidInputError
-from formulations.instance.limit import Limit
+
+if TYPE_CHECKING:
+    from formulations.instance.limit import Limit
 
 NOT_WITH_UNDERSCORES = "a number is written without underscores"
-
-LINE = re.compile(
-    r"(?P<one>\|!? )?(?P<name>[\w-]+)(?: (?P<value>[^ :!=+]+)(?P<many>\+)?(?P<need>!)?(?::(?P<type>\w+))?(?:=(?P<default>\S+))?)?"
-)
-"""An option without its help."""
-
-
-def add_options(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add the options of a text to a parser."""
-    group: Any = parser
-    exclusive: Any = None
-    for line, about in _entries(text):
-        if line.startswith("# "):
-            group = parser.add_argument_group(line[2:])
-            continue
-        found = LINE.fullmatch(line)
-        assert found is not None, line
-        if not found["one"]:
-            exclusive = None
-        elif exclusive is None:
-            exclusive = group.add_mutually_exclusive_group(required="!" in found["one"])
-        (exclusive or group).add_argument(found["name"], help=about, **_settings(found))
-
-
-def _entries(text: str) -> Iterator[tuple[str, str]]:
-    """Options and headings, each with its help."""
-    for entry in re.split(r"\n(?=\S)", text.strip()) if text else ():
-        line, _, about = entry.replace("\n", "  ", 1).partition("  ") if not entry.startswith("# ") else (entry, "", "")
-        yield line.strip(), " ".join(about.split()).replace("%", "%%")
-
-
-def _settings(found: re.Match[str]) -> dict[str, Any]:
-    """What argparse needs beside the name."""
-    if found["value"] is None:
-        return {"action": "store_true"} if found["name"].startswith("-") else {}
-    choice = found["type"] == "choice"
-    read = TYPES[found["type"]] if found["type"] and not choice else str
-    default = None if found["default"] is None else read(found["default"])
-    given = {"type": read, "default": default} | ({"required": True} if found["need"] else {})
-    given |= {"action": "append"} if found["many"] else {}
-    return given | ({"choices": tuple(found["value"].split("|"))} if choice else {"metavar": found["value"]})
 
 
 def number(kind: str, remedy: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
@@ -98,6 +46,8 @@ nonnegative = number("price or budget", "a finite number >= 0", lambda x: 0 <= x
 
 def limit(text: str) -> Limit:
     """``minutes=30`` or ``mri<=0.3``."""
+    from formulations.instance.limit import Limit  # NumPy, which help need not wait for
+
     try:
         return Limit.parse(text)
     except InvalidInputError as error:
@@ -158,4 +108,4 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "share": number("share", "a number from 0 to 1", lambda x: 0 <= x <= 1),
     "whole": int,
 }
-"""The types of values, by the names that the texts give them."""
+"""The types of values, by the names that `prunemodels.command_line.parsing` gives them."""
