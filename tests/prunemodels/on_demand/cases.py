@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from formulations import CostItems, Ensemble
@@ -68,6 +69,9 @@ def random_case(seed: int, *, regression: bool = False, ties: bool = False) -> C
     return Case(trees, random_items(rng, n_features), evaluation, X)
 
 
+SEEDS = st.integers(0, 2**32 - 1)
+
+
 def stump(feature: int, left: tuple[float, ...], right: tuple[float, ...], root: tuple[float, ...] | None = None) -> Any:
     """One split at 0.5, as (Node, values in preorder)."""
     middle = root or tuple((a + b) / 2 for a, b in zip(left, right, strict=True))
@@ -78,3 +82,14 @@ def forest_of(*stumps: Any, n_features: int, task: Literal["classification", "re
     """A forest of such trees."""
     bare, _ = ensemble_of([node for node, _ in stumps], n_features)
     return with_values(bare, np.array([v for _, values in stumps for v in values], dtype=np.float64), task)
+
+
+def votes(n: int) -> Ensemble:
+    """A stump for each of n features: 0 says the first class, 1 the second."""
+    return forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(n)], n_features=n)
+
+
+def assert_same(one: Any, other: Any, *fields: str) -> None:
+    """Two results have the same predictions, units, and what else is named."""
+    for field in ("predictions", "units", *fields):
+        assert np.array_equal(getattr(one, field), getattr(other, field)), field

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,30 +13,25 @@ import prunemodels as pm
 from prunemodels.on_demand import AcquisitionMethod
 from tests.prunemodels.cascades import case
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import forest_of, stump
+from tests.prunemodels.on_demand.cases import votes
 
-THREE = forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(3)], n_features=3)
+THREE = votes(3)
 
 
-@runtime_checkable
-class Method(Protocol):
-    """The contract: what the benchmark calls."""
-
-    def act(self, masked_features: Any, feature_mask: Any, selection_mask: Any, label: Any, feature_shape: Any) -> Any: ...
-    def select(self, masked_features: Any, feature_mask: Any, selection_mask: Any, label: Any, feature_shape: Any) -> Any: ...
-    def predict(self, masked_features: Any, feature_mask: Any, label: Any, feature_shape: Any) -> Any: ...
-    def save(self, path: Path) -> None: ...
-    @classmethod
-    def load(cls, path: Path, device: Any) -> Self: ...
-    def to(self, device: Any) -> Self: ...
-    @property
-    def device(self) -> Any: ...
-    @property
-    def has_builtin_classifier(self) -> bool: ...
-    @property
-    def cost_param(self) -> float | None: ...
-    def set_cost_param(self, cost_param: float) -> None: ...
-    def set_seed(self, seed: int | None) -> None: ...
+CONTRACT = (
+    "act",
+    "select",
+    "predict",
+    "save",
+    "load",
+    "to",
+    "device",
+    "has_builtin_classifier",
+    "cost_param",
+    "set_cost_param",
+    "set_seed",
+)
+"""What the benchmark calls."""
 
 
 class Tensor:
@@ -62,7 +57,7 @@ class Tensor:
         return Tensor(self.array.astype(np.int64), self.device_name)
 
 
-def evaluate(method: Method, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def evaluate(method: AcquisitionMethod, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The benchmark's loop: unmask what is selected until all rows stop. Returns the mask and the last predictions."""
     known = np.zeros(X.shape, dtype=bool)
     for _ in range(X.shape[1] + 1):
@@ -82,7 +77,7 @@ def test_the_benchmarks_loop_ends_with_the_forests_classes(early_stopping: bool)
     known_forest = fitted("random forest, named features")
     X = np.asarray(known_forest.X, dtype=np.float64)
     method = AcquisitionMethod(known_forest.forest, 1, early_stopping=early_stopping)
-    assert isinstance(method, Method)
+    assert all(hasattr(method, name) for name in CONTRACT)
     known, said = evaluate(method, X)
     assert np.array_equal(known_forest.forest.classes_[said.argmax(axis=1)], known_forest.forest.predict(known_forest.X))
     assert known.sum() < known.size

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Any
 
@@ -113,17 +112,6 @@ def test_a_column_in_which_nothing_will_do_is_refused(model: Any) -> None:
         pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, from_table(wrong)).run(table.index)
 
 
-def test_async_walks_name_bad_values_too() -> None:
-    """`run_async` gives the result of `run`."""
-    fitted, table = a_forest()
-    source = from_table(spoiled(table, "r7", "age", "n/a"))
-
-    async def acquire(request: Any) -> Any:
-        return source(request)
-
-    result = asyncio.run(pm.OnDemandPredictor(fitted, 1, acquire, max_rows=30).run_async(table.index))
-    assert [refused[:2] for refused in result.refused] == [("r7", "age")]
-    assert result.finished.all()
 
 
 @pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])

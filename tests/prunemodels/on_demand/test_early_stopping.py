@@ -14,10 +14,9 @@ from prunemodels.on_demand import cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, fitted
-from tests.prunemodels.on_demand.cases import forest_of, random_case, stump
+from tests.prunemodels.on_demand.cases import SEEDS, forest_of, random_case, stump
 from tests.prunemodels.on_demand.reference import Spy, possible_nodes
 
-SEEDS = st.integers(0, 2**32 - 1)
 ORDERS = ["adaptive", "forest", "random"]
 
 
@@ -120,21 +119,23 @@ def test_by_hand():
         assert result.probabilities[0].tolist() == [2.5 / 3, 0.5 / 3]  # the open tree counts with its root's own fractions
 
 
-def test_a_feature_that_many_trees_wait_for_goes_first():
-    """Three trees that wait for a feature outweigh one that waits for a feature of a quarter of its price, not of a sixteenth."""
-    stumps = [stump(0, (1, 0), (0, 1))] + [stump(1, (1, 0), (0, 1))] * 3
-    for price, first in ((4, "x1"), (16, "x0")):
-        spy = Spy(np.zeros((1, 2)))
-        OnDemandPredictor(forest_of(*stumps, n_features=2), [1, price], spy, early_stopping=True).run(1)
-        assert spy.requests[0].items == (first,)
-
-
-def test_a_tree_whose_answers_are_close_counts_less():
-    """A split between 0.5 and 0.6 settles less than one between 0 and 1."""
-    forest = forest_of(stump(0, (0.5, 0.5), (0.6, 0.4)), stump(1, (1, 0), (0, 1)), n_features=2)
+@looped(
+    ("stumps", "prices", "first"),
+    [
+        # three trees that wait for a feature outweigh one that waits for a feature of a quarter of its price, not of a sixteenth
+        ([stump(0, (1, 0), (0, 1))] + [stump(1, (1, 0), (0, 1))] * 3, [1, 4], "x1"),
+        ([stump(0, (1, 0), (0, 1))] + [stump(1, (1, 0), (0, 1))] * 3, [1, 16], "x0"),
+        # a split between 0.5 and 0.6 settles less than one between 0 and 1
+        ([stump(0, (0.5, 0.5), (0.6, 0.4)), stump(1, (1, 0), (0, 1))], [1, 1], "x1"),
+    ],
+)
+def test_what_settles_most_for_its_price_goes_first(stumps, prices, first):
+    """Trees that wait, and how far apart their answers are, per price."""
     spy = Spy(np.zeros((1, 2)))
-    OnDemandPredictor(forest, 1, spy, early_stopping=True).run(1)
-    assert spy.requests[0].items == ("x1",)
+    OnDemandPredictor(forest_of(*stumps, n_features=2), prices, spy, early_stopping=True).run(1)
+    assert spy.requests[0].items == (first,)
+
+
 
 
 def test_bought_items_count_nothing_for_the_next_price():

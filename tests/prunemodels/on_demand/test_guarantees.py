@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from formulations import NodeErrors, PruningProblem
-from formulations.instance.node_errors import ErrorComponent
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
-from tests.prunemodels.on_demand.cases import Case, random_case
+from tests.prunemodels.on_demand.cases import SEEDS, random_case
 from tests.prunemodels.on_demand.reference import Spy, mean_of, walk_row
 
-SEEDS = st.integers(0, 2**32 - 1)
 COSTS = pm.CostItems.from_items(
     {"blood": 2.1, "b": 7.27, "c": 1, "free": 0, "licence": 50},
     [["b", "blood"], ["c", "blood"], ["free"], ["b", "c", "licence"], []],
@@ -27,10 +22,6 @@ COSTS = pm.CostItems.from_items(
 )
 
 
-def problem_of(case: Case) -> PruningProblem:
-    """The instance whose cost is that of a prediction of the case's rows."""
-    nothing = NodeErrors((ErrorComponent(np.zeros(case.trees.n_nodes), np.ones(case.trees.n_trees)),))
-    return PruningProblem.build(case.trees, nothing, case.X, case.costs, evaluation_cost=case.evaluation)
 
 
 @looped("kind", KINDS)
@@ -67,23 +58,6 @@ def test_the_cost_is_the_reported_one(kind):
     assert result.mean_cost == pytest.approx(told, rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
-@given(seed=SEEDS)
-def test_every_row_pays_what_the_problem_says(seed):
-    """Row by row and in fractions, the purchases are those of the unpruned problem."""
-    case = random_case(seed)
-    problem = problem_of(case)
-    whole = pm.Pruning.unpruned(problem)
-    result = OnDemandPredictor(case.trees, case.costs, Spy(case.X), evaluation_cost=case.evaluation).run(len(case.X))
-    for i in range(len(case.X)):
-        bought = {case.costs.names[m] for m in np.flatnonzero(whole.bought[:, i])}
-        assert {m for m in result.bought[i] if case.costs.prices[case.costs.names.index(m)]} == bought
-    for_all = {case.costs.names[m]: case.costs.prices[m] for m in np.flatnonzero(whole.bought_once)}
-    used = {m for m in result.once if case.costs.prices[case.costs.names.index(m)]}
-    assert used <= set(for_all)  # the problem counts what splits need that no row gets to
-    assert result.exact_mean_cost == whole.exact_cost - sum((for_all[m] for m in set(for_all) - used), Fraction(0))
-    assert result.once_cost == sum((case.costs.prices[case.costs.names.index(m)] for m in result.once), Fraction(0))
-    assert np.array_equal(result.cost, [float(c) for c in result.exact_cost])
 
 
 @settings(max_examples=100, deadline=None)
@@ -138,12 +112,3 @@ def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lo
         paid = spy.paid()
         assert len(paid) == len(set(paid))
         assert sum(m in result.once for _, m in paid) >= len(result.once)
-
-
-def test_prices_that_do_not_fit_are_refused():
-    """Prices without a common 64-bit unit are refused, instead of overflowing."""
-    case = fitted("tree")
-    with pytest.raises(pm.errors.CapacityOverflowError, match="write prices with fewer digits"):
-        OnDemandPredictor(case.forest, [1e9, 1e-15, 1, 1, 1], from_table(case.X))
-    with pytest.raises(pm.errors.CapacityOverflowError, match="write prices with fewer digits"):
-        OnDemandPredictor(case.forest, 1, from_table(case.X), evaluation_cost=Fraction(2**61))

@@ -1,4 +1,4 @@
-"""Pipelines that predict while they buy raw columns."""
+"""Pipelines that predict while they buy raw columns, of forests and of boosted models."""
 
 from __future__ import annotations
 
@@ -106,20 +106,6 @@ def test_requests_by_hand() -> None:
     assert seen == [(("city",), 150), (("debt",), in_rome), (("score",), in_rome)]
     assert (result.predictions == pipe.predict(X[["city", "debt", "score"]])).all()
     assert result.cost.tolist() == np.where(X["city"] == "Rome", 6.0, 1.0).tolist()
-
-
-def test_one_row_at_a_time() -> None:
-    """A row by itself, such as a service has, is predicted as in a table; words and numbers in one list keep their types."""
-    pipe = by_hand()
-    for i in (0, 1, 2):
-
-        def acquire(request: Any, i: int = i) -> Any:
-            return [[X.loc[i, name] for name in request.features]]
-
-        predictor = pm.OnDemandPredictor(pipe, pm.CostItems.grouped(["all"] * 3, {"all": 4}), acquire)
-        result = predictor.run([i])
-        assert result.requests == 1
-        assert result.predictions == pipe.predict(X.loc[[i], ["city", "debt", "score"]])
 
 
 def test_missing_values_and_values_that_cannot_be_had() -> None:
