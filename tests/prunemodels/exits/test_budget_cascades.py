@@ -82,18 +82,6 @@ def test_the_budget_is_kept(prices: str) -> None:
     assert (dearest.held_out_cost_, dearest.held_out_error_) == (exits.held_out_cost[k], exits.held_out_error[k])
 
 
-def test_with_validation_rows_the_policy_keeps_the_budget_on_them() -> None:
-    """Cost and error of the path are those of the fitted cascade on these rows, and all of X trains the stages."""
-    model = pm.BudgetCascadeClassifier(tree(), [1, 2, 3, 4, 5], budget=4.0, **QUICK)
-    model.fit(X[:160], Y[:160], X_valid=X[160:], y_valid=Y[160:])
-    assert model.exit_path_.n == 80
-    assert model.cost_ == pytest.approx(model.prediction_cost(X[160:]).mean())
-    assert model.cost_ <= 4.0
-    seed = model.stages_.models[-1].random_state
-    alone = tree().set_params(random_state=seed).fit(X[:160].astype(np.float32), Y[:160])
-    np.testing.assert_array_equal(model.stages_.models[-1].predict_proba(X), alone.predict_proba(X))
-
-
 def test_the_least_missed_item_goes_first() -> None:
     """One column decides all: it goes last, whatever its place, unless its price is out of all proportion."""
     rng = np.random.default_rng(0)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import pickle
 from fractions import Fraction
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -105,34 +101,6 @@ def test_goals_choose_policies_of_one_path() -> None:
     for rule in ("one_se", "knee"):
         ruled = pm.CascadeClassifier(stages, choose=rule, **QUICK).fit(X, Y)
         assert ruled.row_ == ruled.exit_path_.row_by(rule)
-
-
-def test_a_cascade_is_pickled_joined_and_cloned() -> None:
-    """Predictions survive pickle and joblib; a clone is unfitted and fits to the same."""
-    model = pm.CascadeClassifier([(tree(2), [0]), (tree(), None)], lam=0.001, **QUICK).fit(X, Y)
-    file = io.BytesIO()
-    joblib.dump(model, file)
-    file.seek(0)
-    again = clone(model)
-    assert not hasattr(again, "stages_")
-    for other in (pickle.loads(pickle.dumps(model)), joblib.load(file), again.fit(X, Y)):
-        np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
-
-
-def test_validation_rows_teach_the_policy_and_all_others_the_stages() -> None:
-    """With X_valid the stages are those fitted on X, and the path is learned from as many rows as X_valid has."""
-    model = pm.CascadeClassifier([(tree(2), [0]), (tree(), None)], lam=0.001, **QUICK)
-    model.fit(X[:150], Y[:150], X_valid=X[150:], y_valid=Y[150:])
-    assert model.exit_path_.n == 50
-    alone = DecisionTreeClassifier(max_depth=3, random_state=model.stages_.models[1].random_state).fit(
-        X[:150].astype(np.float32), Y[:150]
-    )
-    np.testing.assert_array_equal(model.stages_.models[1].predict_proba(X), alone.predict_proba(X))
-    k = model.row_
-    stop = model.stop_stages(X[150:])
-    assert model.exit_path_.cost[k] == pytest.approx(model.prediction_cost(X[150:]).mean())
-    assert model.exit_path_.error[k] == pytest.approx((model.predict(X[150:]) != Y[150:]).mean())
-    assert stop.shape == (50,)
 
 
 def test_rows_of_weight_zero_take_no_part() -> None:

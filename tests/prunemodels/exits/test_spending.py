@@ -10,7 +10,6 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.doubt import MarginDoubt, aligned, doubts_of
 from prunemodels.exits.learning import solve_exits
@@ -127,32 +126,6 @@ def test_a_budget_that_buys_nothing_says_which_one_helps() -> None:
     assert path.within(4).spending == f"spends 0 of 4: {nothing}"
     assert path.within(10).spending == "spends 10 of 10"
     assert path.within(100).spending == "spends 10 of 100: no dearer policy is expected to err less"
-
-
-BAD: dict[str, Any] = {
-    "sets: cheapest": (
-        None,
-        {"costs": [5] * 6, "budget": 2},
-        "budget is 2, and the cheapest feature costs 5; give at least that",
-    ),
-    "named: first": ([[0, 1], None], {"costs": 3, "budget": 2}, "budget is 2, and the first stage costs 6; give at least that"),
-    "doubt": (None, {"doubt": "x"}, "doubt is 'x'; give one of"),
-    "levels": ([[0], None], {"n_levels": 1}, "n_levels is 1; give a number from 2"),
-    "folds": (None, {"cv": 500}, "cv is 500, and there are 240 examples; give at most as many folds"),
-    "prices": (None, {"costs": {"other": 1}}, "costs has a price for 'other', and there is no such feature"),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_cannot_work_is_refused_before_training(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the option, its value and the remedy, and no model is fitted."""
-    stages, options, message = BAD[case]
-    monkeypatch.setattr(LogisticRegression, "fit", lambda *_, **__: pytest.fail("a model was fitted"))
-    line = LogisticRegression()
-    named = None if stages is None else [(line, features) for features in stages]
-    model = pm.BudgetCascadeClassifier(line, **options) if named is None else pm.CascadeClassifier(named, **options)
-    with pytest.raises(InvalidInputError, match=message):
-        model.fit(X, Y)
 
 
 def test_a_fold_without_a_class_is_learned_from() -> None:
