@@ -15,7 +15,7 @@ import prunemodels as pm
 from formulations import CostItems
 from formulations.errors import InvalidInputError
 from prunemodels.exits.set_stages import SetStages
-from tests.prunemodels.exits.spies import NoWeights
+from tests.prunemodels.exits.tables import NoWeights
 from tests.prunemodels.exits.test_cascades import NAMES, QUICK, TABLE, X, Y
 
 TREE = DecisionTreeClassifier(max_depth=2)
