@@ -34,10 +34,16 @@ from proofs_checks.total_unimodularity.ternary import Display, even_submatrix, r
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
-from tests.proofs_checks.total_unimodularity.composed_matrices import signed_fano, three_sum
-from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
-from tests.proofs_checks.total_unimodularity.nested_sums import leaf, nested, one_entry_changed, three_sum_of
-from tests.proofs_checks.total_unimodularity.proven import proven
+from tests.proofs_checks.total_unimodularity.matrix_families import (
+    Matrix,
+    leaf,
+    nested,
+    one_entry_changed,
+    proven,
+    signed_fano,
+    three_sum,
+    three_sum_of,
+)
 
 
 def kinds_within(pieces: Pieces) -> Counter[str]:

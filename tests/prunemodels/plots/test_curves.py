@@ -1,19 +1,27 @@
-"""The picture shows each method's own points, and tells methods apart."""
+"""Pictures of curves of several methods, and of seconds that grow."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 import prunemodels as pm
+from formulations import InvalidInputError
+from prunemodels.comparison.growth import Growth
 from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
+from prunemodels.plots.growth import plot_growth
+from prunemodels.plots.history import SMALLEST
 
 
 def curve(method: str, cost: list[float], error: list[float]) -> TradeoffCurve:
@@ -106,3 +114,128 @@ def test_what_cannot_be_drawn_is_refused(curves: list[TradeoffCurve], spread: di
     """Nothing to draw, and bands that fit no curve, by name."""
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         plot_curves(curves, spread=spread)
+
+
+def growth(time_limit: float = 10.0) -> Growth:
+    """Four engines: quick, slow, one that stops at 100, one that refuses at once."""
+    rows = []
+    for name, seconds in {"min_cut": [0.1, 1.0, 10.0], "my.module:mine": [0.2, 2.0, 2.0], "highs_ip1": [0.5, 12.0]}.items():
+        for size, s in zip((10, 100, 1000), seconds, strict=False):
+            gap = 0.0 if name == "min_cut" else 0.01
+            rows.append(
+                {"solver": name, "size": size, "usage_arcs": size**2, "seconds": s, "relative_gap": gap, "usable": s <= 10}
+            )
+    rows.append(
+        {"solver": "brute_force", "size": 10, "usage_arcs": 100, "seconds": math.nan, "relative_gap": math.nan, "usable": False}
+    )
+    return Growth(pd.DataFrame(rows), "cost rows", 0.5, time_limit, True, "a machine")
+
+
+def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
+    """Points of the lines in the legend, by the engine's name."""
+    return {
+        str(line.get_label()).split()[0]: (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist())
+        for line in figure.axes[0].get_lines()
+        if not str(line.get_label()).startswith(("_", "time limit", "not usable"))
+    }
+
+
+def colours(figure: Figure) -> dict[str, str]:
+    """Colour of each engine's line."""
+    return {str(line.get_label()).split()[0]: to_hex(line.get_color()) for line in figure.axes[0].get_lines()}
+
+
+def mixed(colour: str, shade: str) -> bool:
+    """Whether a shade is the colour, or the colour with some white."""
+    base, seen = np.array(to_rgb(colour)), np.array(to_rgb(shade))
+    white = (seen - base) / np.where(base < 1, 1 - base, 1)
+    share = white[base < 1]
+    return bool(np.ptp(share) < 0.02 and -0.01 < share.mean() < 0.7)
+
+
+def test_lines_are_the_table() -> None:
+    """Seconds over size, on logarithmic axes; the picture opens no window."""
+    figure = plot_growth(growth())
+    drawn = lines(figure)
+    assert drawn["min_cut"] == ([10, 100, 1000], [0.1, 1.0, 10.0])
+    assert drawn["highs_ip1"] == ([10, 100], [0.5, 12.0])
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost rows", "seconds")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "100", "1,000"]
+    assert plt.get_fignums() == []
+
+
+def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:
+    """Who stopped first stands first, then from the slowest down; slopes where there are three points that count."""
+    legend = plot_growth(growth()).axes[0].get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == [
+        *("brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"),
+        *("not usable from here on", "time limit, 10 s"),
+    ]
+    assert legend.get_title().get_text() == "engine   slope"
+    least = plot_growth(growth(), least=0.5).axes[0].get_legend()
+    assert least is not None
+    assert "min_cut" in [t.get_text() for t in least.get_texts()]  # two points are left: no slope
+
+
+def test_slopes_are_against_what_the_axis_shows() -> None:
+    """Usage arcs that grow with the square of the size halve the slope."""
+    legend = plot_growth(growth(), against="usage_arcs").axes[0].get_legend()
+    assert legend is not None
+    assert "min_cut   0.50" in [t.get_text() for t in legend.get_texts()]
+
+
+def crosses(figure: Figure) -> list[tuple[list[float], list[float]]]:
+    found = [line for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
+    points = [(np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()) for line in found]
+    return [p for p in points if p[0]]
+
+
+def test_crosses_stand_where_engines_stop() -> None:
+    """One for the engine that was too slow; none for one that has no seconds."""
+    assert crosses(plot_growth(growth())) == [([100], [12.0])]
+
+
+def test_the_time_limit_is_drawn_for_seconds_only() -> None:
+    """A line at 10 s, with its name; none for other quantities, and none where there is no limit."""
+
+    def dashed(figure: Figure) -> list[float]:
+        return [
+            float(np.asarray(line.get_ydata())[0])
+            for line in figure.axes[0].get_lines()
+            if str(line.get_label()).startswith("time limit")
+        ]
+
+    assert dashed(plot_growth(growth())) == [10.0]
+    assert dashed(plot_growth(growth(), "usage_arcs")) == []
+    assert dashed(plot_growth(growth(math.inf))) == []
+
+
+def test_gaps_of_zero_stand_at_the_bottom() -> None:
+    """A logarithmic axis has no 0; gaps have no slopes."""
+    figure = plot_growth(growth(), "relative_gap", against="usage_arcs")
+    assert lines(figure)["min_cut"] == ([100, 10_000, 1_000_000], [SMALLEST] * 3)
+    assert figure.axes[0].get_xlabel() == "usage arcs"
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == [
+        "brute_force",
+        "highs_ip1",
+        "mine",
+        "min_cut",
+        "not usable from here on",
+    ]
+
+
+def test_unknown_engines_are_refused() -> None:
+    """An engine that was not measured is named, and so is what the table does not have."""
+    with pytest.raises(InvalidInputError, match=r"engines has \['simplex'\]; there are min_cut"):
+        plot_growth(growth(), engines=["min_cut", "simplex"])
+    with pytest.raises(InvalidInputError, match="growth has an empty table; measure at least one engine"):
+        plot_growth(replace(growth(), table=growth().table.iloc[:0]))
+    with pytest.raises(InvalidInputError, match="engines has no names"):
+        plot_growth(growth(), engines=[])
+    with pytest.raises(InvalidInputError, match="no numbers 'hours'"):
+        plot_growth(growth(), "hours")

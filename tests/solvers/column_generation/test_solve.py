@@ -1,4 +1,4 @@
-"""The decomposition from end to end: optima, bounds in every round, histories, limits, Ctrl-C."""
+"""Dantzig-Wolfe at a lambda and within a budget."""
 
 from __future__ import annotations
 
