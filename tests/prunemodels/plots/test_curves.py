@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-import prunemodels as pm
-from formulations import InvalidInputError
 from prunemodels.comparison.growth import Growth
-from prunemodels.evaluation.curve import TradeoffCurve
 from prunemodels.plots.curves import plot_curves
 from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.history import SMALLEST
-
-
-def curve(method: str, cost: list[float], error: list[float]) -> TradeoffCurve:
-    return TradeoffCurve(method, "step", np.arange(len(cost), dtype=float), np.array(cost), np.array(error), 100)
-
-
-ONE, TWO = curve("one", [3, 1, 2], [0.1, 0.5, 0.6]), curve("two", [4, 0], [0.2, 0.4])
+from tests.prunemodels.plots.cases import ONE, TWO, curve
 
 
 def staircases(axes: Axes) -> list[Line2D]:
@@ -68,20 +56,6 @@ def test_spread_is_a_band_of_one_deviation_around_the_shown_points() -> None:
     assert {y for _, y in corners} == {0.09, 0.11, 0.57, 0.63}
 
 
-def test_long_curves_are_lines_without_markers() -> None:
-    """Hundreds of points are a line."""
-    long = curve("long", list(range(500)), (1 / np.arange(1, 501)).tolist())
-    lines = staircases(plot_curves([long, ONE]).axes[0])
-    assert [line.get_marker() in ("", "None") for line in lines] == [True, False]
-
-
-def test_the_unit_is_named() -> None:
-    """A unit that the caller gives stands at the axis; dollar signs are no formula."""
-    axes = plot_curves([ONE], unit="$ (Canadian $)").axes[0]
-    assert axes.get_xlabel() == r"cost per prediction, \$ (Canadian \$)"
-    assert plot_curves([ONE]).axes[0].get_xlabel() == "cost per prediction (unit of the prices)"
-
-
 def test_numbers_are_no_rates() -> None:
     """A mean squared error is not shown in per cent; given axes are drawn on."""
     figure, axes = plt.subplots()
@@ -92,28 +66,6 @@ def test_numbers_are_no_rates() -> None:
         assert isinstance(figure, Figure)
     finally:
         plt.close(figure)
-
-
-@pytest.mark.parametrize("choose_on", [[ONE], [ONE, ONE], [ONE, TWO, TWO]])
-def test_other_curves_to_choose_on_are_refused(choose_on: list[TradeoffCurve]) -> None:
-    """There must be the same curves, with the same points."""
-    with pytest.raises(pm.errors.InvalidInputError, match="choose_on has other curves, or other points, than curves"):
-        plot_curves([ONE, TWO], choose_on=choose_on)
-
-
-@pytest.mark.parametrize(
-    ("curves", "spread", "message"),
-    [
-        ([], None, "curves is empty; give at least one curve"),
-        ([ONE, curve("none", [], [])], None, r"curves\[1\], 'none', has no points; leave it out"),
-        ([ONE], {"three": np.zeros(3)}, "spread has 'three', which is no curve; there are one"),
-        ([ONE], {"one": np.zeros(2)}, r"spread\['one'\] has shape \(2,\); give one number for each of the curve's 3 points"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(curves: list[TradeoffCurve], spread: dict[str, Any] | None, message: str) -> None:
-    """Nothing to draw, and bands that fit no curve, by name."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        plot_curves(curves, spread=spread)
 
 
 def growth(time_limit: float = 10.0) -> Growth:
@@ -227,15 +179,3 @@ def test_gaps_of_zero_stand_at_the_bottom() -> None:
         "min_cut",
         "not usable from here on",
     ]
-
-
-def test_unknown_engines_are_refused() -> None:
-    """An engine that was not measured is named, and so is what the table does not have."""
-    with pytest.raises(InvalidInputError, match=r"engines has \['simplex'\]; there are min_cut"):
-        plot_growth(growth(), engines=["min_cut", "simplex"])
-    with pytest.raises(InvalidInputError, match="growth has an empty table; measure at least one engine"):
-        plot_growth(replace(growth(), table=growth().table.iloc[:0]))
-    with pytest.raises(InvalidInputError, match="engines has no names"):
-        plot_growth(growth(), engines=[])
-    with pytest.raises(InvalidInputError, match="no numbers 'hours'"):
-        plot_growth(growth(), "hours")

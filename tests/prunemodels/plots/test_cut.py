@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import networkx as nx
 import numpy as np
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -183,30 +182,6 @@ def test_no_label_covers_an_arrow() -> None:
         assert covered(figure, boxes, margin=4) == []
 
 
-def test_what_cannot_be_read_is_refused() -> None:
-    """Too many nodes, and a negative lambda."""
-    pruning = pm.Pruning.unpruned(two_trees())
-    many = PruningProblem.build(pruning.problem.ensemble, pruning.problem.errors, np.ones((30, 3)), pruning.problem.costs)
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"the picture would have \d+ splits and purchases, at most 40 can be read"
-    ):
-        plot_cut(pm.Pruning.unpruned(many), 1)
-    with pytest.raises(pm.errors.InvalidInputError, match="lam is -1, negative"):
-        closure_graph(pruning.problem, -1)
-
-
-@pytest.fixture(scope="module")
-def small() -> pm.PruningProblem:
-    """A real tree of depth 3, its features with long names."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    forest = RandomForestClassifier(2, max_depth=3, random_state=0).fit(X[:300], y[:300])
-    return pm.problem_from_forest(forest, X[300:], costs=1)
-
-
-def network_arrows(figure: Figure) -> list[FancyArrowPatch]:
-    return [patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrowPatch)]
-
-
 def network() -> TreeNetwork:
     return tree_network(two_trees(), 0)
 
@@ -243,9 +218,9 @@ def test_arcs_by_name_and_colour() -> None:
 
 def test_a_path_is_bold() -> None:
     """The arcs of the path are drawn thick and last, the others thin and faint; without a path none is faint."""
-    widths = [patch.get_linewidth() for patch in network_arrows(draw_network(network(), path=[1, 2, 5]))]
+    widths = [patch.get_linewidth() for patch in arrows(draw_network(network(), path=[1, 2, 5]).axes[0])]
     assert widths == [1.0] * 4 + [1.8] * 3
-    assert {patch.get_alpha() for patch in network_arrows(draw_network(network()))} == {None}
+    assert {patch.get_alpha() for patch in arrows(draw_network(network()).axes[0])} == {None}
 
 
 def test_a_pruning_in_the_tree() -> None:
@@ -261,25 +236,3 @@ def test_a_pruning_in_the_tree() -> None:
     whole = [text.get_text() for text in draw_tree(problem, 1).axes[0].texts]
     numbers = [text.split("\n")[0] for text in whole]
     assert numbers == ["tree 1", "5", "6", "7", "8", "9", "10", "11"]
-
-
-def test_networks_what_cannot_be_read_is_refused(small: pm.PruningProblem) -> None:
-    """Hundreds of arcs, and a pruning of another tree."""
-    with pytest.raises(pm.errors.InvalidInputError, match=r"the picture would have .* arcs, at most 60 can be read"):
-        draw_network(tree_network(small, 0, expanded=True))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"kept has shape \(3,\); give one bool for each of the tree's 5 nodes"):
-        draw_tree(two_trees(), 0, kept=[True, False, False])
-    with pytest.raises(pm.errors.InvalidInputError, match="t is 2; give a tree, 0 to 1"):
-        draw_tree(two_trees(), 2)
-    with pytest.raises(pm.errors.InvalidInputError, match="path has arc 7; give arcs of the network, 0 to 6"):
-        draw_network(network(), path=[1, 7])
-    with pytest.raises(pm.errors.InvalidInputError, match="path has arc -1"):
-        draw_network(network(), path=[-1])
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"cost has shape \(6,\); give one number for each of the network's 7 arcs"
-    ):
-        network_graph(network(), np.ones(6))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"path has shape \(0,\)"):
-        draw_network(network(), path=[])
-    with pytest.raises(pm.errors.InvalidInputError, match=r"path has shape \(2,\) and the type float64"):
-        draw_network(network(), path=[0.5, 1.5])

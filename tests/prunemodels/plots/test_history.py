@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -85,30 +84,6 @@ def test_gaps_over_rounds_and_over_seconds() -> None:
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_xlabel()) == ("log", "log", "seconds")
     assert plt.get_fignums() == []
-
-
-@pytest.mark.parametrize(
-    ("histories", "against", "message"),
-    [
-        ({}, "round", "histories is empty"),
-        ({"a": {name: column[:0] for name, column in RUN.items()}}, "round", r"histories\['a'\] has 0 rounds"),
-        (
-            {"a": {"gap": RUN["gap"]}},
-            "round",
-            r"histories\['a'\] has 4 rounds and lacks \['seconds'\]; give the history of a Solution",
-        ),
-        (
-            {"a": RUN | {"gap": RUN["gap"][:3]}},
-            "round",
-            r"histories\['a'\]\['seconds'\] has shape \(4,\); give one number for each of 3",
-        ),
-        ({"a": RUN}, "minutes", "against is 'minutes'"),
-    ],
-)
-def test_gaps_that_cannot_be_drawn_are_refused(histories: Any, against: Any, message: str) -> None:
-    """No runs, no rounds, no gaps, an axis that there is not."""
-    with pytest.raises(InvalidInputError, match=message):
-        plot_gaps(histories, against=against)
 
 
 def test_columns_stand_at_their_rounds_and_trees() -> None:
@@ -267,11 +242,3 @@ def test_a_budget_chooses_the_policy() -> None:
     ]
     assert widths[0] == widths[1]
     assert len(widths[2]) == len(widths[0])
-
-
-def test_other_things_are_refused() -> None:
-    """What is neither a cascade nor a path is refused by its kind; unions are cached, so either kind may come first."""
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"source is 3; give (an ExitPath or a Cascade|a Cascade or an ExitPath)"
-    ):
-        plot_exits(3, case("sets").X)  # type: ignore[arg-type]
