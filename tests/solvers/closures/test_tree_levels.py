@@ -38,45 +38,34 @@ def levels(parent: list[int], profit: list[int], charge: list[float], limit: flo
     return [math.exp(x) for x in found.tolist()], value
 
 
-def test_a_child_that_can_pay_more_joins_its_parent() -> None:
-    """A parent with 2 of 4 and a child with 10 of 2 pay 12 of 6 together: both have the level 2, and 6 is left over."""
-    found, value = levels([TOP, 0], [2, 10], [4, 2])
-    assert found == pytest.approx([2, 2])
-    assert value == pytest.approx(6)
-
-
-def test_a_child_that_can_pay_less_leaves_first() -> None:
-    """A parent with 10 of 2 has the level 5, its child with 3 of 4 has 3/4, and is not in the best closure, worth 8."""
-    found, value = levels([TOP, 0], [10, 3], [2, 4])
-    assert found == pytest.approx([5, 0.75])
-    assert value == pytest.approx(8)
-
-
-def test_a_grandchild_joins_through_its_parent() -> None:
-    """The child, 0 of 1, joins the grandchild, 9 of 1: 9 of 2. These have more than the top's 4 of 2, so all have 13 of 4."""
-    found, value = levels([TOP, 0, 1], [4, 0, 9], [2, 1, 1])
-    assert found == pytest.approx([13 / 4] * 3)
-    assert value == pytest.approx(9)
-
-
-def test_a_negative_profit_is_owed() -> None:
-    """A top with profit -3 and charge 1 owes 4; with a child's 12 of 2 it has 12 of 6."""
-    found, value = levels([TOP, 0], [-3, 12], [1, 2])
-    assert found == pytest.approx([2, 2])
-    assert value == pytest.approx(6)
+@looped(
+    ("parent", "profit", "charge", "expected", "worth"),
+    [
+        # a parent with 2 of 4 and a child with 10 of 2 pay 12 of 6 together, and 6 is left over
+        ([TOP, 0], [2, 10], [4, 2], [2, 2], 6),
+        # a parent with 10 of 2 has the level 5, its child with 3 of 4 has 3/4, and is not in the best closure, worth 8
+        ([TOP, 0], [10, 3], [2, 4], [5, 0.75], 8),
+        # the child, 0 of 1, joins the grandchild, 9 of 1: 9 of 2, which is more than the top's 4 of 2, so all have 13 of 4
+        ([TOP, 0, 1], [4, 0, 9], [2, 1, 1], [13 / 4] * 3, 9),
+        # a top with profit -3 and charge 1 owes 4; with a child's 12 of 2 it has 12 of 6
+        ([TOP, 0], [-3, 12], [1, 2], [2, 2], 6),
+        # below a top with 1 of 4, a split with 0 of 0 passes on what its child has beyond its charge, 9 of 1: 10 of 5
+        ([TOP, 0, 1], [1, 0, 9], [4, 0, 1], [2, 2, 2], 5),
+        # a top with 1 of 4, below it 3 of 0, below that 9 of 1: 3 of 0 joins the top, then 9 of 1 does: 13 of 5 in all
+        ([TOP, 0, 1], [1, 3, 9], [4, 0, 1], [13 / 5] * 3, 8),
+    ],
+)
+def test_levels_by_hand(parent: list[int], profit: list[int], charge: list[float], expected: list[float], worth: int) -> None:
+    """Who can pay more joins whom it is needed by; the value of the best closure is what is left over."""
+    found, value = levels(parent, profit, charge)
+    assert found == pytest.approx(expected)
+    assert value == pytest.approx(worth)
 
 
 def test_nothing_owed_is_the_highest_level() -> None:
     """A split without a charge is kept at any price, one without profit at none."""
     found, value = levels([TOP, TOP, 0], [5, 0, 0], [0, 3, 1], limit=2.0)
     assert found == pytest.approx([math.exp(2), math.exp(-2), math.exp(-2)])
-    assert value == pytest.approx(5)
-
-
-def test_a_split_that_has_and_owes_nothing_hands_up() -> None:
-    """Below a top with 1 of 4, a split with 0 of 0 passes on what its child has beyond its charge, 9 of 1: all have 10 of 5."""
-    found, value = levels([TOP, 0, 1], [1, 0, 9], [4, 0, 1])
-    assert found == pytest.approx([2, 2, 2])
     assert value == pytest.approx(5)
 
 
@@ -126,13 +115,6 @@ def test_two_threads_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     with ThreadPoolExecutor(1) as pool:
         assert log_levels(parent, profit, charge, 0.5, together, pool, 150) == pytest.approx(value)
     np.testing.assert_array_equal(alone, together)
-
-
-def test_what_costs_nothing_hands_on_what_is_below_it() -> None:
-    """A top with 1 of 4, below it 3 of 0, below that 9 of 1: 3 of 0 joins the top, then 9 of 1 does: 13 of 5 in all."""
-    found, value = levels([TOP, 0, 1], [1, 3, 9], [4, 0, 1])
-    assert found == pytest.approx([13 / 5] * 3)
-    assert value == pytest.approx(8)
 
 
 @looped("seed", range(8))
