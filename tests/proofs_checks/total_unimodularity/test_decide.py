@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
-from formulations.models import FORMULATIONS
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
@@ -292,20 +291,6 @@ def test_every_instance_has_the_certificate(seed: int, merge: bool) -> None:
         assert check_network_matrix(linear, network)
         assert check_formulation(own, linear).certificate.transposed
         assert check_integral_formulation(own, linear)
-
-
-@pytest.mark.parametrize("name", ["IP0", "IP3", "closure"])
-def test_pyomo_models_have_it_too(name: str) -> None:
-    """The same certificate for the declarative model: the variables are known by their names."""
-    problem = two_trees()
-    model = FORMULATIONS[name](problem) if name == "IP0" else FORMULATIONS[name](problem, lam=1)
-    verdict = check_formulation(problem, model)
-    assert verdict, str(verdict)
-    by_arrays = formulation_network(problem, ip3_program(problem, name))
-    assert by_arrays is not None
-    if name != "closure":  # its model has z as expressions, the matrix has none
-        for array in ("tail", "head"):
-            np.testing.assert_array_equal(getattr(verdict.certificate, array), getattr(by_arrays, array))
 
 
 @looped("seed", range(12))

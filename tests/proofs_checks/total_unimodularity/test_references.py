@@ -203,25 +203,6 @@ def test_the_signing_of_all_lines(shape: tuple[int, int]) -> None:
         assert np.abs(np.array(certificate.signing) @ lines).max() <= 1
 
 
-def test_texts() -> None:
-    """Verdicts read as sentences, whichever way they go."""
-    yes = read_matrix(families.odd_cycle(3)[:2])
-    text = "the matrix with 2 rows and 3 columns is totally unimodular: holds"
-    assert str(subdeterminants.by_subdeterminants(yes)) == (
-        f"{text} (all square subdeterminants; all 9 square submatrices have determinant -1, 0 or 1)"
-    )
-    assert str(ghouila_houri.by_ghouila_houri(yes)) == (
-        f"{text} (Ghouila-Houri's signings; each of 3 subsets of the rows has a signing; that of all of them is +-)"
-    )
-    # the zero in each row: the column (1, 1) has an even sum, but its rows have not
-    assert str(camion.by_camion(yes)) == (
-        f"{text} (Camion's Eulerian submatrices; all 2 Eulerian submatrices have an entry sum divisible by 4)"
-    )
-    no = str(subdeterminants.by_subdeterminants(read_matrix(families.odd_cycle(3))))
-    assert "is refuted (all square subdeterminants;" in no
-    assert no.endswith("determinant 2)")
-
-
 def test_a_3_sum_is_explained_step_by_step() -> None:
     """R12 by hand: its 3-separation begins with a pivot, and leaves a network matrix and the transpose of one."""
     matrix = families.r12()

@@ -87,15 +87,6 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
         assert error <= max(exits.error[exits.row_at_cost(budget)], model.held_out_error_) + 1e-9
 
 
-@pytest.mark.parametrize("kind", ["two", "three"])
-def test_at_lam_zero_nothing_that_all_rows_do_alike_is_better(kind: str) -> None:
-    """On the policy's rows the dearest policy is expected to err no more than any stage alone, the unpruned forest among them."""
-    _, path, X, y = trained(kind, "plain")
-    exits = pm.exit_path(path, X, y, stack=False, doubt="margin", **QUICK)
-    expected = exits.sample.mean_loss(exits.policy(0), exits.sample.judged)
-    assert (expected <= exits.sample.judged.mean(axis=1) + 1e-12).all()
-
-
 def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> None:
     """At least as many as asked for where the path has them; costs rise by no more than a tenth of the unpruned cost.
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from lightgbm import LGBMClassifier
 from scipy.optimize import approx_fprime, minimize
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
@@ -19,12 +18,11 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from xgboost import XGBClassifier, XGBRegressor
 
 import prunemodels as pm
 from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
-from prunemodels.example import X_test, X_train, X_valid, costs, forest, y_test, y_train, y_valid
+from prunemodels.example import X_test, X_train, costs, y_test, y_train
 from prunemodels.models.costs import column_prices, cost_items
 from prunemodels.models.losses import LogLoss, Loss, Softmax, SquaredError, classification_loss
 from prunemodels.models.tree_model import adds_up, tree_model_of
@@ -371,30 +369,6 @@ def test_the_loss_follows_the_name_and_the_classes() -> None:
     kinds = [type(classification_loss("log_loss", k)) for k in (2, 3)]
     assert kinds == [LogLoss, Softmax]
     assert isinstance(classification_loss("squared_error", 2), SquaredError)
-
-
-def test_our_own_estimators_are_evaluated_as_their_forests() -> None:
-    """An estimator, its result and the forest that both hold cost and err the same."""
-    model = pm.BudgetPrunedForestClassifier(forest, costs, budget=8, random_state=0).fit(X_train, y_train)
-    inner, outer = (pm.evaluate(m, X_test, y_test, costs=costs) for m in (model.estimator_, model))
-    assert vars(inner) == vars(outer)
-    result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=8)
-    inner, outer = (pm.evaluate(m, X_test, y_test, costs=costs) for m in (result.estimator, result))
-    assert vars(inner) == vars(outer)
-
-
-@pytest.mark.parametrize("kind", [XGBClassifier, XGBRegressor, LGBMClassifier])
-def test_boosted_models_are_evaluated(kind: type) -> None:
-    """The error is that of the library's predictions; a model without splits asks for nothing, this one does."""
-    quiet = {"verbosity": -1} if kind is LGBMClassifier else {}
-    train, test = X_train.to_numpy(), X_test.to_numpy()
-    model = kind(n_estimators=5, max_depth=2, n_jobs=1, **quiet).fit(train, y_train)
-    seen = pm.evaluate(model, test, y_test, costs=list(costs.values()))
-    predicted = model.predict(test)
-    wrong = predicted != y_test if hasattr(model, "classes_") else (predicted - y_test) ** 2
-    assert seen.error == pytest.approx(float(np.mean(wrong)), rel=1e-5)
-    assert seen.splits == tree_model_of(model).ensemble.n_splits > 0
-    assert 0 < seen.cost <= sum(costs.values())
 
 
 def test_the_class_tells_what_is_read_as_a_sum() -> None:

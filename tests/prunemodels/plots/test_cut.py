@@ -141,17 +141,6 @@ def test_the_picture_of_what_is_not_optimal() -> None:
     assert ax.texts[-1].get_text().startswith("cut 1 + 0 + 0 + 0 = 1 > flow ")
 
 
-def test_numbers_that_are_no_round_fractions() -> None:
-    """Capacities with a large common denominator are written in (OBJ) itself; the unit 1 is not mentioned."""
-    problem = two_trees()
-    ax = plot_cut(pm.Pruning.unpruned(problem), 0.1234567).axes[0]
-    assert ax.texts[-1].get_text() == "cut 0.123 + 0.123 + 0.123 = 0.37 = flow 0.37"
-    whole = plot_cut(pm.Pruning.all_roots(two_trees(weight=0.5)), 1).axes[0]
-    assert whole.texts[-1].get_text() == "cut 2 + 2 + 1 + 1 + 1 = 7 > flow 3"
-    single = two_trees(errors={**ERRORS, 3: 0}).only_tree(0)
-    assert plot_cut(pm.Pruning.all_roots(single), 2).axes[0].texts[-1].get_text() == "cut 1 = flow 1"
-
-
 def pictures() -> list[Figure]:
     """Small and decimal numbers, splits that pay the sink, several examples, and real trees of depth 3."""
     problem = two_trees()

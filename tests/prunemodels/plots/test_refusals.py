@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,7 @@ def crowd() -> pm.Pruning:
     return pm.Pruning.unpruned(PruningProblem.build(PAPERS.ensemble, PAPERS.errors, np.ones((30, 3)), PAPERS.costs))
 
 
+@cache
 def grove() -> PruningProblem:
     """150 real trees."""
     return pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, Y), X[:2], costs=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
 
@@ -86,17 +85,6 @@ def test_the_theorem_holds_at_every_budget(seed: int) -> None:
             assert found.bound == 0
 
 
-@looped("seed", range(40))
-def test_every_chain_has_the_same_components(seed: int) -> None:
-    """Jordan-Hoelder: whatever the budget, hence the order, the costs of the components are the same."""
-    problem = random_problem(seed)
-    path = pm.pruning_path(problem)
-    for dearer, cheaper in zip(path.exact_cost, path.exact_cost[1:], strict=False):
-        shares = (Fraction(1, 9), Fraction(1, 2), Fraction(8, 9))
-        found = [solve_lp1(problem, cheaper + s * (dearer - cheaper), path=path) for s in shares]
-        assert len({tuple(sorted(Counter(f.component_costs).items())) for f in found}) == 1
-
-
 def test_tied_stumps_by_hand() -> None:
     """Three stumps gain 2 of 10 in a third of the forest, 1/15 each, for 1 each: at B = 1.75 one fits, and 0.75 is unused.
 
@@ -117,17 +105,6 @@ def test_tied_stumps_by_hand() -> None:
     assert found.value == pytest.approx(17 / 60)
     assert "rounded: cost 1, error at most 0.05 above LP1" in repr(found)
     assert [row[0] for row in found._card().rows] == ["LP1", "58.3 % of", "41.7 % of", "rounded"]
-
-
-def test_the_constant_cannot_be_smaller() -> None:
-    """A stump for 1 at a budget of 1 - 1/n: the best pruning is the root, 1 - 1/n of the largest bound above LP1."""
-    problem = stump((4, 1, 1), [1], [[0], [1]])
-    for n in (2, 10, 10**6):
-        budget = 1 - Fraction(1, n)
-        found = solve_lp1(problem, budget)
-        best = brute_force_budget(problem, budget).pruning.exact_error
-        assert best - found.relaxation.value == found.bound == found.largest_bound * budget
-        assert found.largest_bound == Fraction(1, 5)
 
 
 def test_the_papers_trees() -> None:
@@ -230,19 +207,6 @@ def test_arrays_give_the_paths_mixture(name: str) -> None:
     for budget in lp1_budgets_of(path):
         found = solve_relaxation(problem, budget=budget, formulation="LP1", merge=True)
         agrees(found.objective, -found.dual["budget"], relaxed_optimum(path, budget), path)
-
-
-@pytest.mark.parametrize("engine", ["highs_lp1", "pyomo_lp1", "highs_lp1_integer"])
-@looped("name", ["papers", "twin stumps", "losing splits", "stump, evaluation", *[f"random {seed}" for seed in range(8)]])
-def test_the_budget_engines_mix_as_the_path_does(name: str, engine: str) -> None:
-    """The mixture of the point's level sets costs B and is worth what the hull is; its lambda is a slope of the hull there."""
-    problem = instance(name)
-    path = pm.pruning_path(problem)
-    for budget in lp1_budgets_of(path):
-        mixture = pm.BUDGET_SOLVERS[engine](problem, budget).relaxation
-        agrees(float(mixture.value), float(mixture.lam), relaxed_optimum(path, budget), path, tolerance=1e-12)
-        cost = mixture.weight * mixture.dearer.exact_cost + (1 - mixture.weight) * mixture.cheaper.exact_cost
-        assert cost == min(budget, path.exact_cost[0])
 
 
 def test_duals_by_hand() -> None:

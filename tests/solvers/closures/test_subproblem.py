@@ -22,7 +22,7 @@ from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.level_sets import best_level_set, splits_kept
 from solvers.closures.min_cut import min_cut
-from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem, subproblem
+from solvers.closures.subproblem import ParametricSubproblem, subproblem
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import price_sharing
 from solvers.programs.engines import highs
@@ -93,20 +93,6 @@ def test_purchases_with_the_same_users_become_one() -> None:
     assert (merged.purchases.tolist(), merged.price.tolist()) == ([70, 30], [40, 20])
     assert (group.tolist(), arcs.tolist()) == ([0, 1, 0], [0, 1, 3, 4])
     assert (merged.tail.tolist(), merged.head.tolist()) == ([0, 0, 1, 2], [0, 1, 1, 0])
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_costs_are_those_of_the_instance(seed: int) -> None:
-    """All splits together cost what the unpruned forest does in integers; nothing free and nothing paid is left in."""
-    problem = random_problem(seed)
-    whole = parametric_subproblem(problem, problem.splits)
-    price, ints = problem.purchase_price(), problem.integers
-    needed = np.unique(problem.usage_arcs().head)
-    assert whole.total_cost == price[needed].sum() + ints.evaluation[problem.splits].sum()
-    assert (whole.price > 0).all()
-    paid = np.zeros(problem.n_purchases, dtype=bool)
-    paid[needed[::2]] = True
-    assert not paid[parametric_subproblem(problem, problem.splits, paid).purchases].any()
 
 
 LEAF = Node(0)

@@ -78,17 +78,6 @@ def test_bounds_hold_in_every_round(name: str) -> None:
         assert solution.relative_gap <= 1e-7
 
 
-def test_plain_values_fall_and_stay_above_the_optimum() -> None:
-    """The plain master's value never rises; both schemes end at the same value; the plain one has a row for each usage."""
-    problem, lam = instance("breast cancer, discounts"), lambdas("breast cancer, discounts")[2]
-    plain, ours = dantzig_wolfe(problem, lam, scheme=PLAIN), dantzig_wolfe(problem, lam)
-    assert (np.diff(plain.history["master_value"]) <= 1e-12).all()
-    assert len(plain.history["gap"]) > 2
-    assert plain.value == pytest.approx(ours.value, rel=1e-12)
-    assert plain.stats["rows"] == problem.n_usage_arcs > ours.stats["coupling_rows"]
-    assert ours.stats["rows"] == problem.ensemble.n_trees
-
-
 def test_the_proof_survives_prices_beyond_every_gain() -> None:
     """At a huge lambda the exact integers' prices are lower than those that were solved for; charges are cut in proportion."""
     for scheme in SCHEMES.values():
@@ -194,15 +183,6 @@ def test_ctrl_c_ends_a_long_solve() -> None:
     assert process.returncode == 7, err
     assert "interrupted" in out
     assert err == ""
-
-
-def test_the_two_pricings_agree() -> None:
-    """Shortest paths and the pass over the tree give the same bounds, hence the same solution."""
-    problem, lam = instance("iris"), lambdas("iris")[2]
-    a, b = (dantzig_wolfe(problem, lam, pricing=how) for how in ("tree pass", "shortest paths"))  # type: ignore[arg-type]
-    assert a.value == pytest.approx(b.value, rel=1e-12)
-    assert a.history["round_bound"][0] == pytest.approx(b.history["round_bound"][0], rel=1e-9)
-    assert b.status is Status.OPTIMAL
 
 
 @looped("scheme", ["bundle", "plain"])

@@ -30,7 +30,7 @@ import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
 from prunemodels.evaluation.path import evaluate_path
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, REGRESSORS, fitted, labels, rows, targets, trees_of
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, rows, targets, trees_of
 
 
 def probes(forest, X):
@@ -70,17 +70,6 @@ def test_mean_of_leaf_fractions_is_predict_proba(kind):
     np.testing.assert_array_equal(ensemble.classes, forest.classes_)
     clear = np.sort(mean, axis=1)[:, -1] - np.sort(mean, axis=1)[:, -2] > 1e-9  # predict breaks ties by rounding errors
     np.testing.assert_array_equal(ensemble.classes[mean.argmax(axis=1)][clear], forest.predict(X)[clear])
-
-
-@pytest.mark.parametrize("kind", REGRESSORS)
-def test_mean_of_leaf_means_is_predict(kind):
-    """The mean over the trees of ``value`` at the routed leaves is ``predict``."""
-    forest, X = fitted(kind).forest, fitted(kind).X
-    ensemble = pm.read_forest(forest)
-    mean = ensemble.value[leaves_of(ensemble, as_rows(X, ensemble.n_features)), 0].mean(axis=0)
-    np.testing.assert_allclose(mean, forest.predict(X), rtol=1e-12)
-    assert ensemble.task == "regression"
-    assert ensemble.classes is None
 
 
 def test_subclass_that_predicts_alike_is_read():

@@ -16,14 +16,13 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier, export_text
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import as_rows
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.forests.saved_prices import ATTRIBUTE
-from prunemodels.models.forests.sklearn_versions import VERSION
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets, trees_of
 
@@ -124,27 +123,6 @@ def test_fitted_attributes_stay(kind):
     if hasattr(case.forest, "estimators_samples_"):
         for mine, theirs in zip(pruned.estimators_samples_, case.forest.estimators_samples_, strict=True):
             np.testing.assert_array_equal(mine, theirs)
-
-
-@looped("kind", KINDS)
-def test_scikit_learns_tools_take_it(kind):
-    """``apply``, ``decision_path``, ``export_text``, ``plot_tree``, ``feature_importances_`` and ``clone`` work."""
-    case, pruning, pruned = pruned_case(kind)
-    X = np.asarray(case.X)
-    for tree, columns in trees_of(pruned):
-        Xt = X[:, columns].astype(np.float32)
-        leaves = tree.tree_.apply(Xt)
-        path = tree.tree_.decision_path(Xt)
-        assert (tree.tree_.children_left[leaves] == -1).all()
-        if "missing values" not in kind or VERSION >= (1, 8):  # scikit-learn's own decision_path was wrong with NaN up to 1.7
-            assert (np.asarray(path[np.arange(len(X)), leaves]) == 1).all()
-        assert export_text(tree).count("|---") == tree.tree_.node_count - 1 + tree.get_n_leaves()
-    if hasattr(pruned, "feature_importances_"):
-        used = np.unique(pruning.problem.ensemble.feature[pruning.kept])
-        assert set(np.flatnonzero(pruned.feature_importances_)) <= set(used)
-        assert pruned.feature_importances_.sum() == pytest.approx(1.0)
-    assert not hasattr(clone(pruned), "estimators_")
-    assert not hasattr(clone(pruned), "tree_")
 
 
 @looped("kind", KINDS)

@@ -22,14 +22,12 @@ from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from formulations import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from proofs_checks import check_path
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.libraries.averaged import prune_model
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.other_libraries import problem_from_model
-from solvers import brute_force
 from tests.prunemodels.models.libraries.models import (
     L_DEEP,
     X2,
@@ -215,27 +213,6 @@ def test_errors_are_the_trees_mean_loss(library: str, name: str, loss: str) -> N
             losses.append(np.logaddexp(0, u) - y * u if loss == "log_loss" else (u > 0) != y)
         expected = np.average(np.mean(losses, axis=0), weights=weight)
         assert pm.Pruning(problem, kept).error == pytest.approx(expected, rel=1e-9)
-
-
-def test_the_log_loss_bounds_the_forest_s_own() -> None:
-    """Jensen: for every pruning on the path the forest's log loss on the error sample is at most the trees' mean."""
-    model, X, y = xgboost_models()["forest, two classes"]
-    problem = problem_from_model(model, X, errors=Given(X, y), costs=1)
-    for pruning in pm.pruning_path(problem):
-        assert evaluate(prune_model(pruning, model), X, y, costs=1).loss <= pruning.error + 1e-9
-
-
-def test_everything_applies_to_such_a_problem() -> None:
-    """Paths with certificates, budgets and single cuts: the same problem as of any forest."""
-    model, X, y = xgboost_models()["forest, two classes"]
-    problem = problem_from_model(model, X, errors=Given(X, y), costs=[1, 2, 3, 4, 5, 6])
-    path = pm.pruning_path(problem)
-    assert check_path(path).holds
-    assert pm.solve(problem, budget=6.0).pruning.cost <= 6.0
-    assert pm.engines.min_cut(problem, 0.01).value == pytest.approx(path.at_lam(0.01).value(0.01))
-    small = xgboost.XGBRFClassifier(n_estimators=3, max_depth=2, n_jobs=1).fit(X2, Y2)
-    tiny = problem_from_model(small, X2, errors=Given(X2, Y2), costs=1)
-    assert brute_force(tiny, 0.02).value == pytest.approx(pm.engines.min_cut(tiny, 0.02).value, rel=1e-12)
 
 
 def test_class_fractions_are_scikit_learn_s_problem() -> None:

@@ -249,17 +249,6 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
     assert impurity[2] == pytest.approx({0.0: 2, 0.5: 0.5, 1.0: 0}[alpha])
 
 
-@pytest.mark.parametrize("criterion", ["entropy", "pairs", "stored"])
-def test_stopping_goes_from_the_whole_forest_to_its_roots(criterion: Any) -> None:
-    """Row 0 is the unpruned forest, for a split of fully grown trees is never pure; the last row has no split."""
-    f = fitted("random forest, 3 string labels")
-    problem = pm.problem_from_forest(f.forest, f.X, costs=1)
-    path = early_stopping_path(problem, f.forest, criterion=criterion)
-    assert path[0].n_splits == problem.ensemble.n_splits
-    assert path[-1].n_splits == 0
-    assert path.method == f"early stopping ({criterion})"
-
-
 def test_variances_of_regressors() -> None:
     """Regression trees are stopped by what they store, their variance."""
     f = fitted("regression tree")

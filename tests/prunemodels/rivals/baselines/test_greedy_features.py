@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from formulations import CostItems, InterruptedSolveError, PruningProblem
@@ -254,22 +253,6 @@ def test_rows_are_the_forests_of_fewer_estimators(kind: str) -> None:
     roots = pm.evaluate(pm.apply_pruning(pm.Pruning.all_roots(problem), f.forest), X, y, costs=1)
     assert seen.error[-1] == pytest.approx(roots.error, rel=0, abs=0 if hasattr(f.forest, "classes_") else 1e-14)
     assert seen.cost[-1] == 0
-
-
-@pytest.mark.parametrize("grow", [RandomForestClassifier, RandomForestRegressor])
-def test_error_is_that_of_the_trees_left(grow: Any) -> None:
-    """The path's own error is the error of a problem built from the smaller forest."""
-    X = rows(120, seed=2)
-    y = labels(X, [0, 1, 2])
-    forest, errors = grow(4, max_depth=4, random_state=0).fit(X, y), pm.samples.Given(X, y)
-    path = sub_forest_path(pm.problem_from_forest(forest, X, costs=1, errors=errors), order=[2, 0, 3, 1])
-    for k, trees in enumerate([[0, 1, 2, 3], [0, 2, 3], [0, 2], [2]]):
-        smaller = copy.deepcopy(forest)
-        smaller.estimators_ = [forest.estimators_[t] for t in trees]
-        smaller.n_estimators = len(trees)
-        whole = pm.Pruning.unpruned(pm.problem_from_forest(smaller, X, costs=1, errors=errors))
-        assert path.error[k] == pytest.approx(whole.error)
-        assert path.cost[k] == pytest.approx(whole.cost)
 
 
 @looped("seed", range(40))

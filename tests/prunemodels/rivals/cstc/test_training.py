@@ -52,17 +52,6 @@ def test_the_loss_never_rises(seed: int, lam: float, n_outputs: int) -> None:
     assert (np.diff(losses) <= 1e-9).all()
 
 
-def test_every_kind_of_node_is_improved() -> None:
-    """A step of the root, of an inner node and of a last one each lower the loss, and change that node alone."""
-    loss, weights = random_loss(4), random_weights(5)
-    for k in (0, 2, 6):
-        better = improved(loss, k, weights)
-        assert loss.value(better) < loss.value(weights)
-        others = [j for j in range(7) if j != k]
-        np.testing.assert_array_equal(better.beta[others], weights.beta[others])
-        np.testing.assert_array_equal(better.threshold[others], weights.threshold[others])
-
-
 @pytest.mark.parametrize("lam", [0.05, 0.5])
 def test_a_leaf_is_fitted_to_its_minimum(lam: float) -> None:
     """A last classifier's problem is convex: its optimum is where the slope is 0, for all weights that have not vanished."""
