@@ -25,8 +25,7 @@ from prunemodels.on_demand.answers import read
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import SEEDS, assert_same, forest_of, random_case, stump, votes
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, forest_of, random_case, stump, votes
 
 ROWS = pd.Index(["p", "q", "r"])
 BOTH = Request(("g",), ("a", "b"), ROWS, Fraction(5), np.arange(3), np.arange(2), 7)

@@ -24,8 +24,7 @@ from prunemodels.on_demand import UNAVAILABLE, from_table
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.on_demand.cases import SEEDS, assert_same, random_case
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, random_case
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from prunemodels.on_demand import UNAVAILABLE
 from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.on_demand.cases import SEEDS, assert_same, forest_of, random_case, stump, votes
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, forest_of, random_case, stump, votes
 
 THREE = votes(3)
 

@@ -14,8 +14,7 @@ from prunemodels.on_demand import cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, random_pruning
-from tests.prunemodels.on_demand.cases import SEEDS, forest_of, random_case, stump
-from tests.prunemodels.on_demand.reference import Spy, mean_of, possible_nodes, walk_row
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, mean_of, possible_nodes, random_case, stump, walk_row
 
 COSTS = pm.CostItems.from_items(
     {"blood": 2.1, "b": 7.27, "c": 1, "free": 0, "licence": 50},

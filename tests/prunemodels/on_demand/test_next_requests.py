@@ -19,8 +19,7 @@ from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
 from tests.prunemodels.cascades import KINDS, case
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import SEEDS, assert_same, random_case, votes
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, random_case, votes
 
 THREE = votes(3)
 

@@ -20,8 +20,7 @@ from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.instances import Node, ensemble_of
 from tests.prunemodels.cascades import case as cascade_case
 from tests.prunemodels.forest_kinds import rows
-from tests.prunemodels.on_demand.cases import SEEDS, forest_of, random_case, stump, votes, with_values
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, random_case, stump, votes, with_values
 
 THYROID = pm.CostItems.from_items(
     {"TT4": 12.41, "T4U": 9.31, "blood": 2.1, "age": 1},

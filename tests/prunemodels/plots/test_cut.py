@@ -24,9 +24,8 @@ from prunemodels.plots.networks import draw_network, draw_tree, network_graph
 from prunemodels.plots.picture import BLUE, VERMILION
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import price_by_tree_pass
-from tests.instances import random_problem
+from tests.instances import arc_costs, random_problem, stop_costs
 from tests.loops import looped
-from tests.path_costs import arc_costs, stop_costs
 from tests.prunemodels.plots.reading import covered, outside, overlaps
 
 LAMBDAS = (Fraction(0), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(2))

@@ -17,7 +17,7 @@ from formulations import (
 )
 from solvers import closure_path
 from solvers.closures.cut import FlowNetwork
-from tests.closures import closure_of, random_grid, random_known
+from tests.instances import closure_of, random_grid, random_known
 
 SEEDS = range(12)
 
