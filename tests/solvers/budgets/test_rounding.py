@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from formulations import InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.budget_solution import Mixture
-from formulations.errors import InterruptedSolveError, SolverFailedError
+from formulations.errors import SolverFailedError
 from formulations.instance.papers import ERRORS, two_trees
 from solvers import solve_relaxation
 from solvers.brute_force import all_prunings
-from solvers.budgets import brute_force_budget, relaxed_optimum, rounding, solve, solve_lp1
+from solvers.budgets import brute_force_budget, relaxed_optimum, solve, solve_lp1
 from solvers.budgets.open_part import open_part
 from solvers.budgets.rounding import components_of
 from solvers.budgets.solve import solve_budget
@@ -132,17 +132,6 @@ def test_budgets_beyond_both_ends() -> None:
         found = solve_lp1(problem, budget)
         assert (found.n_components, found.bound, found.largest_bound) == (0, 0, 0)
         assert found.pruning.exact_cost <= budget
-
-
-def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt while the components are found is named; one inside of the cut keeps its own words."""
-
-    def interrupted(part: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(rounding, "components_of", interrupted)
-    with pytest.raises(InterruptedSolveError, match="interrupted while rounding LP1's optimum; nothing was changed"):
-        solve_lp1(two_trees(), 1)
 
 
 def test_bad_input_is_refused() -> None:

@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import InterruptedSolveError, InvalidInputError, SolverFailedError, Status, StopReason
+from formulations import InvalidInputError, SolverFailedError, Status, StopReason
 from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
@@ -26,7 +26,6 @@ from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
 from solvers.column_generation.bundle import MOST_IDLE
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.loop import relative_gap
-from solvers.column_generation.pricing import TreePricing
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
@@ -137,17 +136,6 @@ def test_impossible_options_are_refused() -> None:
             dantzig_wolfe(two_trees(), 0.1, **options)
     with pytest.raises(InvalidInputError, match="pricing is 'guess'"):
         dantzig_wolfe(two_trees(), 0.1, pricing="guess")  # type: ignore[arg-type]
-
-
-def test_ctrl_c_between_solves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C outside of HiGHS arrives as the package's own exception."""
-
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(TreePricing, "price", stopped)
-    with pytest.raises(InterruptedSolveError, match="during Dantzig-Wolfe"):
-        dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN)
 
 
 INTERRUPTED = """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
-from formulations.errors import InterruptedSolveError, InvalidInputError, SolverFailedError
+from formulations.errors import InvalidInputError, SolverFailedError
 from solvers.brute_force import all_prunings
 from solvers.ensemble_loss import evaluate_levels, frank_wolfe, level_sets_of, linearise
 from solvers.ensemble_loss.frank_wolfe import Oracle, _FrankWolfe
@@ -263,15 +263,3 @@ def test_bad_options_are_refused(lam: float, options: dict[str, object], message
     """Each by its name and value."""
     with pytest.raises(InvalidInputError, match=message):
         frank_wolfe(random_instance(2).problem, lam, **options)  # type: ignore[arg-type]
-
-
-def test_ctrl_c_is_passed_on_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt during a cut ends the search with the package's own exception."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Oracle, "best", stop)
-    with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        frank_wolfe(random_instance(2).problem, 0.1)
-    assert "EnsembleSolution(" in repr(frank_wolfe(random_instance(2).problem, 0.1, time_limit=0.0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ import pytest
 from formulations import (
     CapacityOverflowError,
     ClosurePath,
-    InterruptedSolveError,
 )
 from solvers import closure_path
-from solvers.closures.cut import FlowNetwork
-from tests.instances import closure_of, random_grid, random_known
+from tests.instances import closure_of, random_known
 
 SEEDS = range(12)
 
@@ -92,17 +89,6 @@ def test_rounded_numbers_cost_no_more_than_their_rounding(seed: int) -> None:
         assert value - 1e-9 <= mine <= value + 2 * (ints.error_rounding + lam * ints.cost_rounding) + 1e-9
         assert path.cost[k] == pytest.approx(path.problem.base_cost + price[path.kept(k)].sum(), abs=1e-12)
         assert path.error[k] == pytest.approx(path.problem.base_error - gain[path.kept(k)].sum(), abs=1e-12)
-
-
-def test_ctrl_c_during_a_cut_or_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C becomes the package's own interrupt, wherever it arrives."""
-
-    def stop(*args: Any) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(FlowNetwork, "maximum_flow", stop)
-    with pytest.raises(InterruptedSolveError, match="interrupted while computing the path"):
-        closure_path(random_grid(3, 3))
 
 
 def test_sums_beyond_62_bits_are_refused() -> None:

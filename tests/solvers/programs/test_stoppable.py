@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +21,26 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
+from formulations.instance.papers import two_trees
 from formulations.programs.sizes import model_size
 from proofs_checks import check_solution
 from solvers import SOLVERS, child_process
-from solvers.budgets import BUDGET_SOLVERS
+from solvers.budgets import BUDGET_SOLVERS, rounding, solve_lp1
 from solvers.child_process import Call, TimeIsOver, call_in_child, in_this_process, stays_here
+from solvers.closures.cut import FlowNetwork
+from solvers.column_generation import PLAIN, dantzig_wolfe
+from solvers.column_generation.pricing import TreePricing
+from solvers.ensemble_loss.frank_wolfe import Oracle, frank_wolfe
+from solvers.path.closure_path import closure_path
+from solvers.price_sharing import price_sharing
+from solvers.price_sharing.run import Run
+from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
+from tests.instances import random_grid
+from tests.loops import looped
+from tests.solvers.cases import instance, twin_stumps
+from tests.solvers.ensemble_loss.cases import random_instance
 from tests.solvers.programs.test_engines import big
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -267,3 +282,28 @@ def test_calls_stay_here_in_a_block_only() -> None:
         said.append(1 / (not stays_here()))
     assert not said
     assert not stays_here()
+
+
+INTERRUPTS: list[tuple[Any, str, Callable[[], object], str]] = [
+    (rounding, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
+    (TreePricing, "price", lambda: dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN), "during Dantzig-Wolfe"),
+    (Oracle, "best", lambda: frank_wolfe(random_instance(2).problem, 0.1), "nothing was changed"),
+    (FlowNetwork, "maximum_flow", lambda: closure_path(random_grid(3, 3)), "interrupted while computing the path"),
+    (Run, "round", lambda: price_sharing(instance("iris"), 0.05, small_core=0), "interrupted while sharing prices"),
+    (algorithm, "best_tree_closures", lambda: primal_dual(twin_stumps(), 0.1), "in iteration 1; nothing was changed"),
+]
+
+
+@looped(("home", "name", "call", "words"), INTERRUPTS)
+def test_ctrl_c_in_an_engine_of_ours(
+    home: Any, name: str, call: Callable[[], object], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle arrives as the package's own exception, which says what was under way."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(home, name, interrupted)
+        with pytest.raises(pm.errors.InterruptedSolveError, match=words):
+            call()
