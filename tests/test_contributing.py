@@ -1,14 +1,18 @@
-"""What the pages for developers say of the repository is so."""
+"""What the pages for developers and on security say of the repository is so; the commit message's hook."""
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
 
 import prunemodels as pm
 from solvers.dependencies import NEEDED
-from tests.test_layout import ALLOWED
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = "\n".join(
@@ -28,14 +32,6 @@ def test_what_the_pages_name_is_there() -> None:
     assert set(re.findall(r"\bmake ([\w-]+)", PAGES)) <= set(targets)
 
 
-def test_import_rule_is_the_one_that_is_enforced() -> None:
-    """The table of the layout says for each package what the test of the layout allows it."""
-    for package, allowed in ALLOWED.items():
-        (row,) = re.findall(rf"^\| `{package}/` \|.*\|(.*)\|$", PAGES, re.MULTILINE)
-        said = set(re.findall(r"`(\w+)`", row)) if "all of them" not in row else set(ALLOWED) - {package}
-        assert said == allowed
-
-
 def test_versions_and_pins_agree() -> None:
     """One version in both places and in the commands; quoted pins are in force, among them those that are checked at import."""
     assert PROJECT["version"] == pm.__version__
@@ -46,3 +42,74 @@ def test_versions_and_pins_agree() -> None:
         (pin,) = [p for p in PROJECT["dependencies"] if re.match(rf"{package}\b", p)]
         assert pin.startswith((f"{package}=={version}.", f"{package}>={version},"))
         assert pin in quoted
+
+
+HOOKS: dict[str, dict[str, Any]] = {
+    hook["id"]: hook for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"] for hook in repo["hooks"]
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "wrong"),
+    [
+        ("λ" * 72 + "\n\n" + "y" * 200, False),  # characters count, not bytes; only the subject is limited
+        ("λ" * 73 + "\n", True),
+        ("Subject\nno empty line before the body", True),
+        ("Subject\n# a comment of git", False),
+    ],
+)
+def test_long_subjects_are_refused(message: str, wrong: bool) -> None:
+    """A commit's subject has at most 72 characters, and an empty line parts it from the body; pre-commit matches bytes."""
+    hook = HOOKS["commit-message"]
+    assert hook["args"] == ["--multiline"]
+    assert bool(re.search(hook["entry"].encode(), message.encode(), re.MULTILINE)) is wrong
+
+
+def test_citation_agrees_with_the_project() -> None:
+    """The citation file has the version, licence and authors of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert [citation[key] for key in ("version", "license", "authors")] == [
+        project[key] for key in ("version", "license", "authors")
+    ]
+
+
+PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
+
+MAY_UNPICKLE = {
+    "prunemodels/files/forests.py": {"joblib.load"},  # after --trust-pickle
+    # pickles that this run has written itself
+    "prunemodels/comparison/processes.py": {"pickle.load"},
+    "solvers/child_process.py": {"pickle.load", "pickle.Unpickler"},
+    "solvers/price_sharing/cluster/ray_workers.py": {"pickle.loads"},
+}
+
+RISKY = {"pickle.load", "pickle.loads", "pickle.Unpickler", "joblib.load", "eval", "exec", "os.system", "yaml.load"}
+
+
+def used(file: Path) -> set[str]:
+    """Names and attributes in a file that can run code from elsewhere."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    found = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, (ast.Attribute, ast.Name))}
+    return found & RISKY
+
+
+def test_only_these_files_unpickle() -> None:
+    """Nothing else in the package loads pickles or evaluates text."""
+    files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
+    assert len(files) > 300
+    found = {file.relative_to(ROOT).as_posix(): used(file) for file in files}
+    assert {file: names for file, names in found.items() if names} == MAY_UNPICKLE
+
+
+def test_numpy_never_loads_objects() -> None:
+    """Every call of numpy's load says allow_pickle=False."""
+    calls = 0
+    for package in PACKAGES:
+        for file in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.load", "numpy.load"):
+                    calls += 1
+                    given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+                    assert given.get("allow_pickle") == "False", f"{file}:{node.lineno}"
+    assert calls >= 1

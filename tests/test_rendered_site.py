@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 
 SKIPPED = ("_static", "genindex.html", "search.html", "py-modindex.html")
-CITED = re.compile(r"\bsee \((\d)\)|(?<=: )\((\d)\)(?=[.;,]|$)")
 MARKUP = {
     "a role of Sphinx": re.compile(r"\{(?:ref|doc|class|func|meth|exc|py:\w+)\}|:py:|:(?:ref|doc|class|func|meth):`"),
     "a backtick": re.compile(r"`"),
@@ -108,14 +107,3 @@ def test_no_page_shows_markup_or_errors(site: Path) -> None:
         if name not in ("CHANGELOG.html", "CONTRIBUTING.html") and (at := pattern.search(seen))
     ]
     assert found == []
-
-
-def test_every_page_of_an_object_has_the_equations_that_it_cites(site: Path) -> None:
-    """Where a page says "see (1)", there is a line that ends with (1)."""
-    missing = []
-    for name, article in pages(site):
-        if "/generated/" in name:
-            numbers = {next(filter(None, found)) for found in CITED.findall(prose(article))}
-            drawn = html.unescape(re.sub(r"<[^>]+>", "", " ".join(re.findall(r"<pre.*?</pre>", article, re.DOTALL))))
-            missing += [(name, number) for number in numbers if f"({number})" not in drawn]
-    assert missing == []

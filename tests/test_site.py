@@ -131,19 +131,3 @@ def words(file: Path) -> list[str]:
     root = ET.parse(file).getroot()
     texts = ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
     return [*texts, str(len(list(root.iter("{http://www.w3.org/2000/svg}use"))))]
-
-
-def test_formulas_and_docstrings_are_read_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TeX that the converter does not know is simplified; docstrings keep their drawings, bars and underscores."""
-    pytest.importorskip("sphinx", reason='the site needs pip install "prunemodels[docs]"')
-    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
-    mathml = importlib.import_module("mathml")
-    assert mathml.simpler(r"\big(\frac12 x\Bigr) \textstyle\sum") == r"(\frac{1}{2} x\Bigr) \sum"
-    formula = ET.fromstring(mathml.converted(None, r"\underbrace{a}_{\text{name}} &= 1 \\ b &= 2", block=True))
-    assert [under.text for under in formula.findall(".//{*}munder/{*}mtext")] == ["name"]
-    assert len(formula.findall(".//{*}mtr")) == 2
-    marked = importlib.import_module("plain_docstrings").marked
-    drawn = ["Minimise", "", "    a_ + b      (1)", "", "|x|, cost_ and `|b| cost_`."]
-    assert marked(drawn) == ["Minimise", "", "::", "", "    a_ + b      (1)", "", r"\|x\|, cost\_ and `|b| cost_`."]
-    listed = ["- a list", "", "  goes on", "", ".. note::", "", "    as it is"]
-    assert marked(listed) == listed

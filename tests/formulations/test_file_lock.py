@@ -1,19 +1,34 @@
-"""One process at a time has a lock, and a process that was killed has none."""
+"""Plumbing: locks, fingerprints, the log of long steps, and cards."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
+import prunemodels as pm
 from formulations import BrokenFileError
 from formulations.file_lock import FileLock, hidden_name
+from formulations.instance.papers import two_trees
+from formulations.long_steps import timed_step
+from formulations.shown import Card, spread
+from formulations.stored_arrays import fingerprint
+from prunemodels.example import X_valid, costs, forest, y_valid
+from solvers.price_sharing.checkpoint import problem_fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -84,3 +99,207 @@ def test_hidden_names_are_never_too_long(tmp_path: Path) -> None:
         assert hidden.suffix == (".csv" if name.endswith(".csv") else hidden.suffix)
     assert len(os.listdir(tmp_path)) == 8
     assert hidden_name(Path("path.csv"), "partial") == Path(".path.partial.csv")
+
+
+def test_different_parts_differ() -> None:
+    """Values, types, shapes, nesting and order all count."""
+    parts: list[Any] = [
+        1,
+        1.0,
+        "1",
+        True,
+        None,
+        Fraction(1, 2),
+        0.5,
+        [1],
+        [[1]],
+        ["a", "b"],
+        ["ab"],
+        ["b", "a"],
+        {"a": "b"},
+        np.zeros(2),
+        np.zeros(3),
+        np.zeros((1, 2)),
+        np.zeros(2, dtype=np.float32),
+        np.array(["a", "b"], dtype=object),
+        np.array(["a", "c"], dtype=object),
+        pd.DataFrame({"a": [1]}),
+        pd.DataFrame({"b": [1]}),
+        DecisionTreeClassifier(),
+        DecisionTreeClassifier(max_depth=2),
+        DecisionTreeClassifier,
+    ]
+    assert len({fingerprint(part) for part in parts}) == len(parts)
+    assert fingerprint("a", "b") != fingerprint("ab")
+
+
+def test_equal_parts_agree_however_they_were_made() -> None:
+    """Equality of values counts: not which objects are the same, nor how an array lies in memory."""
+    half = Fraction(1, 2)
+    assert fingerprint((half, half)) == fingerprint((Fraction(1, 2), Fraction(2, 4)))
+    assert fingerprint(np.float64(0.5)) == fingerprint(0.5)
+    table = np.arange(6).reshape(2, 3)
+    assert fingerprint(table) == fingerprint(np.asfortranarray(table))
+    assert fingerprint(np.arange(6)[::2]) == fingerprint(np.array([0, 2, 4]))
+
+
+def _leaves(part: Any, place: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The fields of a dataclass, of those in it, and so on."""
+    if not is_dataclass(part):
+        return [place]
+    return [leaf for field in fields(part) for leaf in _leaves(getattr(part, field.name), (*place, field.name))]
+
+
+def _changed(part: Any, place: tuple[str, ...]) -> Any:
+    """The dataclass with another value at one of its leaves."""
+    copy = replace(part) if all(field.init for field in fields(part)) else _plain_copy(part)
+    inner = getattr(part, place[0])
+    object.__setattr__(copy, place[0], _changed(inner, place[1:]) if len(place) > 1 else _other(inner))
+    return copy
+
+
+def _plain_copy(part: Any) -> Any:
+    copy = object.__new__(type(part))
+    for field in fields(part):
+        object.__setattr__(copy, field.name, getattr(part, field.name))
+    return copy
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, np.ndarray):
+        other = value.copy()
+        other.flat[0] = not other.flat[0] if other.dtype == bool else other.flat[0] + 1
+        return other
+    if isinstance(value, tuple):
+        return (*value, value[0]) if value else ("new",)
+    if isinstance(value, str):
+        return value + "x"
+    return ("new",) if value is None else value + 1
+
+
+def test_every_field_of_an_instance_counts() -> None:
+    """No field of trees, prices, errors, routing or integers can change unnoticed, but for the rows' features: routes say all."""
+    problem = two_trees()
+    before, places = problem_fingerprint(problem), _leaves(problem)
+    assert ("usage", "routing", "order") in places
+    assert ("usage", "evaluation") in places
+    unnoticed = [place for place in places if problem_fingerprint(_changed(problem, place)) == before]
+    assert unnoticed == [("usage", "X")]
+
+
+LOG = logging.getLogger("prunemodels.a_test")
+
+
+def messages(caplog: Any, level: int) -> list[tuple[str, str]]:
+    return [(r.name, r.getMessage()) for r in caplog.records if r.levelno == level]
+
+
+def test_a_step_says_when_it_begins_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """Two lines: what is done on what, and the seconds."""
+    with caplog.at_level(logging.INFO, "prunemodels"), timed_step(LOG, "counting %d sheep", 3):
+        pass
+    (_, begun), (name, ended) = messages(caplog, logging.INFO)
+    assert (name, begun) == ("prunemodels.a_test", "counting 3 sheep")
+    assert ended.startswith("counting 3 sheep: done in ")
+
+
+def test_a_step_that_fails_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """The error goes on, and the log has its type."""
+    with caplog.at_level(logging.INFO, "prunemodels"), pytest.raises(ZeroDivisionError), timed_step(LOG, "dividing"):
+        _ = 1 / 0
+    assert "dividing: ZeroDivisionError after" in caplog.text
+
+
+def test_pruning_a_forest_logs_its_steps(caplog: pytest.LogCaptureFixture) -> None:
+    """Problem, path and budget by the modules that do the work; rounds only at DEBUG."""
+    with caplog.at_level(logging.INFO):
+        result = pm.prune_forest(forest, X_valid, y_valid, costs=costs)
+        pm.solve(result.problem, budget=10, method="path")
+    names = {name for name, _ in messages(caplog, logging.INFO)}
+    assert {"prunemodels.models.forests.problems", "solvers.path.pruning_path", "prunemodels.solving"} <= names
+    assert any(text.startswith("path of PruningProblem(Ensemble(8 trees") for _, text in messages(caplog, logging.INFO))
+    assert not messages(caplog, logging.DEBUG)
+
+
+def test_nothing_is_shown_without_a_request() -> None:
+    """A program that does not configure logging sees neither messages nor complaints."""
+    program = (
+        "import prunemodels as pm; from prunemodels.example import *; pm.prune_forest(forest, X_valid, costs=costs, budget=10)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == done.stderr == ""
+
+
+def test_a_card_in_text_by_hand() -> None:
+    """Labels flush left, cells flush right, notes below; a long note is wrapped."""
+    card = Card("Title", (("a", "1"), ("bcd", "22")), ("", "cost"), ("A note. " * 20,))
+    lines = card.text().splitlines()
+    assert lines[:6] == ["Title", "", "        cost", "  a        1", "  bcd     22", ""]
+    assert len(lines) > 7
+    assert max(map(len, lines)) <= 100
+    assert Card("Title").text() == "Title"
+    assert Card("Title", (("a", "1"),)).text() == "Title\n\n  a   1"
+
+
+def test_html_is_escaped_and_complete() -> None:
+    """Names of columns are the user's: they cannot end a tag, and every tag that opens is closed."""
+    page = Card("<b>", (("<script>", "1 & 2"),), ("x", '"y"'), ("</div>",)).html()
+    assert "<script>" not in page
+    assert "<b>" not in page
+    open_tags: list[str] = []
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            open_tags.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert open_tags.pop() == tag
+
+    Tags().feed(page)
+    assert open_tags == []
+
+
+@pytest.mark.parametrize(("n", "most", "rows"), [(3, 12, [0, 1, 2]), (100, 4, [0, 33, 66, 99]), (1, 2, [0])])
+def test_rows_are_spread(n: int, most: int, rows: list[int]) -> None:
+    """The first and the last are always there."""
+    assert spread(n, most) == rows
+
+
+def test_answers_show_themselves() -> None:
+    """The two trees of the papers, whose figures are known by hand: at lambda 0.1 the optimum costs 3."""
+    problem = two_trees()
+    path = pm.pruning_path(problem)
+    shown = {
+        "problem": problem,
+        "path": path,
+        "pruning": path[0],
+        "solution": pm.solve(problem, lam=0.1),
+        "budget": pm.solve(problem, budget=2),
+    }
+    text = {name: one._card().text() for name, one in shown.items()}
+    assert "2 trees, 5 splits" in text["problem"]
+    assert f"{len(path)} optimal prunings" in text["path"]
+    assert text["pruning"].splitlines()[3].split()[-2:] == ["3", "3"]
+    assert "lambda = 0.1: optimal" in text["solution"]
+    assert "Budget 2: met" in text["budget"]
+    assert "no pruning within it has less error" in text["budget"]
+    for one in shown.values():
+        assert one._repr_html_().startswith("<div")
+
+
+def test_at_cost_warns_where_little_of_the_budget_is_spent() -> None:
+    """Of the two trees' rows with prices 1, 1 and 40 one costs 1, the next 42; both neighbours and the remedy are named."""
+    path = pm.pruning_path(two_trees(prices=(20, 20, 1)))
+    costs = path.cost.tolist()
+    gap = next(k for k in range(1, len(costs)) if costs[k - 1] > 4 * max(costs[k], 1))
+    budget = 0.9 * costs[gap - 1]
+    with pytest.warns(pm.errors.UnspentBudgetWarning) as seen:
+        assert path.at_cost(budget).cost == costs[gap]
+    message = str(seen[0].message)
+    assert f"between cost {costs[gap]:.4g} " in message
+    assert f"and {costs[gap - 1]:.4g} " in message
+    assert f"pm.solve(path.problem, budget={budget:g})" in message
+    assert seen[0].filename == __file__
+    path.at_cost(costs[gap - 1])  # all of it is spent
+    path.at_cost(2 * costs[0] + 1)  # nothing dearer exists

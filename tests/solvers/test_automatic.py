@@ -1,18 +1,30 @@
-"""The engine taken by size, and what is said of the choice."""
+"""Which engine is taken, what is shown meanwhile, and which versions it needs."""
 
 from __future__ import annotations
 
+import io
 import math
+import subprocess
+import sys
+from functools import partial
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 
+import prunemodels as pm
 import solvers.automatic
 from formulations.answers.solution import ItemDuals, SharedPrices, Status
 from formulations.instance.papers import two_trees
+from prunemodels.example import X_valid, forest, y_valid
+from solvers import progress
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
+from solvers.dependencies import check_versions
+from solvers.path.pruning_path import divide_and_conquer
 from tests.instances import random_problem
 from tests.loops import looped
+from tests.solvers.cases import instance
 
 
 @looped("seed", range(0, 60, 3))
@@ -63,3 +75,91 @@ def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
     assert solution.stats["price_sharing_seconds_predicted"] == sharing
     assert solution.stats["seconds"] > 0
     assert solution.value == pytest.approx(2 / 8 + 0.2 * 2)
+
+
+class Terminal(io.StringIO):
+    """A standard error stream, at a terminal or not."""
+
+    def __init__(self, *, at_terminal: bool) -> None:
+        super().__init__()
+        self.at_terminal = at_terminal
+
+    def isatty(self) -> bool:
+        return self.at_terminal
+
+
+@pytest.mark.parametrize("at_terminal", [True, False])
+def test_nobody_asked_for_a_bar(monkeypatch: pytest.MonkeyPatch, at_terminal: bool) -> None:
+    """It is shown on a terminal, where it takes long, and nowhere else: for a budget and for a rule."""
+    monkeypatch.setattr(progress, "tqdm", partial(progress.tqdm, mininterval=0))
+    monkeypatch.setattr(progress, "SECONDS_UNASKED", 0.0)
+    for goal in ({"budget": 9.7}, {"choose": "knee"}):
+        stream = Terminal(at_terminal=at_terminal)
+        monkeypatch.setattr(sys, "stderr", stream)
+        pm.prune_forest(forest, X_valid, y_valid, **goal)
+        assert ("splits decided" in stream.getvalue()) == at_terminal
+        monkeypatch.setattr(progress, "SECONDS_UNASKED", 3600.0)  # what is quick shows nothing
+        quick = Terminal(at_terminal=at_terminal)
+        monkeypatch.setattr(sys, "stderr", quick)
+        pm.prune_forest(forest, X_valid, y_valid, **goal)
+        assert quick.getvalue() == ""
+        monkeypatch.setattr(progress, "SECONDS_UNASKED", 0.0)
+
+
+def test_the_time_goes_on_while_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds on a large part take minutes: every ten of them show the bar again."""
+    monkeypatch.setattr(progress, "tqdm", partial(progress.tqdm, mininterval=0))
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    ticks: list[int] = []
+    monkeypatch.setattr(progress.Progress, "tick", lambda bar: ticks.append(bar._decided))
+    monkeypatch.setattr(sys, "stderr", Terminal(at_terminal=True))
+    divide_and_conquer(instance("iris"), largest=0, progress=True)
+    assert len(ticks) > len(set(ticks)) > 1
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def run_with(folder: Path, package: str, version: str) -> subprocess.CompletedProcess[str]:
+    """check_versions in a fresh process that finds the given version of a package first."""
+    info = folder / f"{package}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
+    code = (
+        f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT)!r}]; from solvers.dependencies import check_versions; "
+        "loaded = set(sys.modules); check_versions(); print(sorted((set(sys.modules) - loaded) & {'highspy', 'ortools'}))"
+    )
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "needed"),
+    [("highspy", "1.15.0", "1.13"), ("highspy", "1.14.0", "1.13"), ("highspy", "1.130.0", "1.13"), ("ortools", "9.16.1", "9.15")],
+)
+def test_wrong_versions_are_refused(package: str, version: str, needed: str, tmp_path: Path) -> None:
+    """The message says what is installed, what is needed, why, and the command that mends it."""
+    done = run_with(tmp_path, package, version)
+    assert done.returncode != 0
+    message = done.stderr.splitlines()[-1]
+    assert f"ImportError: {package} {version} is installed, {package} {needed} is needed" in message
+    assert "libhighs.so.1" in message
+    assert "wrong optima" in message
+    assert "python -m pip install 'highspy==1.13.*' 'ortools==9.15.*'" in message
+
+
+@pytest.mark.parametrize(("package", "version"), [("highspy", "1.13.0"), ("highspy", "1.13"), ("ortools", "9.15.6755")])
+def test_right_versions_pass(package: str, version: str, tmp_path: Path) -> None:
+    """All releases of the right versions pass, and looking them up imports neither package."""
+    done = run_with(tmp_path, package, version)
+    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without OR-Tools, the message names it and the command; highspy is left out of a light install."""
+
+    def missing(package: str) -> str:
+        raise metadata.PackageNotFoundError(package)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    with pytest.raises(ImportError, match=r"ortools 9\.15 is needed and not installed; mend it with: python -m pip install"):
+        check_versions()

@@ -1,16 +1,31 @@
-"""Items, exact prices, and which feature needs what."""
+"""Prices, items, requests, and problems of them."""
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from formulations import CostItems, InvalidInputError
+import formulations.instance.cost_sample
+import prunemodels as pm
+from formulations import (
+    CapacityOverflowError,
+    CostItems,
+    ErrorComponent,
+    InvalidInputError,
+    NodeErrors,
+    Pruning,
+    PruningProblem,
+)
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
+from formulations.instance.papers import ERRORS, two_trees
+from tests.instances import Node, ensemble_of, plain_errors, random_tree
+from tests.loops import looped
 
 
 @pytest.mark.parametrize(
@@ -109,3 +124,111 @@ def test_weights_whose_sums_no_float_can_hold_are_refused(weights):
     """The mean cost would be 0 or NaN."""
     with pytest.raises(InvalidInputError, match=r"the largest of sample_weight is 1e.*: divide all by one number"):
         check_weights(weights, 2, "sample_weight")
+
+
+TESTS = pm.CostItems.from_items(
+    {"age": 0, "blood": 7, "scan": 90, "licence": 5}, [["age"], ["blood"], ["scan"]], once=["licence"]
+)
+
+
+def test_a_round_asks_each_supplier_once_and_waits_for_the_slowest() -> None:
+    """Laboratory 0.02 and 80, radiology 1 and 300: both together 1.02 and 300; what is at hand takes nothing."""
+    supplier = {"blood": "laboratory", "scan": "radiology"}
+    calls = TESTS.with_requests({"laboratory": 0.02, "radiology": 1}, {"laboratory": 80, "radiology": 300}, supplier=supplier)
+    bought = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0]], dtype=bool)
+    assert calls.requests is not None
+    asked = calls.requests.asked(bought)
+    assert asked.tolist() == [[False, False], [True, False], [True, True]]
+    assert calls.requests.fee(asked).tolist() == [0, 0.02, 1.02]
+    assert calls.requests.latency(asked).tolist() == [0, 80, 300]
+
+
+def test_by_default_one_supplier_has_all_that_has_a_price() -> None:
+    """Items without a price, and those that are paid once for all rows, are at hand; without fees asking takes nothing."""
+    one = TESTS.with_requests(0.5, 80).requests
+    assert one is not None
+    assert one.supplier == (-1, 0, 0, -1)
+    assert one.fees == (Fraction(1, 2),)
+    assert TESTS.requests is None
+    assert TESTS.asking.supplier == one.supplier
+    assert not any(TESTS.asking.fees)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fee": -1}, "costs: the fee of 'supplier' is -1, negative"),
+        (
+            {"latency": {"radiology": 3}},
+            "costs: latency has 'radiology', which supplies nothing; the suppliers are ('supplier',)",
+        ),
+        ({"supplier": {"MRI": "radiology"}}, "costs: supplier has the item 'MRI', which has no price"),
+        ({"supplier": {"licence": "laboratory"}}, "costs: 'licence' is paid once for all rows, so no row asks for it"),
+    ],
+)
+def test_requests_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
+    """Each message names the culprit."""
+    with pytest.raises(InvalidInputError, match=re.escape(message)):
+        TESTS.with_requests(**options)
+
+
+def test_the_example_reaches_nodes_4_and_11() -> None:
+    """The one example goes 1-3-4 and 6-10-11, in the papers' numbers."""
+    problem = two_trees()
+    assert [h + 1 for h in range(12) if problem.routing.counts()[h]] == [1, 3, 4, 6, 10, 11]
+
+
+def test_each_split_charges_its_feature_once() -> None:
+    """Nodes 1, 3, 6, 10 charge the example features 1, 2, 2, 3; node 7 would charge feature 1, but nobody comes."""
+    arcs = two_trees().usage_arcs()
+    assert [(t + 1, j + 1) for t, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True)] == [
+        (1, 1),
+        (3, 2),
+        (6, 2),
+        (10, 3),
+    ]
+
+
+def test_errors_must_cover_all_nodes() -> None:
+    """A node without an error is refused."""
+    with pytest.raises(InvalidInputError, match="1 to 12"):
+        two_trees({k: e for k, e in ERRORS.items() if k != 7})
+
+
+def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the numbering's range the sizes are named, instead of numbers that wrap."""
+    ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0))], 3)
+    sample, costs = plain_errors(ensemble, error, 1.0), CostItems.plain([1, 1, 1])
+    monkeypatch.setattr(formulations.instance.cost_sample, "MOST_PURCHASES", 32)
+    with pytest.raises(CapacityOverflowError, match=r"10 rows and costs 3 items: 30 possible purchases, at most 32 are"):
+        PruningProblem.build(ensemble, sample, np.zeros((10, 3)), costs)
+    assert PruningProblem.build(ensemble, sample, np.zeros((9, 3)), costs).n_purchases == 30
+
+
+@looped("seed", range(40))
+def test_one_tree_alone(seed: int) -> None:
+    """Tree t alone has its own errors in full, its own usage, and the same rows, weights and prices."""
+    rng = np.random.default_rng(seed)
+    ensemble, error = ensemble_of([random_tree(rng, 3, int(rng.integers(0, 5)), 9) for _ in range(3)], 3)
+    weight = np.array([5.0, 8.0, 20.0])
+    omega = rng.choice([0.0, 1.0, 2.5], 7)
+    omega[0] = 1.0
+    problem = PruningProblem.build(
+        ensemble,
+        NodeErrors((ErrorComponent(error, weight),)),
+        rng.integers(0, 5, (7, 3)),
+        CostItems.plain([1, 2, 3]),
+        sample_weight=omega,
+        evaluation_cost=[0, 0.5, 1],
+    )
+    for t in range(3):
+        alone, nodes = problem.only_tree(t), ensemble.nodes_of(t)
+        assert alone.ensemble.n_trees == 1
+        np.testing.assert_allclose(alone.node_error, error[nodes] / weight[t])
+        np.testing.assert_allclose(alone.usage.node_weight, problem.usage.node_weight[nodes])
+        np.testing.assert_allclose(alone.evaluation_price, problem.evaluation_price[nodes])
+        kept = np.zeros(ensemble.n_nodes, dtype=bool)
+        kept[nodes] = alone.ensemble.is_split
+        assert Pruning(problem, kept).cost == pytest.approx(Pruning.unpruned(alone).cost)
+    with pytest.raises(InvalidInputError, match="no tree 3; it has the trees 0 to 2"):
+        problem.only_tree(3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from formulations import ClosurePath, InvalidInputError, ParametricClosure
-from tests.closures import closure_of
+from tests.instances import closure_of
 from tests.loops import looped
 
 TENTH = Fraction(1, 10)

@@ -1,8 +1,10 @@
-"""Which examples reach which node."""
+"""Where rows go, in blocks and in scratch files."""
 
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations import InvalidInputError
-from formulations.instance.routing import as_rows, leaves_of, route
-from tests.instances import Node, ensemble_of, random_tree
+from formulations import BrokenFileError, InvalidInputError
+from formulations.instance import row_blocks as module
+from formulations.instance.routing import Routing, as_rows, leaves_of, route
+from formulations.instance.row_blocks import BLOCK, row_blocks, row_order
+from formulations.memory import scratch_array
+from tests.instances import Node, ensemble_of, random_problem, random_tree
+from tests.loops import looped
 
 
 def walk(ensemble, rows, t):
@@ -120,3 +126,120 @@ def test_threads_may_route_at_once() -> None:
             assert np.array_equal(routing.order, alone.order)
             assert np.array_equal(routing.start, alone.start)
             assert np.array_equal(routing.stop, alone.stop)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@looped("seed", range(12))
+@looped("size", [1, 2, 5, BLOCK])
+def test_the_blocks_of_a_node_together_are_its_rows(seed: int, size: int, ordered: bool) -> None:
+    """(1) of `formulations.instance.row_blocks`: block by block, the rows of every node, and as many blocks as there must be.
+
+    Whatever order the rows are in; leaf by leaf the places rise.
+    """
+    problem = random_problem(seed)
+    routing, ensemble = problem.routing, problem.ensemble
+    rows = np.random.default_rng(seed).permutation(routing.n_rows).astype(np.int32) if ordered else np.arange(routing.n_rows)
+    blocks = row_blocks(routing, ensemble.tree_of, size, rows.astype(np.int32) if ordered else None)
+    assert blocks.n_blocks == -(-routing.n_rows // size)
+    np.testing.assert_array_equal(blocks.rows, rows)
+    for h in range(ensemble.n_nodes):
+        t = ensemble.tree_of[h]
+        found = [
+            b * size + blocks.order[t, b * size + blocks.start[b, h] : b * size + blocks.stop[b, h]].astype(np.int64)
+            for b in range(blocks.n_blocks)
+        ]
+        mine = routing.order[t, routing.start[h] : routing.stop[h]]
+        assert np.array_equal(np.sort(rows[np.concatenate(found)]), np.sort(mine))
+        assert all(((part >= b * size) & (part < (b + 1) * size)).all() for b, part in enumerate(found))
+        if not ensemble.is_split[h]:
+            assert all((np.diff(part) > 0).all() for part in found)
+
+
+@looped("seed", range(12))
+def test_rows_are_sorted_by_what_they_met(seed: int) -> None:
+    """(2) row by row: the roots' sides first, tree by tree, then the next depth; equal rows as they come."""
+    problem = random_problem(seed)
+    ensemble, routing = problem.ensemble, problem.routing
+    keys = []
+    for i in range(routing.n_rows):
+        key = []
+        for depth in range(1, module.DEPTH + 1):
+            for t in range(min(module.TREES, ensemble.n_trees)):
+                reached = [
+                    h
+                    for h in ensemble.right[ensemble.is_split]
+                    if ensemble.tree_of[h] == t
+                    and ensemble.depth[h] == depth
+                    and i in routing.order[t, routing.start[h] : routing.stop[h]]
+                ]
+                key.append(len(reached))
+        keys.append((key, i))
+    assert [i for _, i in sorted(keys)] == row_order(routing, ensemble).tolist()
+
+
+def mapped(array):
+    """Whether an array's numbers are in a file, and go there when they are written."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)  # the memory of an unpickled array has no base
+    return array is not None and array.mode == "r+"
+
+
+def on_disk(routing, folder):
+    """The same routing, its order in a file."""
+    order = scratch_array(routing.order.shape, np.int32, folder)
+    order[:] = routing.order
+    return Routing(order, routing.start, routing.stop, folder)
+
+
+@pytest.mark.parametrize("shape", [7, (3, 4), (2, 0), 0, (1, 2, 3)])
+def test_arrays_are_the_same_wherever_they_are(shape, tmp_path):
+    """Of the shape and type that was asked for, plain arrays that can be written; an empty one needs no file."""
+    for folder in (None, tmp_path):
+        array = scratch_array(shape, np.int16, folder)
+        assert type(array) is np.ndarray  # compiled kernels take no other
+        assert array.shape == (shape if isinstance(shape, tuple) else (shape,))
+        assert array.dtype == np.int16
+        assert array.flags.carray
+        array[...] = 5
+        assert (array == 5).all()
+        assert mapped(array) == (folder is not None and array.size > 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    """It is a file, or not there: said before anything is made."""
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file", tmp_path / "nowhere"):
+        with pytest.raises(BrokenFileError, match=f"there is no folder .*{folder.name}; create it"):
+            scratch_array(3, np.int8, folder)
+
+
+def test_arrays_stand_where_the_routing_does(tmp_path):
+    """In memory beside one in memory, in the same folder beside one on disk."""
+    routing = random_problem(3).routing
+    assert not mapped(routing.array(4, np.float64))
+    assert mapped(on_disk(routing, tmp_path).array((4, 2), np.float64))
+    with pytest.raises(BrokenFileError, match="gone"):
+        replace(on_disk(routing, tmp_path), scratch=tmp_path / "gone").array(4, np.float64)
+
+
+def test_blocks_of_a_routing_on_disk_are_there_too(tmp_path):
+    """The same numbers as in memory, none of them in memory."""
+    problem = random_problem(5)
+    here = row_blocks(problem.routing, problem.ensemble.tree_of, 3)
+    there = row_blocks(on_disk(problem.routing, tmp_path), problem.ensemble.tree_of, 3)
+    for part in ("order", "start", "stop"):
+        a, b = getattr(here, part), getattr(there, part)
+        assert a.dtype == b.dtype
+        assert np.array_equal(a, b)
+        assert (mapped(a), mapped(b)) == (False, True)
+
+
+def test_a_routing_on_disk_travels_as_one_in_memory(tmp_path):
+    """Where it is opened there may be no such folder."""
+    routing = on_disk(random_problem(7).routing, tmp_path)
+    opened = pickle.loads(pickle.dumps(routing))
+    assert type(opened) is Routing
+    assert not mapped(opened.order)
+    for part in ("order", "start", "stop"):
+        assert np.array_equal(getattr(opened, part), getattr(routing, part))

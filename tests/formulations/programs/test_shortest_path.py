@@ -13,9 +13,8 @@ from formulations.programs.matrix import ip3_matrix
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
 from proofs_checks.matrices.row_operations import PRINTED_TREES
 from solvers.brute_force import all_prunings
-from tests.instances import Node, problem_of, random_problem
+from tests.instances import Node, arc_costs, problem_of, random_problem, stop_costs
 from tests.loops import looped
-from tests.path_costs import arc_costs, stop_costs
 
 SEEDS = range(30)
 

@@ -1,18 +1,30 @@
-"""The certificate: a tree and paths, checked in one pass."""
+"""Network matrices, the papers' row operations, and exact determinants."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
+import re
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from formulations.errors import InvalidInputError
+from formulations.instance.papers import two_trees
+from formulations.programs.shortest_path import tree_network, tree_networks
+from proofs_checks.matrices import row_operations
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
+from proofs_checks.matrices.row_operations import PRINTED_TREES, check_printed_matrices
 from proofs_checks.matrices.sign_matrix import read_matrix
+from proofs_checks.matrices.violation import determinant, submatrix
 from tests.loops import looped
-from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, random_tree, tree_paths
+from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, odd_cycle, random_tree, tree_paths
 
 # 0 -> 1 -> 2, 3 -> 1
 TAIL, HEAD = np.array([0, 1, 3]), np.array([1, 2, 1])
@@ -126,3 +138,172 @@ def test_what_is_no_path_in_the_tree_is_refused(column: list[int]) -> None:
         assert paths_in_tree(read_matrix(matrix), TAIL, HEAD) is not None
     else:
         assert paths_in_tree(read_matrix(matrix), TAIL, HEAD) is None
+
+
+@pytest.mark.parametrize("t", [0, 1])
+def test_the_papers_trees(t: int) -> None:
+    """Our graphs of the two trees carry the printed matrices; the certificate has both, with the operations as names."""
+    network = tree_network(two_trees(), t, expanded=True)
+    verdict = check_printed_matrices(t, network.equations(), network.incidence(), list(network.arcs))
+    assert verdict, str(verdict)
+    found = verdict.certificate
+    assert found.names[0] == "-r1"
+    assert found.names[1] == "r1 - r2"
+    assert found.names[-1] == f"r{len(PRINTED_TREES[t].equations)}"
+    assert found.to_dict()["network"]["r1 - r2"] == list(PRINTED_TREES[t].network[1])
+    first_row = re.search(r"^ *-r1 (.*)$", str(found), re.MULTILINE)
+    assert first_row is not None
+    assert [int(x) for x in first_row.group(1).split()] == list(PRINTED_TREES[t].network[0])
+
+
+@pytest.mark.parametrize("t", [0, 1])
+@pytest.mark.parametrize("which", ["equations", "network"])
+def test_every_entry_counts(which: str, t: int) -> None:
+    """Any single entry of either matrix changed is noticed: against the printed ones, or by the row operations."""
+    network = tree_network(two_trees(), t, expanded=True)
+    true = {"equations": network.equations().toarray(), "network": network.incidence().toarray()}
+    for i, j in np.ndindex(true[which].shape):
+        wrong = {name: matrix.copy() for name, matrix in true.items()}
+        wrong[which][i, j] += 1
+        assert check_printed_matrices(t, **wrong, columns=list(network.arcs)).holds is False
+
+
+def test_the_first_wrong_entry_is_named() -> None:
+    """Row, column, what stands there and what should."""
+    network = tree_network(two_trees(), 0, expanded=True)
+    wrong = network.incidence().toarray()
+    wrong[2, 3] = 0
+    assert "0 in row 3, column z4; r2 - r3 is 1" in str(
+        check_printed_matrices(0, network.equations(), wrong, list(network.arcs)).certificate
+    )
+
+
+def test_other_matrices_than_the_printed_ones_are_refuted_though_the_operations_hold() -> None:
+    """Tree 2's matrices under tree 1's number, columns exchanged, and a consistent pair that is not the papers'."""
+    one, two = tree_networks(two_trees(), expanded=True)
+    assert check_printed_matrices(0, two.equations(), two.incidence(), list(two.arcs)).holds is False
+    names = list(one.arcs)
+    names[1], names[2] = names[2], names[1]
+    assert "the papers have z1" in check_printed_matrices(0, one.equations(), one.incidence(), names).certificate
+    equations, network = one.equations().toarray(), one.incidence().toarray()
+    equations[:, [1, 2]], network[:, [1, 2]] = equations[:, [2, 1]], network[:, [2, 1]]
+    assert "the papers print" in check_printed_matrices(0, equations, network, list(one.arcs)).certificate
+
+
+@pytest.mark.parametrize(
+    ("which", "change", "message"),
+    [
+        ("network", lambda m: m[:-1], r"network has the shape \(5, 7\); \(5, 7\) equations and 7 names lead to \(6, 7\)"),
+        ("equations", lambda m: m[:, :-1], "7 names lead to"),
+        ("equations", lambda m: m / 2, r"no integer: 0\.5"),
+        ("equations", lambda m: m[0], r"equations: shape \(7,\)"),
+        ("network", lambda m: m.astype(str), "give a matrix of integers"),
+    ],
+)
+def test_what_is_no_pair_of_matrices_is_refused(which: str, change: Any, message: str) -> None:
+    """Shapes and entries."""
+    network = tree_network(two_trees(), 0, expanded=True)
+    pair = {"equations": network.equations().toarray(), "network": network.incidence().toarray()}
+    with pytest.raises(InvalidInputError, match=message):
+        check_printed_matrices(0, **pair | {which: change(pair[which])}, columns=list(network.arcs))
+
+
+def test_figure_3_is_checked_beside_the_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arc of the figure that is not the network matrix's column is named."""
+    one, two = PRINTED_TREES
+    wrong = replace(one, arcs={**one.arcs, "z3": (2, 4)})
+    monkeypatch.setattr(row_operations, "PRINTED_TREES", (wrong, two))
+    network = tree_network(two_trees(), 0, expanded=True)
+    verdict = check_printed_matrices(0, network.equations(), network.incidence(), list(network.arcs))
+    assert verdict.holds is False
+    assert verdict.certificate == "z3 leads from 2 to 5, in Figure 3 (2, 4)"
+
+
+INTEGERS = st.one_of(st.integers(-2, 2), st.integers(-(10**20), 10**20))
+NUMBERS = st.one_of(INTEGERS, st.fractions(-2, 2, max_denominator=9))
+
+
+def matrices(numbers: Any, *, square: bool) -> Any:
+    """Lists of rows, up to 4 x 4, many of them singular."""
+
+    def of_shape(shape: tuple[int, int]) -> Any:
+        m, n = shape[0], shape[0] if square else shape[1]
+        full = st.lists(st.lists(numbers, min_size=n, max_size=n), min_size=m, max_size=m)
+        return st.one_of(full, full.map(lambda rows: [*rows[:-1], rows[0]] if m > 1 else rows))
+
+    return st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(of_shape)
+
+
+def leibniz(entries: list[list[Any]]) -> Any:
+    """The determinant as a sum over permutations."""
+    n = len(entries)
+    total = 0
+    for order in itertools.permutations(range(n)):
+        inversions = sum(order[a] > order[b] for a, b in itertools.combinations(range(n), 2))
+        total += (-1) ** inversions * math.prod(entries[i][order[i]] for i in range(n))
+    return total
+
+
+@settings(max_examples=80, deadline=None)
+@given(matrices(NUMBERS, square=True))
+def test_determinants(entries: list[list[Any]]) -> None:
+    """The sum over permutations, for integers of any size and fractions, mixed."""
+    before = [list(row) for row in entries]
+    assert determinant(entries) == leibniz(entries)
+    assert entries == before
+
+
+def test_by_hand() -> None:
+    """Order 0, an exchange of rows, a zero column before the pivot, a type that stays integer."""
+    assert determinant([]) == 1
+    assert determinant([[0, 1], [1, 0]]) == -1
+    assert determinant([[0, 2, 1], [0, 1, 5], [3, 0, 0]]) == 27
+    assert isinstance(determinant([[4, 2], [2, 4]]), int)
+    assert determinant([[Fraction(1, 2), 1], [1, 4]]) == 1
+    assert [determinant(odd_cycle(k).tolist()) for k in range(2, 8)] == [0, 2, 0, 2, 0, 2]
+
+
+def test_numbers_of_numpy_do_not_overflow() -> None:
+    """Python's integers take over: 10^36 does not fit 64 bits."""
+    entries: Any = np.array([[10**18, 1], [0, 10**18]])
+    assert determinant(entries) == 10**36
+
+
+def test_what_has_no_determinant_is_refused() -> None:
+    """Another number of rows than columns, rows of several lengths, floating-point numbers."""
+    with pytest.raises(InvalidInputError, match="2 rows and 3 columns"):
+        determinant([[1, 2, 3], [4, 5, 6]])
+    with pytest.raises(InvalidInputError, match="2 rows and 1 columns"):
+        determinant([[1], [2]])
+    with pytest.raises(TypeError):
+        determinant([[0.5]])  # type: ignore[list-item]
+
+
+def test_a_submatrix_with_its_determinant() -> None:
+    """Rows and columns in ascending order, whatever order they come in; the table has the names and the determinant."""
+    matrix = read_matrix([[1, 1, 0], [0, 0, 1], [-1, 1, 0]], rows=["up", "mid", "low"], columns=["a", "bb", "c"])
+    found = submatrix(matrix, [2, 0], np.array([1, 0]))  # type: ignore[arg-type]
+    assert (found.rows, found.columns, found.order) == ((0, 2), (0, 1), 2)
+    assert found.entries == ((1, 1), (-1, 1))
+    assert found.determinant == 2
+    assert (found.row_names, found.column_names) == (("up", "low"), ("a", "bb"))
+    assert str(found) == "\n".join(["      a  bb", "up    1   1", "low  -1   1", "determinant 2"])
+    assert submatrix(matrix, [0], [2]).determinant == 0
+
+
+def test_an_entry_that_is_no_sign_is_a_submatrix_alone() -> None:
+    """The matrix keeps it aside: alone it is given exactly; among others it would be missing, so that is refused."""
+    matrix = read_matrix([[1, 0.5], [1, 1]])
+    alone = submatrix(matrix, [0], [1])
+    assert (alone.entries, alone.determinant) == (((Fraction(1, 2),),), Fraction(1, 2))
+    assert str(alone).endswith("determinant 1/2")
+    with pytest.raises(InvalidInputError, match="the entry in row 0, column 1 is 1/2, which violates alone"):
+        submatrix(matrix, [0, 1], [0, 1])
+    assert submatrix(matrix, [1], [1]).determinant == 1
+    assert submatrix(matrix, [0], [0]).determinant == 1
+
+
+def test_a_submatrix_that_is_not_square_is_refused() -> None:
+    """As many rows as columns."""
+    with pytest.raises(InvalidInputError, match="1 rows and 2 columns"):
+        submatrix(read_matrix(np.eye(2)), [0], [0, 1])

@@ -16,7 +16,7 @@ import pytest
 from formulations import ClosureCertificate, ClosurePath, ParametricClosure
 from proofs_checks import check_closure_path
 from solvers import closure_path
-from tests.closures import closure_of, random_grid, random_known
+from tests.instances import closure_of, random_grid, random_known
 from tests.loops import looped
 
 

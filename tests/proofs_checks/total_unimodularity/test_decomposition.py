@@ -13,7 +13,6 @@ import pytest
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.total_unimodularity import (
-    R10,
     Pieces,
     Split,
     ThreeSum,
@@ -34,10 +33,16 @@ from proofs_checks.total_unimodularity.ternary import Display, even_submatrix, r
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
-from tests.proofs_checks.total_unimodularity.composed_matrices import signed_fano, three_sum
-from tests.proofs_checks.total_unimodularity.matrix_families import Matrix
-from tests.proofs_checks.total_unimodularity.nested_sums import leaf, nested, one_entry_changed, three_sum_of
-from tests.proofs_checks.total_unimodularity.proven import proven
+from tests.proofs_checks.total_unimodularity.matrix_families import (
+    Matrix,
+    leaf,
+    nested,
+    one_entry_changed,
+    proven,
+    signed_fano,
+    three_sum,
+    three_sum_of,
+)
 
 
 def kinds_within(pieces: Pieces) -> Counter[str]:
@@ -157,14 +162,6 @@ def test_nested_sums_are_taken_apart(size: int, seed: int) -> None:
     matrix = nested(size, seed, leaves=6, pivots=3 * (seed % 2))
     verdict = check_total_unimodularity(matrix)
     assert proven(matrix, verdict) is True
-
-
-@looped(("size", "seed"), [(40, 0), (40, 1), (60, 2), (60, 3), (100, 4)])
-def test_nested_sums_with_an_entry_changed_are_decided(size: int, seed: int) -> None:
-    """Yes or no, and what shows it holds."""
-    matrix = one_entry_changed(nested(size, seed, leaves=6), seed)
-    assert proven(matrix, check_total_unimodularity(matrix)) is not None
-    decided_alone(matrix)
 
 
 @pytest.mark.slow
@@ -318,19 +315,6 @@ def test_a_refutation_without_a_minor_is_found_by_leaving_out_lines() -> None:
         assert str(check_violation(read, found).certificate).endswith(", minimal")
 
 
-def test_leaving_out_lines_goes_on_to_a_minimal_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No minor is ever known: the last rest is square and minimal, and gives the minor."""
-    monkeypatch.setattr(decomposition, "decompose", lambda part: _forget(decompose(part)))
-    for seed in range(3):
-        matrix = families.hidden(signed_fano(), 4, 4, seed)
-        minor = decomposition.minor_by_elimination(matrix)
-        assert even_submatrix(matrix, minor) is not None
-
-
-def _forget(found: Pieces | Counterexample) -> Pieces | Counterexample:
-    return Counterexample(None) if isinstance(found, Counterexample) else found
-
-
 def test_a_large_violation_is_made_minimal_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the reference for few rows and without signing: what (9) of `decide` is left with is minimal."""
     monkeypatch.setattr(decide, "FEW_ROWS", 0)
@@ -408,30 +392,3 @@ def test_a_decomposition_of_another_matrix_is_rejected() -> None:
     for _ in range(60):
         changed = one_entry_changed(matrix, rng)
         assert check_pieces(changed, found).holds is False
-
-
-def test_3_sums_compose_totally_unimodular_matrices() -> None:
-    """The theorem that the checker relies on, with either sign: if both parts are, so is the whole; by all subdeterminants."""
-    rng = np.random.default_rng(3)
-    signs: Counter[int] = Counter()
-    for _ in range(400):
-        a, c, d, b = (rng.choice([-1, 0, 1], size=2) for _ in range(4))
-        A, B = (rng.choice([-1, 0, 1], size=(2, 2)) for _ in range(2))
-        if not (a.any() and b.any() and c.any() and d.any()):
-            continue
-        for sign in (-1, 1):
-            corner = np.array([[0, sign]])
-            parts = [np.block([[X, g[:, None], g[:, None]], [h[None, :], corner]]) for X, g, h in ((A, a, c), (B, d, b))]
-            if all(by_subdeterminants(read_matrix(part)).holds for part in parts):
-                signs[sign] += 1
-                whole = np.block([[A, np.outer(a, b)], [np.outer(d, c), B]])
-                assert by_subdeterminants(read_matrix(whole)).holds is True
-    assert min(signs.values()) > 5
-
-
-def test_r10_is_a_leaf() -> None:
-    """In its own matrix, and 2-summed to a network."""
-    found = decompose(read_matrix(families.r10()))
-    assert isinstance(found, Pieces)
-    assert isinstance(found.pieces[0].evidence, R10)
-    assert str(R10()) == "R10"

@@ -95,22 +95,6 @@ def test_pruning_is_that_of_the_forest_on_the_columns_that_it_reads() -> None:
     assert ours.cost == theirs.cost
 
 
-@pytest.mark.parametrize(
-    "costs",
-    [
-        pd.Series(PRICES),
-        [1, 2, 5, 2, 7, 3],
-        pm.CostItems.plain([1, 2, 5, 2, 7, 3], list(PRICES)),
-        pd.DataFrame({"feature": list(PRICES), "cost": list(PRICES.values())}),
-    ],
-    ids=["series", "list", "items", "table"],
-)
-def test_prices_in_every_form_are_about_raw_columns(costs: Any) -> None:
-    """All forms that forests take mean the same."""
-    pipe = pipeline()
-    assert judged(pipe, costs=costs) == judged(pipe)
-
-
 def test_groups_discounts_and_needs_of_raw_columns() -> None:
     """A table of prices names raw columns: items that they share, and other raw columns that they need."""
     table = pd.DataFrame(

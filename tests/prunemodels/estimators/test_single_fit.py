@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
@@ -277,14 +276,3 @@ def test_data_are_refused() -> None:
         clone(model).set_params(validation_fraction=0.1).fit(X[:2], y[:2])
     with pytest.raises(ValueError, match="NaN"):
         BudgetPrunedForestRegressor(lam=1).fit(X[:50], np.arange(50.0), X_valid=X[50:52], y_valid=[1, np.nan])
-
-
-def test_one_warning_for_rows_without_names() -> None:
-    """Predicting an array after a table warns once, as scikit-learn's own forests do."""
-    X, _ = cancer()
-    model = fit(budget=5)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.predict(X.to_numpy())
-    assert len(caught) == 1
-    assert "does not have valid feature names, but BudgetPrunedForestClassifier" in str(caught[0].message)

@@ -1,18 +1,28 @@
-"""The rules choose what their formulas say, and the picture shows it."""
+"""Rules that choose a row, and curves of any method."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.choosing import at_most, choose_row, knee, one_se
-from prunemodels.evaluation.path import PathEvaluation
+from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
+from prunemodels.rivals.baselines import sub_forest_path
+from prunemodels.rivals.learner import Learner, StagedLearner
+from tests.prunemodels.forest_kinds import fitted
+from tests.prunemodels.models.libraries.models import X2, Y2
 
 
 def seen(error: list[float], paired_se: list[float], *, cost: list[float] | None = None, n: int = 100) -> PathEvaluation:
@@ -112,3 +122,175 @@ def test_unknown_rules_are_refused() -> None:
     """The message names the rules there are."""
     with pytest.raises(pm.errors.InvalidInputError, match="rule is 'best'; give one of 'one_se', 'knee'"):
         choose_row(seen([0.1], [0.0]), "best")  # type: ignore[arg-type]
+
+
+X, Y = np.arange(8.0).reshape(4, 2), np.array(["a", "b", "a", "b"])
+
+
+class Constant(ClassifierMixin, BaseEstimator):
+    """Predicts a label, asks for `paid` from each example."""
+
+    def __init__(self, label: str = "a", paid: float = 1.0) -> None:
+        self.label, self.paid = label, paid
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        return np.full(len(X), self.label)
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        return self.paid + np.arange(len(X))
+
+
+class Staged(Constant):
+    """After its first stage it says "a" to all, after its second the truth."""
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        yield np.full(len(X), "a")
+        yield Y
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        return np.array([1.5, 4.0])
+
+
+class Mean(RegressorMixin, BaseEstimator):
+    """Predicts 2, for nothing."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        return np.full(len(X), 2.0)
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        return np.zeros(len(X))
+
+
+def curve(cost: list[float], error: list[float], method: str = "m") -> TradeoffCurve:
+    return TradeoffCurve(method, "step", np.arange(len(cost), dtype=float), np.array(cost), np.array(error), 100)
+
+
+HAND = curve([5, 1, 3, 3, 2, 4], [0.1, 0.5, 0.2, 0.3, 0.5, 0.2])
+
+
+def test_undominated_points_by_hand() -> None:
+    """(2, .5) is undercut by (1, .5), (3, .3) and (4, .2) by (3, .2)."""
+    assert HAND.undominated().tolist() == [1, 2, 0]
+    assert len(HAND) == 6
+
+
+@settings(max_examples=100, deadline=None)
+@given(points=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[int, int]]) -> None:
+    """Every point is undercut, or matched, by a chosen one; no chosen one by another point."""
+    cost, error = [float(c) for c, _ in points], [float(e) for _, e in points]
+    chosen = curve(cost, error).undominated()
+    places = [points[k] for k in chosen]
+    assert places == sorted(set(places))
+    assert all(any(c <= cost[k] and e <= error[k] for c, e in places) for k in range(len(points)))
+    for c, e in places:
+        assert not any((p <= c and q < e) or (p < c and q <= e) for p, q in points)
+    for c, _ in points:
+        assert HAND.n == 100
+        best = curve(cost, error).best_within(c)
+        assert points[best] == min((p for p in points if p[0] <= c), key=lambda p: (p[1], p[0]))
+
+
+def test_what_no_point_offers_is_refused() -> None:
+    """The refusal says what the method offers."""
+    with pytest.raises(pm.errors.InvalidInputError, match=r"cost is 0\.5, the cheapest point of m costs 1"):
+        HAND.best_within(0.5)
+
+
+def test_arrays_of_unlike_lengths_are_refused() -> None:
+    """A point has a parameter, a cost and an error."""
+    with pytest.raises(
+        pm.errors.InvalidInputError, match="the curve has 2 parameters, 2 costs, 1 errors; give one of each a point"
+    ):
+        curve([1, 2], [0.5])
+
+
+@pytest.mark.parametrize("vote", ["mean", "majority"])
+def test_the_curve_of_a_path_is_its_evaluation(vote: Any) -> None:
+    """Optimal paths and other prunings alike."""
+    f = fitted("random forest, 3 string labels")
+    problem = pm.problem_from_forest(f.forest, f.X, costs=1)
+    for path in (pm.pruning_path(problem), sub_forest_path(problem, random_state=0)):
+        seen = evaluate_path(path, f.X, f.y, vote=vote)
+        points = tradeoff_curve(path, f.X, f.y, vote=vote)
+        assert (points.method, points.parameter_name, points.n) == (path.method, path.parameter_name, len(f.y))
+        np.testing.assert_array_equal(points.cost, seen.cost)
+        np.testing.assert_array_equal(points.error, seen.error)
+        np.testing.assert_array_equal(points.parameter, path.parameter)
+    assert tradeoff_curve(path, f.X, f.y, method="other").method == "other"
+
+
+def test_the_curve_of_a_staged_learner_has_a_point_a_stage() -> None:
+    """Stages count from 1; costs are the learner's own, errors shares of wrong labels."""
+    assert isinstance(Staged(), StagedLearner)
+    points = tradeoff_curve(Staged(), X, Y)
+    assert (points.method, points.parameter_name, points.n) == ("Staged", "stages", 4)
+    assert points.to_frame().to_dict("list") == {"stages": [1, 2], "cost": [1.5, 4], "error": [0.5, 0]}
+
+
+def test_learners_by_a_parameter_have_a_point_each() -> None:
+    """Mean cost and share of wrong labels of each, in the order given; a single learner is one point."""
+    models = {0.5: Constant("a", 2.0), 0.1: Constant("c", 0.0)}
+    assert isinstance(Constant(), Learner)
+    assert not isinstance(Constant(), StagedLearner)
+    points = tradeoff_curve(models, X, Y, parameter_name="lambda")
+    assert points.method == "Constant"
+    assert points.to_frame().to_dict("list") == {"lambda": [0.5, 0.1], "cost": [3.5, 1.5], "error": [0.5, 1]}
+    single = tradeoff_curve(Constant("b"), X, Y, method="b alone")
+    assert single.method == "b alone"
+    assert single.to_frame().to_dict("list") == {"parameter": [0], "cost": [2.5], "error": [0.5]}
+
+
+def test_no_learners_are_refused() -> None:
+    """An empty mapping has no curve."""
+    with pytest.raises(pm.errors.InvalidInputError, match="source is an empty mapping"):
+        tradeoff_curve({}, X, Y)
+
+
+def test_prunings_of_a_boosted_model() -> None:
+    """Each point is what `evaluate` says of the exported pruning, from the cheapest on; other losses count as well."""
+    model = GradientBoostingClassifier(n_estimators=5, max_depth=2, random_state=0).fit(X2, Y2)
+    path = boosted_path(model, X2[:120], Y2[:120], costs=[1, 2, 3, 4, 5, 6], lams=4, rounds=5)
+    curve = tradeoff_curve(path, X2[120:], Y2[120:])
+    seen = [pm.evaluate(p.to_model(), X2[120:], Y2[120:], costs=[1, 2, 3, 4, 5, 6]) for p in reversed(path.prunings)]
+    assert np.allclose(curve.cost, [s.cost for s in seen], rtol=1e-12)
+    assert curve.error.tolist() == [s.error for s in seen]
+    assert curve.method == "prune_boosted"
+    assert (curve.n, len(curve)) == (120, len(path))
+    fooled = tradeoff_curve(path, X2[120:], Y2[120:], loss=lambda y, predicted: float(np.mean(predicted == y)))
+    assert np.allclose(fooled.error, 1 - curve.error)
+
+
+def test_fitted_models_at_given_prices() -> None:
+    """Models of any kind under a parameter: a point is what `evaluate` says; without prices they are refused."""
+    models = {n: GradientBoostingClassifier(n_estimators=n, max_depth=2, random_state=0).fit(X2, Y2) for n in (1, 3)}
+    curve = tradeoff_curve(models, X2, Y2, costs=2, parameter_name="rounds")
+    assert curve.parameter.tolist() == [1, 3]
+    assert curve.cost.tolist() == [pm.evaluate(model, X2, Y2, costs=2).cost for model in models.values()]
+    assert curve.error.tolist() == [pm.evaluate(model, X2, Y2, costs=2).error for model in models.values()]
+    assert len(tradeoff_curve(models[3], X2, Y2, costs=2)) == 1
+    with pytest.raises(pm.errors.InvalidInputError, match="costs is None"):
+        tradeoff_curve(models, X2, Y2)
+
+
+def test_choosing_by_cost_by_hand() -> None:
+    """The best at most so dear."""
+    assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
+
+
+def test_points_may_be_taken_and_tabled() -> None:
+    """In the order asked for, with their parameters; one row a point."""
+    some = HAND.take(np.array([2, 0]))
+    assert (some.method, some.parameter_name, some.n) == ("m", "step", 100)
+    assert some.to_frame().to_dict("list") == {"step": [2, 0], "cost": [3, 5], "error": [0.2, 0.1]}
+
+
+def test_curves_of_one_method_are_merged() -> None:
+    """All points of all curves, one behind the other, under one name."""
+    both = merged({0.1: HAND, 0.2: curve([0.5], [0.9], "n")}, "all")
+    assert (both.method, both.parameter_name, both.n, len(both)) == ("all", "step", 100, 7)
+    assert both.cost.tolist() == [*HAND.cost, 0.5]
+    assert both.error.tolist() == [*HAND.error, 0.9]
+    assert both.parameter.tolist() == [*HAND.parameter, 0]
+    with pytest.raises(pm.errors.InvalidInputError, match="there is no curve of all to merge"):
+        merged({}, "all")

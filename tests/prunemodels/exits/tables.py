@@ -1,14 +1,15 @@
-"""Stage tables at random and by hand, every monotone policy, and what a policy does to each row: counted by plain loops."""
+"""Stage tables at random and by hand, every monotone policy counted by plain loops, and estimators that record what they see."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.instance.ensemble import Task
 from prunemodels.exits.doubt import Doubt, DoubtName, doubts_of, learn_doubt
@@ -127,3 +128,44 @@ def learn_exits(
     """Learn doubts, then levels and all policies, from the same rows."""
     judge = learn_doubt(doubt, table, weights)
     return solve_exits(sample_of(table, truth, weights, judge), judge, None, n_levels=n_levels)
+
+
+class SpyClassifier(DecisionTreeClassifier):  # type: ignore[misc]
+    """A tree that keeps its training rows, and notes what every tree was asked about; row numbers stand in column 0."""
+
+    asked: ClassVar[list[tuple[frozenset[int], frozenset[int]]]] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
+        self.trained_on_ = numbers(X)
+        self.labels_ = np.asarray(y)
+        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+
+    def predict_proba(self, X: Any, check_input: bool = True) -> NDArray[np.float64]:
+        self.asked.append((self.trained_on_, numbers(X)))
+        return np.asarray(super().predict_proba(X))
+
+
+class SpyRegressor(DecisionTreeRegressor):  # type: ignore[misc]
+    """The same for numbers."""
+
+    asked: ClassVar[list[tuple[frozenset[int], frozenset[int]]]] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
+        self.trained_on_ = numbers(X)
+        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+
+    def predict(self, X: Any, check_input: bool = True) -> NDArray[np.float64]:
+        self.asked.append((self.trained_on_, numbers(X)))
+        return np.asarray(super().predict(X))
+
+
+def numbers(X: Any) -> frozenset[int]:
+    """The row numbers in column 0."""
+    return frozenset(np.asarray(X)[:, 0].astype(int).tolist())
+
+
+class NoWeights(DecisionTreeClassifier):  # type: ignore[misc]
+    """A classifier whose fit takes no weights."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return super().fit(X, y)  # type: ignore[no-any-return]

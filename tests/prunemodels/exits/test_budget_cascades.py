@@ -1,9 +1,12 @@
-"""Cascades that find their own sets of items."""
+"""Cascades that find their own sets of items, in one chain or parted by regions; a search that is stopped goes on."""
 
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +14,15 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import make_classification, make_regression
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.datasets import load_breast_cancer, make_classification, make_regression
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations import CostItems
 from proofs_checks import check_closure_path
+from prunemodels.exits import budget_cascade, elimination, regions
 from prunemodels.exits.elimination import _with_shuffled
+from prunemodels.exits.stops import stops_of
 
 X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
 Y = np.array(["no", "yes", "maybe"])[Y]
@@ -82,18 +87,6 @@ def test_the_budget_is_kept(prices: str) -> None:
     assert (dearest.held_out_cost_, dearest.held_out_error_) == (exits.held_out_cost[k], exits.held_out_error[k])
 
 
-def test_with_validation_rows_the_policy_keeps_the_budget_on_them() -> None:
-    """Cost and error of the path are those of the fitted cascade on these rows, and all of X trains the stages."""
-    model = pm.BudgetCascadeClassifier(tree(), [1, 2, 3, 4, 5], budget=4.0, **QUICK)
-    model.fit(X[:160], Y[:160], X_valid=X[160:], y_valid=Y[160:])
-    assert model.exit_path_.n == 80
-    assert model.cost_ == pytest.approx(model.prediction_cost(X[160:]).mean())
-    assert model.cost_ <= 4.0
-    seed = model.stages_.models[-1].random_state
-    alone = tree().set_params(random_state=seed).fit(X[:160].astype(np.float32), Y[:160])
-    np.testing.assert_array_equal(model.stages_.models[-1].predict_proba(X), alone.predict_proba(X))
-
-
 def test_the_least_missed_item_goes_first() -> None:
     """One column decides all: it goes last, whatever its place, unless its price is out of all proportion."""
     rng = np.random.default_rng(0)
@@ -154,3 +147,149 @@ def test_columns_of_sparse_rows_are_shuffled_together() -> None:
     np.testing.assert_array_equal(dense[:, [0, 2, 4]], X[:, [0, 2, 4]])
     np.testing.assert_array_equal(_with_shuffled(sparse.csr_array(X), columns, np.random.RandomState(0)).toarray(), dense)
     np.testing.assert_array_equal(_with_shuffled(pd.DataFrame(X), columns, np.random.RandomState(0)).to_numpy(), dense)
+
+
+@pytest.fixture
+def examples():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:250, :8], y[:250]
+
+
+def _cascade(place, **more):
+    settings = {"costs": [1, 2, 1, 3, 1, 1, 2, 1], "budget": 3, "random_state": 0, "checkpoint": place, **more}
+    return pm.BudgetCascadeClassifier(DecisionTreeClassifier(min_samples_leaf=10, random_state=0), **settings)
+
+
+def test_a_stopped_search_goes_on_where_it_was_and_ends_as_an_unbroken_one(examples, tmp_path, monkeypatch):
+    """Ctrl-C in the middle loses at most one step; the sets, and so the model, are those of a fit that was not stopped."""
+    whole = _cascade(None).fit(*examples)
+    steps, original = [], elimination._Search.smaller
+
+    def interrupted(self, *args):
+        steps.append(1)
+        if len(steps) == 4:
+            raise KeyboardInterrupt
+        return original(self, *args)
+
+    monkeypatch.setattr(elimination._Search, "smaller", interrupted)
+    place = tmp_path / "sets.json"
+    with pytest.raises(KeyboardInterrupt):
+        _cascade(place).fit(*examples)
+    assert len(json.loads(place.read_text())["sets"]) == 4  # all items, and three steps
+    resumed = _cascade(place).fit(*examples)
+    assert len(steps) - 4 == len(whole.item_sets_) - 4  # the three steps that were kept are not made again
+    assert resumed.item_sets_ == whole.item_sets_
+    assert (resumed.predict_proba(examples[0]) == whole.predict_proba(examples[0])).all()
+
+
+def test_a_checkpoint_serves_one_search_at_a_time(examples, tmp_path, monkeypatch):
+    """A second search with the same checkpoint is refused while the first is at work."""
+    place, original = tmp_path / "sets.json", elimination._Search.smaller
+
+    def second(self, *args):
+        monkeypatch.setattr(elimination._Search, "smaller", original)
+        with pytest.raises(pm.errors.BrokenFileError, match=r"another run, process \d+, is writing .*sets\.json"):
+            _cascade(place).fit(*examples)
+        return original(self, *args)
+
+    monkeypatch.setattr(elimination._Search, "smaller", second)
+    _cascade(place).fit(*examples)
+    assert elimination._Search.smaller is original
+    assert [file.name for file in tmp_path.iterdir()] == ["sets.json"]
+
+
+def test_a_checkpoint_of_other_examples_or_settings_is_refused(examples, tmp_path):
+    """The fingerprint covers examples, labels, prices and the estimator; the file stays as it was."""
+    X, y = examples
+    place = tmp_path / "sets.json"
+    _cascade(place).fit(X, y)
+    before = place.read_bytes()
+    others = [
+        lambda: _cascade(place).fit(X + 1, y),
+        lambda: _cascade(place).fit(X, 1 - y),
+        lambda: _cascade(place, costs=2).fit(X, y),
+        lambda: _cascade(place, random_state=1).fit(X, y),
+        lambda: _cascade(place).set_params(estimator__min_samples_leaf=11).fit(X, y),
+        lambda: _cascade(place).fit(X, y, sample_weight=np.linspace(1, 2, len(y))),
+    ]
+    for other in others:
+        with pytest.raises(pm.errors.InvalidInputError, match="belongs to a search with other examples"):
+            other()
+    assert place.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"fingerprint": 1}', '{"fingerprint": "x", "sets": "y"}'])
+def test_a_file_that_is_no_checkpoint_is_refused_by_name(examples, tmp_path, text):
+    """Nothing is overwritten: the error names the file and the remedy."""
+    place = tmp_path / "sets.json"
+    place.write_text(text)
+    with pytest.raises((pm.errors.BrokenFileError, pm.errors.InvalidInputError), match="remove it"):
+        _cascade(place).fit(*examples)
+    assert place.read_text() == text
+
+
+PRICES = [0.125, 0.125, 1, 1, 1, 1]
+NAMES = list("abcdef")
+
+
+def quadrants(n: int, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """The signs of a and b say which one of the columns c to f decides, and how many rows are positive there."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (n, 6)).round(3)
+    quadrant = 2 * (X[:, 0] > 0) + (X[:, 1] > 0)
+    decisive = X[np.arange(n), 2 + quadrant]
+    return pd.DataFrame(X, columns=NAMES), (decisive > np.array([-0.6, -0.2, 0.2, 0.6])[quadrant]).astype(int)
+
+
+@cache
+def with_regions(kind: str) -> Any:
+    """With as few rows and stages as regions can have; trained and judged on given rows."""
+    X, y = quadrants(4000, 0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(budget_cascade, "FEWEST_ROWS", 1000)
+        patch.setattr(regions, "MEETING", 6)
+        if kind == "classes":
+            tree: Any = DecisionTreeClassifier(max_depth=7, min_samples_leaf=30)
+            model = pm.BudgetCascadeClassifier(tree, PRICES, lam=0.0, doubt="margin", n_levels=8, random_state=0)
+        else:
+            tree = DecisionTreeRegressor(max_depth=7, min_samples_leaf=5)
+            model = pm.BudgetCascadeRegressor(tree, PRICES, lam=0.0, n_levels=8, random_state=0)
+        return model.fit(X[:2500], y[:2500], X_valid=X[2500:], y_valid=y[2500:])
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_the_purchases_of_a_region_are_those_that_help_there(kind: str) -> None:
+    """Each quadrant needs a, b and one column more, for 1.25 in all; for the same error a chain must buy all six, for 4.25."""
+    model = with_regions(kind)
+    *chains, parted = model.exit_paths_
+    X, y = quadrants(2000, 1)
+
+    def error(path: Any, budget: float) -> float:
+        return float(np.mean((path.at_cost(budget).predict(X) - y) ** 2))
+
+    assert error(parted, 1.25) < 0.03
+    assert all(error(chain, 1.25) > 0.05 for chain in chains)
+    assert all(error(chain, 4.25) < 0.03 for chain in chains)
+    assert model.at_cost(1.25).exit_path_ is parted
+    bought = [chain.bought()[chain.prices() == 1.25][0] for chain in parted.stages.regions]
+    assert {int(np.flatnonzero(b[2:])[0]) for b in bought} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_it_costs_buys_and_is_kept_as_any_cascade(kind: str, tmp_path: Path) -> None:
+    """What is stated is what calling gives; on demand, from its file and row by row it predicts and pays the same."""
+    model, (X, y) = with_regions(kind).at_cost(1.1), quadrants(300, 2)
+    own = quadrants(4000, 0)[0][2500:]
+    assert len(model.stages_.regions) > 1
+    assert model.cost_ == pytest.approx(model.prediction_cost(own).mean(), rel=1e-12)
+    assert 1.05 < model.cost_ <= 1.1
+    assert pm.checks.check_closure_path(model.exit_path_.closures).holds
+    result = pm.OnDemandPredictor(model, acquire=pm.on_demand.from_table(X)).run(X.index)
+    np.testing.assert_array_equal(result.predictions, model.predict(X))
+    np.testing.assert_allclose(result.cost, model.prediction_cost(X))
+    pm.save_cascade(model, tmp_path / "tree.skops")
+    again = pm.load_cascade(tmp_path / "tree.skops")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(model.predict(X[7:8]), model.predict(X)[7:8])
+    stops = stops_of(model, X, y)
+    np.testing.assert_allclose(stops.items.price @ stops.bought, model.prediction_cost(X))
+    pm.write_report(tmp_path / "tree.html", model, X, y)

@@ -37,13 +37,6 @@ def _check_equal(one: Any, other: Any, known: Case) -> None:
         assert np.array_equal(one.predict_proba(known.X), other.predict_proba(known.X))
 
 
-def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:
-    """Without the caller's word a pickle is not opened: the code in it does not run."""
-    (tmp_path / "c.joblib").write_bytes(b"never read")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"runs any code .* trust_pickle=True\); better, save the cascade"):
-        load_cascade(tmp_path / "c.joblib")
-
-
 class Strange(ClassifierMixin, BaseEstimator):
     """A model that skops does not know."""
 

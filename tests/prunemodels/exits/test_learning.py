@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,14 +73,37 @@ def test_four_rows_by_hand() -> None:
     assert decide(exits.policy(1), stages, X).stage.tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.usefixtures("every_threshold")
-def test_an_item_paid_once_by_hand() -> None:
-    """As before, and the second stage needs a licence of 1 for all: 1/2 of error for 1 + 1, so the pair goes at 1/4."""
+def variants() -> dict[str, tuple[StageTable, np.ndarray, list[Any], list[Any], list[Any]]]:
+    """Tables by hand, the truth, and the path's breakpoints, costs and errors."""
     table, truth = two_stages()
-    table = replace(table, once=np.array([0.0, 1.0]))
-    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4)
-    assert exits.path.breakpoints == (0, Fraction(1, 4))
-    assert exits.path.exact_cost == (2, 0)
+    alike = table.value.copy()
+    alike[0] = [0.75, 0.25]
+    free, half, third = replace(table, cost=np.ones((2, 4))), Fraction(1, 2), Fraction(1, 3)
+    worse = StageTable(free.value[::-1], free.spread, free.cost, free.once)
+    strange = np.stack([[[0.6, 0.4, 0.0], [0.9, 0.1, 0.0]], [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
+    three = StageTable(strange, np.zeros((2, 2)), np.array([[0.0, 0.0], [1.0, 1.0]]), np.zeros(2))
+    return {
+        # the second stage needs a licence of 1 for all: 1/2 of error for 1 + 1, so the pair goes at 1/4
+        "once": (replace(table, once=np.array([0.0, 1.0])), truth, [0, half / 2], [2, 0], [0, half]),
+        # rows that doubt equally go on together or not at all: 2 of 4 errors are saved for 6/4, whoever they are
+        "alike": (replace(table, value=alike), truth, [0, third], [third * 9 / 2, 0], [0, half]),
+        # the second stage costs nothing more: whoever gains goes on at every price
+        "free": (free, truth, [0], [1], [0]),
+        "worse": (worse, truth, [0], [1], [0]),  # nobody gains, nobody goes on
+        # class 2 has probability 0 at the first stage, so its row is an error until the stage that knows it
+        "a class that is never named": (three, np.array([2, 0]), [0, 1], [half, 0], [0, half]),
+    }
+
+
+@looped("name", ["once", "alike", "free", "worse", "a class that is never named"])
+@pytest.mark.usefixtures("every_threshold")
+def test_variants_by_hand(name: str) -> None:
+    """Breakpoints, costs and errors of the rows of the path, exactly."""
+    table, truth, breakpoints, cost, error = variants()[name]
+    exits = learn_exits(table, truth, np.ones(len(truth)), doubt="margin", n_levels=4)
+    assert list(exits.path.breakpoints) == breakpoints
+    assert (list(exits.path.exact_cost), list(exits.path.exact_error)) == (cost, error)
+    assert exits.policy(0).go.any() == (name != "worse")
 
 
 @looped("seed", SEEDS)
@@ -149,41 +173,6 @@ def test_a_weight_of_two_is_the_row_twice(seed: int) -> None:
     assert weighted.level.tolist() == repeated.level.tolist()
     assert weighted.cost == pytest.approx(repeated.cost)
     assert weighted.error == pytest.approx(repeated.error)
-
-
-@pytest.mark.usefixtures("every_threshold")
-def test_the_same_doubt_everywhere_is_one_decision() -> None:
-    """Rows that doubt equally go on together or not at all: 2 of 4 errors are saved for 6/4, whoever they are."""
-    table, truth = two_stages()
-    value = table.value.copy()
-    value[0] = [0.75, 0.25]
-    table = replace(table, value=value)
-    exits = learn_exits(table, truth, np.ones(4), doubt="margin", n_levels=4)
-    assert exits.path.breakpoints == (0, Fraction(1, 3))
-    assert exits.path.exact_cost == (Fraction(3, 2), 0)
-
-
-@pytest.mark.usefixtures("every_threshold")
-def test_going_on_for_nothing() -> None:
-    """Where the second stage costs nothing more, whoever gains goes on at every price; where nobody gains, nobody does."""
-    table, truth = two_stages()
-    free = replace(table, cost=np.ones((2, 4)))
-    exits = learn_exits(free, truth, np.ones(4), doubt="margin", n_levels=4)
-    assert (exits.path.breakpoints, exits.path.cost.tolist(), exits.path.error.tolist()) == ((0,), [1.0], [0.0])
-    worse = StageTable(free.value[::-1], free.spread, free.cost, free.once)
-    exits = learn_exits(worse, truth, np.ones(4), doubt="margin", n_levels=4)
-    assert not exits.policy(0).go.any()
-
-
-@pytest.mark.usefixtures("every_threshold")
-def test_a_class_that_a_stage_never_names() -> None:
-    """A class of probability 0 everywhere is never predicted, and its rows are errors until a stage that knows it."""
-    first = np.array([[0.6, 0.4, 0.0], [0.9, 0.1, 0.0]])
-    value = np.stack([first, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]])
-    table = StageTable(value, np.zeros((2, 2)), np.array([[0.0, 0.0], [1.0, 1.0]]), np.zeros(2))
-    exits = learn_exits(table, np.array([2, 0]), np.ones(2), doubt="margin", n_levels=3)
-    assert exits.path.exact_error == (0, Fraction(1, 2))
-    assert exits.path.exact_cost == (Fraction(1, 2), 0)
 
 
 @pytest.mark.parametrize("seed", [4, 10])

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from prunemodels.exits import levels as levels_module
-from prunemodels.exits.learning import exit_problem
 from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
-from prunemodels.exits.sample import ExitSample
-from solvers.path.closure_path import closure_path
 from tests.loops import looped
 from tests.prunemodels.exits.tables import margins, random_table
 
@@ -70,24 +67,6 @@ def test_levels_never_rise_and_tell_who_would_go_on(seed: int) -> None:
     for s in range(3):
         level = next_level(level, doubt[s], theta[s])
         np.testing.assert_array_equal(level, found[s])
-
-
-@looped("seed", range(12))
-def test_the_cut_is_no_worse_than_the_thresholds(seed: int) -> None:
-    """At each price that levels were made for, the best policy is at least as good as the thresholds by themselves."""
-    table, truth, weights = random_table(3 * seed + 1)  # nothing is paid once, which thresholds do not know of
-    loss, doubt = table.losses(truth), margins(table.value)[:-1]
-    lams = prices_of_cost(loss, table.cost, weights, doubt, 4) if len(doubt) else np.zeros(1)
-    theta = thresholds(loss, table.cost, weights, doubt, lams)
-    level = levels(doubt, theta)
-    sample = ExitSample(doubt, table.cost, table.once, loss, loss, weights, np.ones(weights.size, dtype=bool))
-    path = closure_path(exit_problem(sample, level, lams.size))
-    rows = np.arange(table.n_rows)
-    for j, lam in enumerate(lams.tolist(), start=1):
-        stop = (level >= j).sum(axis=0)
-        value = weights @ (loss[stop, rows] + lam * table.cost[stop, rows]) / weights.sum()
-        k = path.row_at_lam(lam)
-        assert path.error[k] + lam * path.cost[k] <= value + 1e-12
 
 
 def test_prices_end_where_nobody_goes_on() -> None:

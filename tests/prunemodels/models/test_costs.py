@@ -1,4 +1,4 @@
-"""Prices as users write them, and what predictions then cost."""
+"""Prices in every form, losses, and any model as trees."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import approx_fprime, minimize
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
+from prunemodels.example import X_test, X_train, costs, y_test, y_train
 from prunemodels.models.costs import column_prices, cost_items
+from prunemodels.models.losses import LogLoss, Loss, Softmax, SquaredError, classification_loss
+from prunemodels.models.tree_model import adds_up, tree_model_of
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
 
@@ -309,3 +320,71 @@ def test_a_table_becomes_items_by_one_call() -> None:
     assert (items.names, items.needs) == (("shared:form", "city", "age"), ((0, 1), (2,)))
     ordered = pm.CostItems.from_table(table, ["age", "city"])
     assert ordered.needs == column_prices(table, 2, ["age", "city"])[0].needs == ((2,), (0, 1))
+
+
+ONE_HOT = np.eye(3)[[0, 2, 1, 1, 0]]
+BINARY = np.array([[0.0], [1], [1], [0], [1]])
+NUMBERS = np.array([[0.3], [-2], [5], [1], [1]])
+CASES = [(SquaredError(), NUMBERS, 0.5), (SquaredError(), ONE_HOT, 0.5), (LogLoss(), BINARY, 1.0), (Softmax(), ONE_HOT, 1.0)]
+WEIGHT = np.array([1.0, 2, 1, 3, 1])
+
+
+@pytest.mark.parametrize(("loss", "targets", "share"), CASES)
+def test_derivatives_are_those_of_the_loss(loss: Loss, targets: np.ndarray, share: float) -> None:
+    """Finite differences of the loss (half of them for squares) give g, and those of g give h, for softmax 1.5 times."""
+    F = np.random.default_rng(0).normal(size=targets.shape)
+    slopes = approx_fprime(F.ravel(), lambda v: loss.values(targets, v.reshape(F.shape)).sum(), 1e-7).reshape(F.shape)
+    np.testing.assert_allclose(loss.gradient(targets, F), share * slopes, atol=1e-5)
+    step = 1e-6 * np.eye(F.shape[1])
+    curved = [(loss.gradient(targets, F + e) - loss.gradient(targets, F - e))[:, k] / 2e-6 for k, e in enumerate(step)]
+    factor = 1.5 if isinstance(loss, Softmax) else 1.0
+    np.testing.assert_allclose(loss.hessian(F), factor * np.column_stack(curved), atol=1e-5)
+
+
+@pytest.mark.parametrize(("loss", "targets", "share"), CASES)
+@pytest.mark.parametrize("weight", [None, WEIGHT])
+def test_no_constant_is_better_than_the_baseline(
+    loss: Loss, targets: np.ndarray, share: float, weight: np.ndarray | None
+) -> None:
+    """A numerical minimiser finds no smaller mean loss."""
+
+    def mean(F0: np.ndarray) -> float:
+        return float(np.average(loss.values(targets, np.tile(F0, (len(targets), 1))), weights=weight))
+
+    found = loss.baseline(targets, weight)
+    assert mean(found) <= minimize(mean, np.zeros(targets.shape[1])).fun + 1e-9
+
+
+def test_probabilities_by_hand() -> None:
+    """Each row sums to 1: of log odds log 3 the second class has 3/4; squares are cut off at 0 and 1."""
+    np.testing.assert_allclose(LogLoss().probabilities(np.array([[np.log(3)]])), [[0.25, 0.75]])
+    np.testing.assert_allclose(Softmax().probabilities(np.log([[1.0, 2, 5]])), [[0.125, 0.25, 0.625]])
+    np.testing.assert_allclose(SquaredError().probabilities(np.array([[0.3], [1.7], [-2]])), [[0.7, 0.3], [0, 1], [1, 0]])
+    squares = SquaredError().probabilities(np.array([[0.5, -1, 0.25], [-1, -2, -3], [2, 1, 0]]))
+    np.testing.assert_allclose(squares, [[2 / 3, 0, 1 / 3], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0]])
+
+
+def test_the_loss_follows_the_name_and_the_classes() -> None:
+    """Two classes have one margin."""
+    kinds = [type(classification_loss("log_loss", k)) for k in (2, 3)]
+    assert kinds == [LogLoss, Softmax]
+    assert isinstance(classification_loss("squared_error", 2), SquaredError)
+
+
+def test_the_class_tells_what_is_read_as_a_sum() -> None:
+    """Boosted models alone, after the steps of a pipeline, in a wrapper, or read; no forest, wherever it is."""
+    X, y = X_train.to_numpy(), y_train
+    boosted = HistGradientBoostingClassifier(max_iter=2, max_depth=2).fit(X, y)
+    averaged = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    for inner in (boosted, averaged):
+        models = [inner, Pipeline([("scale", StandardScaler().fit(X)), ("trees", inner)]), FrozenEstimator(inner)]
+        models += [FixedThresholdClassifier(FrozenEstimator(inner), threshold=0.3).fit(X, y)]
+        models += [pm.read_model(boosted)] if inner is boosted else []
+        assert [adds_up(model) for model in models] == [inner is boosted] * len(models)
+        assert [tree_model_of(model).forest is not None for model in models] == [inner is boosted] * len(models)
+
+
+def test_other_models_are_refused_by_name() -> None:
+    """A linear model has no trees."""
+    with pytest.raises(pm.errors.UnsupportedModelError, match="LogisticRegression cannot be pruned"):
+        pm.evaluate(LogisticRegression(), X_test, y_test, costs=costs)

@@ -1,13 +1,23 @@
-"""Forms in which values may come, and what is refused."""
+"""Forms in which values may come, fewer or more of them than were asked for, and bad ones."""
 
 from __future__ import annotations
 
+import json
+import logging
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import prunemodels as pm
 from prunemodels.on_demand import UNAVAILABLE, Request, from_table
@@ -15,7 +25,7 @@ from prunemodels.on_demand.answers import read
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import forest_of, stump
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, forest_of, random_case, stump, votes
 
 ROWS = pd.Index(["p", "q", "r"])
 BOTH = Request(("g",), ("a", "b"), ROWS, Fraction(5), np.arange(3), np.arange(2), 7)
@@ -40,7 +50,7 @@ def whole(answer, request):
         FRAME.loc[["r", "p", "q"], ["b", "a"]],
         FRAME.convert_dtypes(),
         {"b": CELLS[:, 1], "a": [1, 3, 5]},
-        {"a": FRAME["a"], "b": FRAME["b"]},
+        {"a": FRAME["a"], "b": FRAME["b"][::-1]},
         CELLS.astype(object),
         [[Decimal(1), 2], [Fraction(3), 4], [5, "6.5"]],
         CELLS.astype(np.float16),
@@ -120,117 +130,13 @@ def test_values_are_routed_as_float32():
                           case.forest.predict_proba(X))  # fmt: skip
 
 
-GOOD = {"forest": "random forest, named features", "costs": 1, "acquire": from_table(np.zeros((3, 5)))}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"acquire": 3}, "acquire is 3; give a function that serves a Request; for a full table from_table"),
-        ({"costs": [1, 2]}, "costs has 2 prices"),
-        ({"costs": pm.CostItems.plain([1, 2])}, "costs has prices for 2 features, the forest was trained on 5"),
-        ({"evaluation_cost": -1}, "evaluation_cost is -1"),
-        ({"order": "best"}, "order is 'best'; give one of 'adaptive', 'forest', a sequence"),
-        ({"order": [0, 1]}, "order is no permutation of the trees 0 to 2"),
-        ({"order": [0, 1, 1]}, "order is no permutation"),
-        ({"order": [0.0, 1.0, 2.0]}, r"order\[0\] is 0.0; give a whole number"),
-        ({"threshold": 1.5}, "threshold is 1.5; give a number"),
-        ({"forest": "regression tree", "threshold": 0.5}, "the model predicts numbers; a threshold is for two classes"),
-        ({"max_rows": 0}, "max_rows is 0; give a whole number >= 1"),
-        ({"forest": "regression tree", "early_stopping": True}, "early_stopping: .* give tolerance"),
-        ({"forest": "regression tree", "tolerance": -1}, "tolerance is -1; give a number >= 0"),
-        ({"forest": "regression tree", "tolerance": np.nan}, "tolerance is nan"),
-    ],
-)
-def test_bad_options_are_refused(options, message):
-    """Each says which argument, which value, and what to do."""
-    given = {**GOOD, **options}
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        OnDemandPredictor(fitted(given.pop("forest")).forest, given.pop("costs"), given.pop("acquire"), **given)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (["p", "q", "p"], "rows has 'p' twice"),
-        ([], "rows is empty"),
-        (0, "rows is empty"),
-        (-3, "rows is empty"),
-        (True, "rows is bool; give the rows' labels"),
-        ("patient", "rows is str"),
-        (2.0, "rows is float"),
-        (np.zeros((2, 2)), "rows is ndarray"),
-        (pd.DataFrame({"a": [1]}), "rows is DataFrame"),
-        ({"p": 1}, "rows is dict"),
-    ],
-)
-def test_bad_rows_are_refused(rows, message):
-    """Rows are distinct labels, or how many there are."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        OnDemandPredictor(fitted("tree").forest, 1, GOOD["acquire"]).run(rows)
-
-
 @pytest.mark.parametrize(
     "rows", [["p", "q", "r"], ROWS, np.array(["p", "q", "r"]), pd.Series(["p", "q", "r"]), ("p", "q", "r"), np.int64(3)]
 )
 def test_rows_in_any_form(rows):
     """Lists, indices, arrays, Series, or a number."""
-    result = OnDemandPredictor(fitted("tree").forest, 1, GOOD["acquire"]).run(rows)
+    result = OnDemandPredictor(fitted("tree").forest, 1, from_table(np.zeros((3, 5)))).run(rows)
     assert list(result.rows) == (["p", "q", "r"] if not isinstance(rows, np.integer) else [0, 1, 2])
-
-
-@pytest.mark.parametrize(
-    ("known", "message"),
-    [
-        ({"z": [1, 2, 3]}, "known has 'z', the model has no such feature"),
-        ({"a": [1, 2]}, r"known: 'a' has shape \(2,\) for 3 rows"),
-        ({"a": [1, np.inf, 3]}, "known: 'a' of row 1 is infinite"),
-        ([1, 2, 3], "known is list; give a mapping"),
-        (pd.DataFrame({"a": [1, 2, 3]}, index=[5, 6, 7]), "known: its index differs from the rows"),
-    ],
-)
-def test_bad_known_values_are_refused(known, message):
-    """Features by name, one finite value or NaN a row."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        OnDemandPredictor(fitted(GOOD["forest"]).forest, 1, GOOD["acquire"]).start(3, known=known)
-
-
-def test_questions_that_a_predictor_cannot_answer():
-    """Probabilities of a regressor, or under early stopping, and a regressor's classes."""
-    table = from_table(rows := np.zeros((2, 5)))
-    with pytest.raises(pm.errors.InvalidInputError, match="early stopping leaves probabilities open"):
-        OnDemandPredictor(fitted("tree").forest, 1, table, early_stopping=True).predict_proba(len(rows))
-    regressor = OnDemandPredictor(fitted("regression tree").forest, 1, table)
-    with pytest.raises(pm.errors.InvalidInputError, match="a regression forest has no probabilities"):
-        regressor.predict_proba(2)
-    with pytest.raises(AttributeError, match="no classes"):
-        _ = regressor.classes_
-    assert set(regressor.features) <= {"x0", "x1", "x2", "x3", "x4"}
-
-
-@pytest.mark.parametrize("as_known", [False, True])
-def test_series_in_a_mapping_are_looked_up_by_their_labels(as_known):
-    """The values belong to the rows that the index names, in whatever order the rows stand; other labels are refused."""
-    case = fitted("random forest")
-    labels = [f"r{i}" for i in range(len(case.X))]
-    table = pd.DataFrame(case.X, index=labels, columns=[f"x{i}" for i in range(case.X.shape[1])])
-    names = OnDemandPredictor(case.forest, 1, from_table(case.X)).features
-    shuffled = table.sample(frac=1, random_state=0)
-
-    def run(given):
-        mapping = {name: given[name] for name in names}
-        if as_known:
-            return OnDemandPredictor(case.forest, 1, lambda request: None).predict(labels, known=mapping)
-        return OnDemandPredictor(
-            case.forest, 1, lambda request: {name: given[name].loc[request.rows[::-1]] for name in request.features}
-        ).predict(labels)
-
-    expected = case.forest.predict(case.X)
-    assert not np.array_equal(case.forest.predict(shuffled.to_numpy()), expected)
-    assert np.array_equal(run(shuffled), expected)
-    if as_known:
-        with pytest.raises(pm.errors.InvalidInputError, match=r"known: 'x.*': the row 'r0' is not in the index"):
-            run(shuffled.reset_index(drop=True))
 
 
 @pytest.mark.parametrize(
@@ -245,3 +151,326 @@ def test_values_that_are_no_real_numbers_are_refused(values, message):
     forest = forest_of(stump(0, (1, 0), (0, 1)), n_features=1)
     with pytest.raises(AcquisitionFailedError, match=message):
         OnDemandPredictor(forest, 1, lambda request: {request.features[0]: values}).predict(1)
+
+
+PAIR_ROWS = pd.Index(["p", "q"])
+TWO = Request(("g",), ("a", "b"), PAIR_ROWS, Fraction(5), np.arange(2), np.arange(2), 7)
+NAMED = Request(("g",), ("a", "b"), PAIR_ROWS.rename("patient"), Fraction(5), np.arange(2), np.arange(2), 7)
+PAIR = votes(2)
+GROUPED = pm.CostItems.from_items({"g": 3, "blood": 4}, [["g", "blood"], ["g", "blood"]])
+
+
+def test_columns_that_were_not_asked_for_are_dropped_with_a_note(caplog):
+    """A mapping, a table and records may hold more; a message at level INFO names what is dropped."""
+    more = {"a": [1, 2], "id": ["x", "y"], "b": [3, 4]}
+    for answer in (more, pd.DataFrame(more, index=PAIR_ROWS), [{"a": 1, "id": "x", "b": 3}, {"a": 2, "b": 4}]):
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="prunemodels.on_demand"):
+            assert read(answer, TWO).values.tolist() == [[1, 3], [2, 4]]
+        assert [r.getMessage() for r in caplog.records] == [
+            "request 7 (item 'g' for 2 rows): dropped what was not asked for: 'id'"
+        ]
+    with caplog.at_level(logging.INFO, logger="prunemodels.on_demand"):
+        caplog.clear()
+        read({"a": [1, 2], "b": [3, 4]}, TWO)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        (TWO, '[{"a": 1, "b": 3}, {"a": null, "b": 4}]'),
+        (TWO, '[{"row": "q", "a": null, "b": 4}, {"row": "p", "a": 1, "b": 3}]'),
+        (NAMED, '[{"patient": "q", "a": null, "b": 4}, {"patient": "p", "a": 1, "b": 3}]'),
+    ],
+)
+def test_json_records(request_, text):
+    """In the order of the rows, or with the rows' labels under the index's name or "row"; null is a measured missing value."""
+    answer = read(json.loads(text), request_)
+    assert answer.came.all()
+    assert answer.had.all()
+    np.testing.assert_array_equal(answer.values, [[1, 3], [np.nan, 4]])
+
+
+@pytest.mark.parametrize(
+    ("answer", "came"),
+    [
+        ({"a": [1, 2]}, [[1, 0], [1, 0]]),
+        (pd.DataFrame({"a": [2.0], "b": [4]}, index=["q"]), [[0, 0], [1, 1]]),
+        ({"a": pd.Series([2.0], index=["q"]), "b": [3, 4]}, [[0, 1], [1, 1]]),
+        ([{"row": "q", "b": 4}], [[0, 0], [0, 1]]),
+        ([{"a": 1}, {"b": 4}], [[1, 0], [0, 1]]),
+        ([], [[0, 0], [0, 0]]),
+        ({}, [[0, 0], [0, 0]]),
+    ],
+)
+def test_what_an_answer_leaves_out_has_not_come(answer, came):
+    """Absent columns, absent rows of labelled tables, Series and records, and absent keys of records."""
+    given = read(answer, TWO)
+    assert given.came.tolist() == np.array(came, dtype=bool).tolist()
+    assert np.array_equal(given.had, given.came)
+    full = np.array([[1, 3], [2, 4]])
+    assert np.array_equal(given.values, np.where(given.came, full, 0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([{"a": 1, "b": 3}], "there are 1 records for 2 rows; give one for each, or the rows' labels under 'row'"),
+        ([{"row": "p", "a": 1}, {"a": 2}], "1 of 2 records have the key 'row', which names their row; give it in all"),
+        ([{"row": "p"}, {"row": "p"}], "the row 'p' occurs twice"),
+        ([{"row": "p", "a": 1}, {"row": "s", "a": 1}], "the row 's' was not asked for"),
+        ([{"row": ["p"], "a": 1}], r"a record has \['p'\] under 'row'; give the label of its row"),
+        ([{"a": 1, "b": "many"}, {"a": 1, "b": "few"}], "'b' of row 'p' is 'many', which is no number"),
+        ([{"a": 1, "b": [3]}, {"a": 1, "b": [2]}], r"'b' of row 'p' is \[3\], which is no number"),
+        ([{"a": 1, "b": np.inf}, {"a": 1, "b": np.inf}], "'b' of row 'p' is infinite"),
+    ],
+)
+def test_records_that_are_refused(answer, message):
+    """Labels that are missing, twice or strange, and values that are no numbers."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        read(answer, TWO)
+
+
+def test_an_incomplete_answer_by_hand():
+    """Two features need the same two items. Only x0 of row p comes: p has paid both items, q nothing, and the error names what
+    is absent. Going on asks p for x1 without any item, and q for what it was asked before.
+    """
+    asked, answers = [], iter([[{"row": "p", "x0": 1.0}], {"x1": [1.0]}, [{"row": "q", "x0": 0.0, "x1": 0.0}]])
+
+    def acquire(request):
+        asked.append((request.items, request.features, list(request.rows), float(request.price), request.attempt))
+        return next(answers)
+
+    with pytest.raises(AcquisitionFailedError, match="is incomplete: 'x0', 'x1' did not come for 2 rows, 'p', 'q'") as caught:
+        OnDemandPredictor(PAIR, GROUPED, acquire).run(["p", "q"])
+    walk = caught.value.walk
+    assert walk.result().bought == (("g", "blood"), ())
+    assert walk.run().bought == (("g", "blood"), ("g", "blood"))
+    assert asked == [
+        (("g", "blood"), ("x0", "x1"), ["p", "q"], 7.0, 1),
+        ((), ("x1",), ["p"], 0.0, 1),
+        (("g", "blood"), ("x0", "x1"), ["q"], 7.0, 1),
+    ]
+    assert walk.result().predictions.tolist() == ["class 1", "class 0"]
+
+
+def test_what_came_decides_what_the_rest_must_pay():
+    """x1 comes, x0 does not: blood and b are paid; the request for the rest names a alone."""
+    trees, asked = forest_of(stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), n_features=2), []
+    both = pm.CostItems.from_items({"a": 1, "blood": 4}, [["a", "blood"], ["blood"]])
+
+    def acquire(request):
+        asked.append((request.items, request.features, request.attempt))
+        return {"x1": [1.0]} if len(asked) == 1 else {"x0": [1.0]}
+
+    result = OnDemandPredictor(trees, both, acquire, ask_again=1).run(["p"])
+    assert asked == [(("a", "blood"), ("x0", "x1"), 1), (("a",), ("x0",), 2)]
+    assert (result.exact_cost, result.bought, result.requests) == ((5,), (("blood", "a"),), 2)
+
+
+def test_items_paid_once_are_named_once_in_what_remains():
+    """The licence is paid by the first answer that brings something, and named by no later request."""
+    licence = pm.CostItems.from_items({"licence": 9, "a": 1}, [["licence", "a"], ["a"]], once=["licence"])
+    asked = []
+
+    def acquire(request):
+        asked.append((request.items, list(request.rows)))
+        return [{"row": label, "x0": 1.0, "x1": 1.0} for label in request.rows[-1:]]  # one row at a time
+
+    result = OnDemandPredictor(PAIR, licence, acquire, ask_again=3).run(["p", "q", "r"])
+    assert asked == [(("licence", "a"), ["p", "q", "r"]), (("a",), ["p", "q"]), (("a",), ["p"])]
+    assert (result.once, result.exact_cost, result.once_cost) == (("licence",), (1, 1, 1), 9)
+
+
+def test_what_never_comes_may_count_as_unavailable():
+    """With absent="unavailable" the row falls back, after having been asked for as often as allowed; it is not paid."""
+    spy = []
+
+    def acquire(request):
+        spy.append((request.features, request.attempt))
+        return {}
+
+    result = OnDemandPredictor(PAIR, [3, 4], acquire, ask_again=1, absent="unavailable").run(1)
+    assert spy == [(("x0",), 1), (("x1",), 1), (("x0",), 2), (("x1",), 2)]
+    assert (result.fell_back.all(), result.exact_cost, result.finished.all()) == (True, (0,), True)
+    with pytest.raises(AcquisitionFailedError, match="'x0' did not come for 1 row, 0"):
+        OnDemandPredictor(PAIR, [3, 4], acquire, ask_again=1).run(1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, stops=st.booleans())
+def test_however_answers_are_torn_the_walk_ends_the_same(seed, stops):
+    """Answers that leave out random rows and columns end in the same predictions and costs, and no cell is delivered twice."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    options = {"evaluation_cost": case.evaluation, "early_stopping": stops}
+    expected = OnDemandPredictor(case.trees, case.costs, Spy(case.X), **options).run(len(case.X))
+    delivered: list[tuple[int, str]] = []
+
+    def torn(request):
+        records = []
+        for label, i in zip(request.rows, request.positions, strict=True):
+            record = {n: case.X[i, f] for n, f in zip(request.features, request.columns, strict=True) if rng.random() < 0.6}
+            delivered.extend((int(i), name) for name in record)
+            records.append({"row": label} | record)
+        return records
+
+    result = OnDemandPredictor(case.trees, case.costs, torn, ask_again=200, **options).run(len(case.X))
+    assert len(delivered) == len(set(delivered))
+    assert_same(result, expected)
+    assert result.exact_mean_cost == expected.exact_mean_cost
+
+
+def test_a_request_of_one_row_takes_a_single_record():
+    """A service that is asked about one row answers with one object, in which a cell may be UNAVAILABLE."""
+    one = Request(("g",), ("a", "b"), PAIR_ROWS[:1], Fraction(5), np.arange(1), np.arange(2), 7)
+    answer = read({"a": 2.5, "b": UNAVAILABLE, "more": [1, 2]}, one)
+    assert (answer.values.tolist(), answer.had.tolist(), answer.came.all()) == ([[2.5, 0]], [[True, False]], True)
+    with pytest.raises(pm.errors.InvalidInputError, match="the row 'p' is not in the index, which begins with 'r'"):
+        read({"row": "r", "a": 1, "b": 2}, one)
+
+
+rng = np.random.default_rng(0)
+TABLE = pd.DataFrame(
+    {"age": rng.integers(20, 70, 120).astype(float), "job": rng.choice(["a", "b", "c"], 120), "debt": rng.exponential(2, 120)},
+    index=[f"r{i}" for i in range(120)],
+)
+TABLE.loc[TABLE.index[::9], "debt"] = np.nan
+ILL = ((TABLE["age"] > 40) ^ (TABLE["job"] == "a") ^ (TABLE["debt"] > 2)).to_numpy()
+NUMBERS = TABLE[["age", "debt"]]
+
+
+def a_forest() -> tuple[Any, pd.DataFrame]:
+    return RandomForestClassifier(5, random_state=0).fit(NUMBERS, ILL), NUMBERS
+
+
+def a_pipeline() -> tuple[Any, pd.DataFrame]:
+    steps = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "debt"]), (OneHotEncoder(), ["job"])
+    )
+    return make_pipeline(steps, RandomForestClassifier(5, random_state=0)).fit(TABLE, ILL), TABLE
+
+
+def a_cascade() -> tuple[Any, pd.DataFrame]:
+    return a_cascade_of(TABLE, ILL), TABLE
+
+
+def a_cascade_of(table: pd.DataFrame, label: Any) -> Any:
+    model = pm.exits.prepared(RandomForestClassifier(5, random_state=0), "forest")
+    stages = [(None, []), (model, ["age"]), (model, None)]
+    return pm.CascadeClassifier(stages, 1, lam=0, cv=2, n_levels=3, stack=False, random_state=0).fit(table, label)
+
+
+def a_cascade_of_numbers() -> tuple[Any, pd.DataFrame]:
+    return a_cascade_of(NUMBERS, NUMBERS["age"] > 40), NUMBERS
+
+
+def spoiled(table: pd.DataFrame, row: str, column: str, value: Any) -> pd.DataFrame:
+    found = table.astype(object)
+    found.loc[row, column] = value
+    return found
+
+
+MODELS = [a_forest, a_pipeline, a_cascade, a_cascade_of_numbers]
+
+
+@pytest.mark.parametrize("value", ["n/a", np.inf, -np.inf])
+@pytest.mark.parametrize("model", MODELS)
+def test_one_bad_value_ends_no_other_row(model: Any, value: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Its row is predicted as if the value could not be had, and named; all others are predicted as on full data."""
+    fitted, table = model()
+    costs = None if model in (a_cascade, a_cascade_of_numbers) else 1
+    good = pm.OnDemandPredictor(fitted, costs, from_table(table)).run(table.index)
+    place = next(i for i, bought in enumerate(good.bought) if "age" in bought)
+    bad = table.index[place]
+    with caplog.at_level(logging.WARNING, logger="prunemodels.on_demand"):
+        result = pm.OnDemandPredictor(fitted, costs, from_table(spoiled(table, bad, "age", value))).run(table.index)
+    absent = spoiled(table, bad, "age", UNAVAILABLE)
+    without = pm.OnDemandPredictor(fitted, costs, from_table(absent)).run(table.index)
+    others = table.index != bad
+    assert (result.predictions[others] == good.predictions[others]).all()
+    assert result.predictions[place] == without.predictions[place]
+    assert result.fell_back.tolist() == (~others).tolist()
+    ((row, feature, why),) = result.refused
+    assert (row, feature) == (bad, "age")
+    assert str(value) in why or "infinite" in why
+    assert "1 value refused" in repr(result)
+    assert repr(bad) in caplog.text
+
+
+@pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
+def test_a_bad_value_is_asked_for_again(model: Any) -> None:
+    """With `ask_again` the value is asked for once more, for its row alone, and nothing is refused if it then is a good one."""
+    fitted, table = model()
+    asked: list[list[str]] = []
+
+    def at_first_bad(request: Any) -> Any:
+        asked.append(request.rows.tolist())
+        source = spoiled(table, "r7", "age", "n/a") if request.attempt == 1 else table
+        return source.loc[request.rows, list(request.features)]
+
+    costs = None if model is a_cascade else 1
+    result = pm.OnDemandPredictor(fitted, costs, at_first_bad, ask_again=1).run(table.index)
+    assert result.refused == ()
+    assert ["r7"] in asked
+    assert (result.predictions == fitted.predict(table)).all()
+
+
+@pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
+def test_a_column_in_which_nothing_will_do_is_refused(model: Any) -> None:
+    """If every one of several values is bad, it is the supplier's form that is wrong: an error, and nothing is kept."""
+    fitted, table = model()
+    wrong = table.assign(age="old").astype(object)
+    with pytest.raises(pm.errors.PruneModelsError, match="old"):
+        pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, from_table(wrong)).run(table.index)
+
+
+@pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
+def test_a_value_that_comes_late_is_taken(model: Any) -> None:
+    """A row that stopped without a value goes on when its request brings it after all, and ends as on full data; it pays then."""
+    fitted, table = model()
+    kept = []
+
+    def not_today(request: Any) -> Any:
+        if "age" in request.features:
+            kept.append(request)
+            return UNAVAILABLE
+        return table.loc[request.rows, list(request.features)]
+
+    walk = pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, not_today).start(table.index[:30])
+    early = walk.run()
+    assert early.fell_back.all()
+    for request in kept:
+        walk.take(request, table.loc[request.rows, list(request.features)])
+    walk.acquire = from_table(table)
+    late = walk.run()
+    assert not late.fell_back.any()
+    assert (late.predictions == fitted.predict(table.iloc[:30])).all()
+    assert late.mean_cost > early.mean_cost
+    with pytest.raises(pm.errors.InvalidInputError, match="is not open in this walk"):
+        pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, not_today).start(table.index[:30]).take(
+            kept[0], UNAVAILABLE
+        )
+
+
+def test_a_row_that_the_model_of_a_stage_refuses_is_named() -> None:
+    """A category that no training row had passes as a word; the stage's encoder refuses it, and the result says which stage."""
+    encoded = make_pipeline(make_column_transformer((OneHotEncoder(), ["job"])), RandomForestClassifier(5, random_state=0))
+    stages = [(None, []), (encoded, ["job"])]
+    cascade = pm.CascadeClassifier(stages, 1, lam=0, cv=2, n_levels=3, stack=False, random_state=0).fit(
+        TABLE, TABLE["job"] == "a"
+    )
+    result = pm.OnDemandPredictor(cascade, None, from_table(spoiled(TABLE, "r7", "job", "z"))).run(TABLE.index)
+    assert [refused[:2] for refused in result.refused] == [("r7", "stage 1")]
+    assert "z" in result.refused[0].why
+    assert result.fell_back.sum() == 1
+    assert result.finished.all()
+
+
+def test_known_values_that_a_pipeline_refuses_are_named() -> None:
+    """A word among numbers that were known from the start counts as unavailable, and its row alone falls back."""
+    fitted, table = a_pipeline()
+    known = spoiled(table, "r7", "age", "n/a")[["age"]]
+    result = pm.OnDemandPredictor(fitted, 1, from_table(table)).run(table.index, known=known)
+    assert [refused[:2] for refused in result.refused] == [("r7", "age")]
+    assert (result.predictions[table.index != "r7"] == fitted.predict(table)[table.index != "r7"]).all()

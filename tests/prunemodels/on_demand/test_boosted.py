@@ -33,7 +33,7 @@ from tests.prunemodels.models.libraries.models import (
     treelite_models,
     xgboost_models,
 )
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import Spy
 
 COSTS = [1, 2, 3, 4, 0, 2.5]
 LIBRARIES = {"xgboost": xgboost_models, "lightgbm": lightgbm_models, "sklearn": sklearn_models, "treelite": treelite_models}

@@ -24,10 +24,7 @@ from prunemodels.on_demand import UNAVAILABLE, from_table
 from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.on_demand.cases import random_case
-from tests.prunemodels.on_demand.reference import Spy
-
-SEEDS = st.integers(0, 2**32 - 1)
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, random_case
 
 
 @dataclass(frozen=True)
@@ -185,9 +182,7 @@ def test_a_broken_walk_ends_like_an_unbroken_one(seed: int, broken: int) -> None
             walk.acquire = spy
     result = walk.result()
     assert len(spy.asked()) == len(set(spy.asked()))
-    assert np.array_equal(result.units, expected.units)
-    assert np.array_equal(result.stage, expected.stage)
-    assert np.array_equal(result.predictions, expected.predictions)
+    assert_same(result, expected, "stage")
 
 
 def test_a_stage_is_one_request() -> None:
@@ -217,8 +212,7 @@ def test_asynchronous_requests_and_small_ones_bring_the_same() -> None:
     together = asyncio.run(OnDemandPredictor(known.cascade, acquire=later).run_async(known.X.index))
     small = OnDemandPredictor(known.cascade, acquire=table, max_rows=7).run(known.X.index)
     for other in (together, small):
-        assert np.array_equal(other.predictions, plain.predictions)
-        assert np.array_equal(other.units, plain.units)
+        assert_same(other, plain)
         assert other.bought == plain.bought
     assert small.requests > plain.requests
 
@@ -276,24 +270,6 @@ def test_a_cap_by_hand() -> None:
     assert "1 capped" in repr(result)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"costs": 7}, r"costs: 'a' needs 'a' at 7, the cascade was made with nothing paid; leave costs out"),
-        ({"evaluation_cost": 1}, r"evaluation_cost is 1 for 'a', the cascade was made with 0\.01; leave it out"),
-        ({"early_stopping": True}, "early_stopping is for forests; the policy of a CascadeClassifier"),
-        ({"tolerance": 0.1}, "tolerance is for forests"),
-        ({"order": [0, 1]}, "order is for forests"),
-        ({"max_rows": 0}, "max_rows is 0"),
-        ({"max_cost": -1}, "max_cost is -1, negative"),
-    ],
-)
-def test_what_contradicts_a_cascade_is_refused(options: dict[str, Any], message: str) -> None:
-    """Prices other than its own, and choices that its policy has made, are refused by name."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        OnDemandPredictor(case("prunings").cascade, **{"acquire": from_table(case("prunings").X), **options})
-
-
 def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
     """Stages of another class cannot be bought for; the message names the class."""
 
@@ -304,10 +280,3 @@ def test_stages_that_do_not_say_what_they_read_are_refused() -> None:
     cascade.stages_ = Other()  # type: ignore[assignment]
     with pytest.raises(pm.errors.InvalidInputError, match="the stages are Other, which do not say what they read"):
         OnDemandPredictor(cascade, acquire=print)
-
-
-def test_forests_need_prices() -> None:
-    """Without prices a forest is refused."""
-    trees = random_case(1).trees
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and the forest was not pruned with prices"):
-        OnDemandPredictor(trees, acquire=print)

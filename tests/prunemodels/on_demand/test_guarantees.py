@@ -1,8 +1,8 @@
-"""What is promised: the forest's predictions, the reported cost, each item at most once; against a slow walk and scikit-learn."""
+"""What is promised: predictions, costs, each item at most once, and a stop exactly when nothing can change the answer."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+import itertools
 
 import numpy as np
 import pytest
@@ -10,27 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from formulations import NodeErrors, PruningProblem
-from formulations.instance.node_errors import ErrorComponent
-from prunemodels.on_demand import from_table
+from prunemodels.on_demand import cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
-from tests.prunemodels.on_demand.cases import Case, random_case
-from tests.prunemodels.on_demand.reference import Spy, mean_of, walk_row
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, random_pruning
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, mean_of, possible_nodes, random_case, stump, walk_row
 
-SEEDS = st.integers(0, 2**32 - 1)
 COSTS = pm.CostItems.from_items(
     {"blood": 2.1, "b": 7.27, "c": 1, "free": 0, "licence": 50},
     [["b", "blood"], ["c", "blood"], ["free"], ["b", "c", "licence"], []],
     once=["licence"],
 )
-
-
-def problem_of(case: Case) -> PruningProblem:
-    """The instance whose cost is that of a prediction of the case's rows."""
-    nothing = NodeErrors((ErrorComponent(np.zeros(case.trees.n_nodes), np.ones(case.trees.n_trees)),))
-    return PruningProblem.build(case.trees, nothing, case.X, case.costs, evaluation_cost=case.evaluation)
 
 
 @looped("kind", KINDS)
@@ -65,25 +55,6 @@ def test_the_cost_is_the_reported_one(kind):
     assert result.exact_mean_cost == pruning.exact_cost
     told = pm.evaluate(forest, case.X, case.y, costs=COSTS, evaluation_cost=[0.1, 0, 0.25, 1, 0]).cost
     assert result.mean_cost == pytest.approx(told, rel=1e-12)
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=SEEDS)
-def test_every_row_pays_what_the_problem_says(seed):
-    """Row by row and in fractions, the purchases are those of the unpruned problem."""
-    case = random_case(seed)
-    problem = problem_of(case)
-    whole = pm.Pruning.unpruned(problem)
-    result = OnDemandPredictor(case.trees, case.costs, Spy(case.X), evaluation_cost=case.evaluation).run(len(case.X))
-    for i in range(len(case.X)):
-        bought = {case.costs.names[m] for m in np.flatnonzero(whole.bought[:, i])}
-        assert {m for m in result.bought[i] if case.costs.prices[case.costs.names.index(m)]} == bought
-    for_all = {case.costs.names[m]: case.costs.prices[m] for m in np.flatnonzero(whole.bought_once)}
-    used = {m for m in result.once if case.costs.prices[case.costs.names.index(m)]}
-    assert used <= set(for_all)  # the problem counts what splits need that no row gets to
-    assert result.exact_mean_cost == whole.exact_cost - sum((for_all[m] for m in set(for_all) - used), Fraction(0))
-    assert result.once_cost == sum((case.costs.prices[case.costs.names.index(m)] for m in result.once), Fraction(0))
-    assert np.array_equal(result.cost, [float(c) for c in result.exact_cost])
 
 
 @settings(max_examples=100, deadline=None)
@@ -140,10 +111,191 @@ def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lo
         assert sum(m in result.once for _, m in paid) >= len(result.once)
 
 
-def test_prices_that_do_not_fit_are_refused():
-    """Prices without a common 64-bit unit are refused, instead of overflowing."""
-    case = fitted("tree")
-    with pytest.raises(pm.errors.CapacityOverflowError, match="write prices with fewer digits"):
-        OnDemandPredictor(case.forest, [1e9, 1e-15, 1, 1, 1], from_table(case.X))
-    with pytest.raises(pm.errors.CapacityOverflowError, match="write prices with fewer digits"):
-        OnDemandPredictor(case.forest, 1, from_table(case.X), evaluation_cost=Fraction(2**61))
+ORDERS = ["adaptive", "forest", "random"]
+
+
+def order_of(name, n_trees, seed=0):
+    """An order by its name."""
+    return np.random.default_rng(seed).permutation(n_trees) if name == "random" else name
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@looped("kind", CLASSIFIERS)
+def test_the_classes_are_the_forests(kind, order):
+    """For every kind of classifier and order: scikit-learn's own predictions, at no more than the full cost."""
+    case = fitted(kind)
+    rows = case.X.index if hasattr(case.X, "index") else len(case.X)
+    n_trees = pm.read_forest(case.forest).n_trees
+    stopping = OnDemandPredictor(
+        case.forest, [1, 2, 3, 4, 0], from_table(case.X), early_stopping=True, order=order_of(order, n_trees)
+    ).run(rows)
+    full = OnDemandPredictor(case.forest, [1, 2, 3, 4, 0], from_table(case.X)).run(rows)
+    assert np.array_equal(stopping.predictions, case.forest.predict(case.X))
+    assert (stopping.units <= full.units).all()
+    assert (stopping.trees_finished[stopping.stopped_early] < n_trees).all()
+    assert (stopping.trees_finished[~stopping.stopped_early] == n_trees).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4), order=st.sampled_from(ORDERS))
+def test_the_classes_are_the_full_walks(seed, ties, lost, order):
+    """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping."""
+    case, rng = random_case(seed, ties=ties), np.random.default_rng(seed)
+    had = rng.random(case.X.shape) >= lost
+    order = order_of(order, case.trees.n_trees, seed)
+    stopping = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had), early_stopping=True, order=order).run(len(case.X))
+    full = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had)).run(len(case.X))
+    assert np.array_equal(stopping.predictions, full.predictions)
+    same = ~stopping.stopped_early & ~stopping.fell_back & ~full.fell_back
+    assert np.array_equal(stopping.probabilities[same], full.probabilities[same])
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=SEEDS, lost=st.floats(0, 0.4))
+def test_a_row_stops_at_once_when_it_is_decided_and_not_before(seed, lost):
+    """Before each request for a row some completion of the open trees changes its class; when it has stopped, none does."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    had = rng.random(case.X.shape) >= lost
+    trees, spy = case.trees, Spy(case.X, had)
+    result = OnDemandPredictor(trees, case.costs, spy, early_stopping=True).run(len(case.X))
+
+    def decided(i, seen):
+        known, gone = {f for f in seen if had[i, f]}, {f for f in seen if not had[i, f]}
+        ends = [possible_nodes(trees, int(r), case.X[i], known, gone) for r in trees.roots]
+        spread = [(trees.value[e].min(axis=0), trees.value[e].max(axis=0)) for e in ends]
+        low, high = sum(s[0] for s in spread), sum(s[1] for s in spread)
+        k = int(np.argmax(low))
+        return all(low[k] - high[j] > 1e-12 for j in range(len(low)) if j != k)
+
+    for i in range(len(case.X)):
+        seen: set[int] = set()
+        for request in spy.requests:
+            if i in request.positions:
+                assert not decided(i, seen)
+                seen |= set(request.columns.tolist())
+        if result.stopped_early[i]:
+            assert decided(i, seen)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, tolerance=st.floats(0, 2), lost=st.floats(0, 0.4))
+def test_regression_stops_within_the_tolerance(seed, tolerance, lost):
+    """A row's prediction is as near to the full walk's as promised, and a tolerance of 0 leaves it exact."""
+    case, rng = random_case(seed, regression=True), np.random.default_rng(seed)
+    tolerance *= float(np.abs(case.trees.value).max()) * float(rng.integers(0, 2))
+    had = rng.random(case.X.shape) >= lost
+    full = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had)).run(len(case.X))
+    near = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had), tolerance=tolerance).run(len(case.X))
+    assert (np.abs(near.predictions - full.predictions) <= tolerance).all()
+    assert (near.units <= full.units).all()
+    if tolerance == 0:
+        assert not near.stopped_early.any()
+
+
+def test_regression_by_hand():
+    """Answers 0 or 2 and 10 or 12, guesses 1 and 11: at first the mean is 6 to within 1, after one tree 5.5 to within 1/2."""
+    forest = forest_of(stump(0, (0,), (2,)), stump(1, (10,), (12,)), n_features=2, task="regression")
+    for tolerance, bought in ((1.1, ()), (0.9, ("x0",)), (0.4, ("x0", "x1"))):
+        result = OnDemandPredictor(forest, [1, 2], Spy(np.zeros((1, 2))), tolerance=tolerance).run(1)
+        assert result.bought == (bought,)
+        assert result.predictions[0] == {0: 6.0, 1: 5.5, 2: 5.0}[len(bought)]
+        assert result.stopped_early[0] == (len(bought) < 2)
+        assert result.probabilities is None
+
+
+def test_by_hand():
+    """Two trees of three agree for certain: the third is not asked. What is cheapest is paid for first."""
+    forest = forest_of(*[stump(f, (1, 0), (0, 1)) for f in range(3)], n_features=3)
+    for prices, bought in (([1, 2, 3], ("x0", "x1")), ([3, 2, 1], ("x2", "x1")), ([1, 0, 3], ("x1", "x0"))):
+        result = OnDemandPredictor(forest, prices, Spy(np.zeros((1, 3))), early_stopping=True).run(1)
+        assert result.bought == (bought,)
+        assert (result.trees_finished[0], result.stopped_early[0], result.rounds) == (2, True, 2)
+        assert result.probabilities[0].tolist() == [2.5 / 3, 0.5 / 3]  # the open tree counts with its root's own fractions
+
+
+@looped(
+    ("stumps", "prices", "first"),
+    [
+        # three trees that wait for a feature outweigh one that waits for a feature of a quarter of its price, not of a sixteenth
+        ([stump(0, (1, 0), (0, 1))] + [stump(1, (1, 0), (0, 1))] * 3, [1, 4], "x1"),
+        ([stump(0, (1, 0), (0, 1))] + [stump(1, (1, 0), (0, 1))] * 3, [1, 16], "x0"),
+        # a split between 0.5 and 0.6 settles less than one between 0 and 1
+        ([stump(0, (0.5, 0.5), (0.6, 0.4)), stump(1, (1, 0), (0, 1))], [1, 1], "x1"),
+    ],
+)
+def test_what_settles_most_for_its_price_goes_first(stumps, prices, first):
+    """Trees that wait, and how far apart their answers are, per price."""
+    spy = Spy(np.zeros((1, 2)))
+    OnDemandPredictor(forest_of(*stumps, n_features=2), prices, spy, early_stopping=True).run(1)
+    assert spy.requests[0].items == (first,)
+
+
+def test_bought_items_count_nothing_for_the_next_price():
+    """Once the blood is drawn, what needs only blood besides is cheap."""
+    costs = pm.CostItems.from_items({"a": 1, "b": 2, "c": 9, "blood": 10}, [["a", "blood"], ["b", "blood"], ["c"]])
+    forest = forest_of(*[stump(f, (1, 0), (0, 1)) for f in (0, 0, 0, 0, 1, 2, 2)], n_features=3)
+    spy = Spy(np.array([[0, 1, 1]]))
+    OnDemandPredictor(forest, costs, spy, early_stopping=True).run(1)
+    assert [r.items for r in spy.requests] == [("a", "blood")]  # 4 of 7 votes at 11 beat 2 at 9
+    spy = Spy(np.array([[0, 1, 1]]))
+    forest = forest_of(*[stump(f, (1, 0), (0, 1)) for f in (0, 0, 0, 1, 2, 2)], n_features=3)
+    OnDemandPredictor(forest, costs, spy, early_stopping=True).run(1)
+    assert [r.items for r in spy.requests] == [("a", "blood"), ("b",), ("c",)]
+
+
+def test_a_tie_is_never_stopped_at():
+    """Where the last tree can make a tie, which goes to the first class, the row goes on; argmax of the full sums decides."""
+    forest = forest_of(stump(0, (0, 1), (1, 0)), stump(1, (1, 0), (0, 1)), n_features=2)
+    for x in itertools.product([0, 1], repeat=2):
+        result = OnDemandPredictor(forest, 1, Spy(np.array([x])), early_stopping=True).run(1)
+        assert result.bought == (("x0", "x1"),)
+        assert not result.stopped_early[0]
+        assert result.predictions[0] == ("class 1" if x == (0, 1) else "class 0")
+
+
+def test_a_lead_within_rounding_is_no_lead():
+    """A lead that the forest's own floating-point sums may not show does not stop a row; one just above does."""
+    lead = 2.0**-53
+    for size, stopped in ((1, False), (1000, True)):
+        fixed = stump(0, (0.5 + size * lead, 0.5), (0.5 + size * lead, 0.5), root=(0.5 + size * lead, 0.5))
+        even = stump(1, (0.5, 0.5), (0.5, 0.5), root=(0.5, 0.5))
+        result = OnDemandPredictor(forest_of(fixed, even, n_features=2), 1, Spy(np.zeros((1, 2))), early_stopping=True).run(1)
+        assert result.stopped_early[0] == stopped
+
+
+def test_what_is_known_below_an_open_split_counts():
+    """A split whose two sides lead to the same class, by features that are known, is not asked about."""
+    node, _ = stump(0, (1, 0), (0, 1))
+    left, right = stump(1, (1, 0), (0, 1), root=(1, 0)), stump(1, (1, 0), (0, 1), root=(1, 0))
+    node.left, node.right = left[0], right[0]
+    forest = forest_of((node, [(1, 0), *left[1], *right[1]]), n_features=2)
+    spy = Spy(np.zeros((1, 2)))
+    result = OnDemandPredictor(forest, 1, spy, early_stopping=True).run(1, known={"x1": [0]})
+    assert spy.calls == 0
+    assert result.predictions[0] == "class 0"
+    assert result.stopped_early[0]
+
+
+def test_cheap_trees_first_by_hand():
+    """The cheapest tree, then the one that adds least to what is bought already, then the rest."""
+    stumps = [stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), stump(2, (1, 0), (0, 1))]
+    forest = forest_of(*stumps, n_features=3)
+    assert cheap_trees_first(forest, np.zeros((4, 3)), costs=[3, 1, 2]).tolist() == [1, 2, 0]
+    shared = pm.CostItems.from_items({"a": 1, "b": 3, "g": 5, "l": 99}, [["a", "g", "l"], ["b"], ["g"]], once=["l"])
+    assert cheap_trees_first(forest, np.zeros((4, 3)), costs=shared).tolist() == [1, 2, 0]
+    shared = pm.CostItems.from_items({"a": 1, "b": 3, "g": 1, "l": 99}, [["a", "g", "l"], ["b"], ["a"]], once=["l"])
+    assert cheap_trees_first(forest, np.zeros((4, 3)), costs=shared).tolist() == [2, 0, 1]
+
+
+def test_cheap_trees_first_counts_the_paths_of_the_rows():
+    """Rows that do not reach a dear split do not pay for it."""
+    node, values = stump(0, (1, 0), (0, 1))
+    below = stump(1, (1, 0), (0, 1))
+    node.left = below[0]
+    forest = forest_of(stump(2, (1, 0), (0, 1)), (node, [values[0], *below[1], values[2]]), n_features=3)
+    assert cheap_trees_first(forest, np.ones((2, 3)), costs=[1, 9, 2]).tolist() == [1, 0]
+    assert cheap_trees_first(forest, np.zeros((2, 3)), costs=[1, 9, 2]).tolist() == [0, 1]
+    case = fitted("random forest, named features")
+    assert sorted(cheap_trees_first(case.forest, case.X, costs=1)) == [0, 1, 2]
+    with pytest.raises(pm.errors.InvalidInputError, match="training order"):
+        cheap_trees_first(case.forest, case.X[list("edcba")], costs=1)

@@ -1,20 +1,26 @@
-"""What is asked for, and in how few requests."""
+"""What is asked for, in how few requests, what these cost, and what a row and a run may pay."""
 
 from __future__ import annotations
 
+import asyncio
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.on_demand import from_table
+from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from tests.instances import Node, ensemble_of
+from tests.prunemodels.cascades import case as cascade_case
 from tests.prunemodels.forest_kinds import rows
-from tests.prunemodels.on_demand.cases import forest_of, stump
-from tests.prunemodels.on_demand.reference import Spy
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, random_case, stump, votes, with_values
 
 THYROID = pm.CostItems.from_items(
     {"TT4": 12.41, "T4U": 9.31, "blood": 2.1, "age": 1},
@@ -119,9 +125,230 @@ def test_from_table_serves_by_label_and_by_place():
     assert np.array_equal(of_polars.predictions, by_label.predictions)
 
 
-def test_from_table_refuses_what_is_no_table():
-    """Labels twice, and a single column, are refused."""
-    with pytest.raises(pm.errors.InvalidInputError, match="from_table: X has the row 'p' twice"):
-        from_table(pd.DataFrame({"a": [1, 2]}, index=["p", "p"]))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"from_table: X has shape \(3,\)"):
-        from_table([1, 2, 3])
+X = pd.DataFrame([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]], columns=["x0", "x1", "x2"], index=["p", "q"])
+TREES = votes(3)
+PRICES = pm.CostItems.plain([1, 2, 0])
+
+
+def test_requests_of_a_round_run_side_by_side_and_every_row_pays_its_fee() -> None:
+    """Two suppliers in one round: 80 and 300 take 300, and each of the two rows pays 0.02 + 1; x2 is at hand."""
+    costs = PRICES.with_requests({"A": 0.02, "B": 1}, {"A": 80, "B": 300}, supplier={"x0": "A", "x1": "B"})
+    result = OnDemandPredictor(TREES, costs, from_table(X)).run(X.index)
+    assert result.calls.rounds.tolist() == [1, 1]
+    assert result.calls.latency.tolist() == [300, 300]
+    assert result.calls.fees.tolist() == [1.02, 1.02]
+    assert result.cost.tolist() == [4.02, 4.02]
+    assert "a row 1 rounds and 300 of latency" in repr(result)
+    assert result.to_frame()[["rounds", "latency"]].to_numpy().tolist() == [[1, 300], [1, 300]]
+
+
+def test_an_answer_that_is_asked_for_again_is_one_more_call() -> None:
+    """Row q comes at the second attempt only: it pays and waits twice."""
+
+    def slow(request: Any) -> Any:
+        rows = request.rows if request.attempt > 1 else request.rows[:1]
+        return X.loc[rows, list(request.features)]
+
+    costs = pm.CostItems.plain([1, 1, 1]).with_requests(0.5, 80)
+    result = OnDemandPredictor(TREES, costs, slow, ask_again=1).run(X.index)
+    assert result.calls.rounds.tolist() == [1, 2]
+    assert result.calls.latency.tolist() == [80, 160]
+    assert result.cost.tolist() == [3.5, 4.0]
+
+
+def test_a_limit_on_rounds_keeps_predictions() -> None:
+    """Random forests, prices of every kind, gaps: at most R rounds, and what the whole walk predicts."""
+    shorter = 0
+    for seed in range(60):
+        made = random_case(seed)
+        costs = made.costs.with_requests(1, 2)
+        free = OnDemandPredictor(made.trees, costs, from_table(made.X)).run(len(made.X))
+        for most in (1, 2, 3):
+            for options in ({}, {"early_stopping": True}):
+                limited = OnDemandPredictor(made.trees, costs, from_table(made.X), max_rounds=most, **options).run(len(made.X))
+                assert limited.calls.rounds.max() <= most
+                assert (limited.predictions == free.predictions).all()
+                assert limited.finished.all()
+        shorter += free.calls.rounds.max() > 1
+    assert shorter > 10
+
+
+def test_a_pipeline_keeps_a_limit_on_rounds() -> None:
+    """Raw columns are asked for in one round, too."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
+    y = (table["a"] * table["b"] + table["c"] > 0).to_numpy()
+    model = make_pipeline(StandardScaler(), RandomForestClassifier(5, max_depth=4, random_state=0)).fit(table, y)
+    for most, least in ((None, 2), (1, 1), (2, 2)):
+        result = OnDemandPredictor(model, 1, from_table(table), max_rounds=most).run(table.index)
+        assert result.calls.rounds.max() <= (most or 4)
+        assert result.calls.rounds.max() >= least
+        assert (result.predictions == model.predict(table)).all()
+
+
+def test_fees_count_in_limits_on_spending() -> None:
+    """With a fee of 1 a row cannot pay 3 + 1 for all three; 2 is enough for one purchase with its fee, 1.5 for none."""
+    costs = pm.CostItems.plain([1, 1, 1]).with_requests(1)
+    for most, paid in ((4, 4), (3.5, 2), (2, 2), (1.5, 0)):
+        assert OnDemandPredictor(TREES, costs, from_table(X), max_cost=most).run(X.index).cost.max() == paid
+    for most, cost in ((11.5, 0.0), (12, 4.0)):  # three requests of two rows, each 2 for a row: counted before they are known
+        spent = OnDemandPredictor(TREES, costs, from_table(X)).run(X.index, max_total_cost=most)
+        assert spent.mean_cost <= most / 2
+        assert spent.finished.all() == (cost > 0)
+
+
+THREE = forest_of(*[stump(f, (1, 0), (0, 1), root=(0.75, 0.25)) for f in range(3)], n_features=3)
+
+
+def test_a_row_that_cannot_pay_all_buys_what_fits():
+    """Prices 3, 4, 5 and a cap of 8: together 12 is too much, so one at a time: equal trees settle most per price at x0, then x1
+    (7 paid); x2 is out of reach, and its tree answers with its root.
+    """
+    spy = Spy(np.ones((1, 3)))
+    result = OnDemandPredictor(THREE, [3, 4, 5], spy, max_cost=8).run(1)
+    assert [r.items for r in spy.requests] == [("x0",), ("x1",)]
+    assert (result.exact_cost, result.capped.tolist(), result.finished.tolist()) == ((7,), [True], [True])
+    assert result.probabilities.tolist() == [[0.25, 0.75]]  # 0.75, and twice class 1
+    assert result.trees_finished.tolist() == [2]
+    assert not result.fell_back.any()
+    assert "1 capped" in repr(result)
+    free = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.ones((1, 3))), max_cost=12).run(1)
+    assert (free.exact_cost, free.capped.tolist(), free.requests) == ((12,), [False], 3)
+
+
+def test_a_limit_on_every_row_is_the_cap():
+    """The smallest of several."""
+    limits = [pm.Limit(9, each=True), pm.Limit(8, each=True)]
+    results = [
+        OnDemandPredictor(THREE, [3, 4, 5], Spy(np.ones((1, 3))), **o).run(1) for o in ({"limits": limits}, {"max_cost": 8})
+    ]
+    assert results[0].exact_cost == results[1].exact_cost == (7,)
+
+
+def test_evaluation_counts_in_a_rows_cap():
+    """A split costs 1 to pass. x0 at 3 needs 4 in all; a cap of 3 leaves it out of reach, although its price would fit. Of two
+    trees that share a bought feature, a cap of 4 lets the row pass one.
+    """
+    one = forest_of(stump(0, (1, 0), (0, 1)), n_features=1)
+    assert OnDemandPredictor(one, 3, Spy(np.ones((1, 1))), evaluation_cost=1, max_cost=3).run(1).exact_cost == (0,)
+    two = forest_of(stump(0, (1, 0), (0, 1)), stump(0, (1, 0), (0, 1)), n_features=1)
+    result = OnDemandPredictor(two, 3, Spy(np.ones((1, 1))), evaluation_cost=1, max_cost=4).run(1)
+    assert (result.exact_cost, result.trees_finished.tolist(), result.capped.tolist()) == ((4,), [1], [True])
+
+
+def test_a_shared_item_stays_in_reach():
+    """Blood 4 and two tests at 1: a cap of 6 pays for both, since the second no longer pays blood."""
+    trees = forest_of(stump(0, (1, 0), (0, 1)), stump(1, (1, 0), (0, 1)), n_features=2)
+    blood = pm.CostItems.from_items({"a": 1, "b": 1, "blood": 4}, [["a", "blood"], ["b", "blood"]])
+    result = OnDemandPredictor(trees, blood, Spy(np.ones((1, 2))), max_cost=6).run(1)
+    assert (result.exact_cost, result.capped.tolist()) == ((6,), [False])
+    assert OnDemandPredictor(trees, blood, Spy(np.ones((1, 2))), max_cost=5).run(1).exact_cost == (5,)
+
+
+def test_a_row_that_only_the_cap_decides_is_capped():
+    """A tree asks for x0 at 1, then for x1 at 50. With a cap of 20 its splits on x1 answer, and both say class 0: whatever x0 is,
+    so nothing is bought. The tree waits for x0, which could be paid; the row is capped all the same, since x1 could say class 1.
+    """
+    below = [Node(0, 1, 0.5, Node(0), Node(0)) for _ in range(2)]
+    bare, _ = ensemble_of([Node(0, 0, 0.5, *below)], 2)
+    value = np.array([[0.9, 0.1], [0.9, 0.1], [1, 0], [0, 1], [0.9, 0.1], [1, 0], [0, 1]])  # in preorder
+    trees = with_values(bare, value, "classification")
+    result = OnDemandPredictor(trees, [1, 50], Spy(np.ones((1, 2))), early_stopping=True, max_cost=20).run(1)
+    assert (result.exact_cost, result.predictions.tolist()) == ((0,), ["class 0"])
+    assert (result.capped.tolist(), result.stopped_early.tolist()) == ([True], [False])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=SEEDS, cap=st.integers(0, 40), stops=st.booleans(), regression=st.booleans())
+def test_no_row_of_a_forest_exceeds_its_cap(seed, cap, stops, regression):
+    """Who needs no more than the cap is served as without it; nobody exceeds it; who is capped could not go on."""
+    case = random_case(seed, regression=regression)
+    options = {"evaluation_cost": case.evaluation}
+    if stops:
+        options |= {"tolerance": 0.1} if regression else {"early_stopping": True}
+    free = OnDemandPredictor(case.trees, case.costs, Spy(case.X), **options).run(len(case.X))
+    most = Fraction(cap, 30) * max(free.exact_cost)
+    spy = Spy(case.X)
+    result = OnDemandPredictor(case.trees, case.costs, spy, max_cost=most, **options).run(len(case.X))
+    assert all(c <= most for c in result.exact_cost)
+    assert result.finished.all()
+    assert not (result.capped & result.stopped_early).any()
+    assert len(spy.asked()) == len(set(spy.asked()))
+    within = np.array([c <= most for c in free.exact_cost])
+    if not stops:
+        assert np.array_equal(result.capped, ~within)
+        assert np.array_equal(result.predictions[within], free.predictions[within])
+        assert np.array_equal(result.units[within], free.units[within])
+    whole = OnDemandPredictor(case.trees, case.costs, Spy(case.X)).run(len(case.X)).predictions
+    served = ~result.capped
+    if regression:
+        assert np.abs(result.predictions - whole)[served].max(initial=0) <= 0.1 * stops + 1e-9
+    else:
+        assert np.array_equal(result.predictions[served], whole[served])
+
+
+def test_a_run_stops_before_the_request_that_would_exceed_its_limit():
+    """Two rows at 3, 4, 5: 6 and 8 make 14, so a limit of 20 stops before the third request; a limit of 24 goes on with it."""
+    spy = Spy(np.ones((2, 3)))
+    walk = OnDemandPredictor(THREE, [3, 4, 5], spy).start(2)
+    result = walk.run(max_total_cost=20)
+    assert ([r.items for r in spy.requests], result.exact_cost) == ([("x0",), ("x1",)], (7, 7))
+    assert (result.finished.any(), walk.finished, result.requests) == (False, False, 2)
+    assert walk.run(max_total_cost=20).requests == 2
+    assert walk.run(max_total_cost=24).finished.all()
+    assert [r.items for r in spy.requests] == [("x0",), ("x1",), ("x2",)]
+
+
+def test_a_limit_is_about_what_was_paid():
+    """What could not be had is not paid, so the run goes on; and an item paid once for all rows counts once."""
+    had = np.array([[False, True, True]] * 2)
+    assert OnDemandPredictor(THREE, [3, 4, 5], Spy(np.ones((2, 3)), had)).run(2, max_total_cost=18).finished.all()
+    licence = pm.CostItems.from_items(
+        {"licence": 9, "a": 1, "b": 1}, [["licence", "a"], ["licence", "b"], ["b"]], once=["licence"]
+    )
+    for most, finished in ((12, False), (13, True)):  # 9 + 2 rows (1 + 1)
+        assert OnDemandPredictor(THREE, licence, Spy(np.ones((2, 3)))).run(2, max_total_cost=most).finished.all() == finished
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_requests_in_flight_count_in_full(limit):
+    """Async: 6 + 8 are reserved, the third request is not begun, and a higher limit goes on without asking again."""
+    spy = Spy(np.ones((2, 3)))
+
+    async def acquire(request):
+        await asyncio.sleep(0)
+        return spy(request)
+
+    walk = OnDemandPredictor(THREE, [3, 4, 5], acquire).start(2)
+    assert asyncio.run(walk.run_async(limit, max_total_cost=20)).exact_cost == (7, 7)
+    assert asyncio.run(walk.run_async(limit, max_total_cost=24)).exact_cost == (12, 12)
+    assert [r.items for r in spy.requests] == [("x0",), ("x1",), ("x2",)]
+
+
+@pytest.mark.parametrize("run", [lambda walk: walk.run(max_total_cost=13), lambda w: asyncio.run(w.run_async(max_total_cost=13))])
+def test_an_answer_that_waited_to_be_entered_counts(run):
+    """Ctrl-C struck after the answer for x0 had come, at 6 for two rows: a limit of 13 leaves 7, and x1 at 8 is not asked."""
+    spy = Spy(np.ones((2, 3)))
+    walk = OnDemandPredictor(THREE, [3, 4, 5], spy).start(2)
+    had = np.ones((2, 1), dtype=bool)
+    walk._arrived.append((walk.next_requests()[0], Answer(np.ones((2, 1), np.float32), had, had), []))
+    assert run(walk).exact_cost == (3, 3)
+    assert spy.calls == 0
+
+
+def test_a_limit_on_a_cascade():
+    """The walk of a cascade stops and goes on likewise, and ends like an unlimited one."""
+    known = cascade_case("sets")
+    expected = OnDemandPredictor(known.cascade, acquire=pm.on_demand.from_table(known.X)).run(known.X.index)
+    walk = OnDemandPredictor(known.cascade, acquire=pm.on_demand.from_table(known.X)).start(known.X.index)
+    total = expected.exact_mean_cost * len(known.X)
+    partial = walk.run(max_total_cost=total / 2)
+    assert 0 < sum(partial.exact_cost) <= total / 2
+    assert not partial.finished.all()
+    result = walk.run(max_total_cost=10 * total)
+    assert result.bought == expected.bought
+    assert np.array_equal(result.predictions, expected.predictions)

@@ -1,39 +1,24 @@
-"""The picture of a budget shows the solution's own figures."""
+"""Pictures of budgets, of a path's trade-off and of the choice on it."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.datasets import load_diabetes
+from sklearn.ensemble import RandomForestRegressor
 
 import prunemodels as pm
-from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.evaluation.held_out import HeldOut, hold_out
-from prunemodels.plots.choice import plot_budget
+from prunemodels.plots.choice import plot_budget, plot_choice
+from prunemodels.plots.picture import BLUE, GREY
+from prunemodels.plots.tradeoff import picture_files, plot_tradeoff
 from solvers.budgets import best_breakpoint
-
-X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
-
-
-@pytest.fixture(scope="module")
-def forest() -> RandomForestClassifier:
-    return RandomForestClassifier(5, max_depth=5, random_state=0).fit(X[:200], Y[:200])
-
-
-@pytest.fixture(scope="module")
-def path(forest: RandomForestClassifier) -> pm.PruningPath:
-    return pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=1))
-
-
-@pytest.fixture(scope="module")
-def solution(path: pm.PruningPath) -> BudgetSolution:
-    """Of a budget inside the longest hull edge."""
-    k = int(np.argmax(-np.diff(path.cost)))
-    return best_breakpoint(path.problem, float(0.7 * path.cost[k] + 0.3 * path.cost[k + 1]), path=path)
+from tests.prunemodels.plots.cases import HELD_OUT, evaluation, forest, path, solution
 
 
 def drawn(ax: Axes) -> dict[str, Line2D]:
@@ -46,16 +31,16 @@ def words(figure: Figure) -> list[str]:
     return [text.get_text().split(":")[0].split(",")[0] for text in figure.legends[0].get_texts()]
 
 
-def test_lines_are_the_figures_of_the_solution(path: pm.PruningPath, solution: BudgetSolution) -> None:
+def test_lines_are_the_figures_of_the_solution() -> None:
     """In both parts: the breakpoints, B, the edge, the optimum of the relaxation on it, the pruning taken, and the gap."""
-    mixture, taken, budget = solution.relaxation, solution.pruning, float(solution.budget)
-    figure = plot_budget(solution, path)
+    mixture, taken, budget = solution().relaxation, solution().pruning, float(solution().budget)
+    figure = plot_budget(solution(), path())
     assert len(figure.axes) == 2
     for ax in figure.axes:
         lines = drawn(ax)
         np.testing.assert_array_equal(lines[f"budget B = {budget:.4g}"].get_xdata(), [budget, budget])
         hull = lines["breakpoints and their hull"].get_xydata()
-        np.testing.assert_array_equal(hull, np.column_stack([path.cost, path.error]))
+        np.testing.assert_array_equal(hull, np.column_stack([path().cost, path().error]))
         ends = [[p.cost, p.error] for p in (mixture.cheaper, mixture.dearer)]
         np.testing.assert_array_equal(lines["hull edge at B"].get_xydata(), ends)
         optimum = lines["optimum of the relaxation"].get_xydata()
@@ -70,28 +55,26 @@ def test_lines_are_the_figures_of_the_solution(path: pm.PruningPath, solution: B
         assert float(mixture.value) == pytest.approx(at)
 
 
-def test_a_slack_budget_has_its_optimum_at_the_dearest_breakpoint(path: pm.PruningPath) -> None:
+def test_a_slack_budget_has_its_optimum_at_the_dearest_breakpoint() -> None:
     """Above the dearest breakpoint the optimum stands at that breakpoint, not at B; the picture still shows B."""
-    solution = best_breakpoint(path.problem, float(path.cost[0]) + 1, path=path)
-    whole, near = plot_budget(solution, path).axes
-    np.testing.assert_array_equal(drawn(whole)["optimum of the relaxation"].get_xdata(), [path.cost[0]])
-    assert near.get_xlim()[1] > path.cost[0] + 1
-    none = best_breakpoint(path.problem, 0, path=path)  # everything at one point
-    low, high = plot_budget(none, path).axes[1].get_xlim()
+    slack = best_breakpoint(path().problem, float(path().cost[0]) + 1, path=path())
+    whole, near = plot_budget(slack, path()).axes
+    np.testing.assert_array_equal(drawn(whole)["optimum of the relaxation"].get_xdata(), [path().cost[0]])
+    assert near.get_xlim()[1] > path().cost[0] + 1
+    none = best_breakpoint(path().problem, 0, path=path())  # everything at one point
+    low, high = plot_budget(none, path()).axes[1].get_xlim()
     assert low == 0 < high
 
 
-def held_out(forest: RandomForestClassifier, solution: BudgetSolution) -> list[HeldOut]:
-    pair = (solution.pruning, solution.relaxation.dearer)
-    return [hold_out(pruning, forest, X[350:], Y[350:]) for pruning in pair]
+def held_out() -> list[HeldOut]:
+    pair = (solution().pruning, solution().relaxation.dearer)
+    return [hold_out(pruning, forest(), *HELD_OUT) for pruning in pair]
 
 
-def test_held_out_points_have_their_intervals(
-    forest: RandomForestClassifier, path: pm.PruningPath, solution: BudgetSolution
-) -> None:
+def test_held_out_points_have_their_intervals() -> None:
     """Left, points at held-out cost and error with both intervals; right, the costs' at the foot; one entry in the legend."""
-    points = held_out(forest, solution)
-    whole, near = plot_budget(solution, path, points).axes
+    points = held_out()
+    whole, near = plot_budget(solution(), path(), points).axes
     assert (len(whole.containers), len(near.containers)) == (2, 2)
     for k, point in enumerate(points):
         assert point.error is not None
@@ -108,31 +91,97 @@ def test_held_out_points_have_their_intervals(
     assert words.count("held-out cost and forest error, 95 % interval") == 1
 
 
-def test_without_labels_the_cost_alone_is_drawn(
-    forest: RandomForestClassifier, path: pm.PruningPath, solution: BudgetSolution
-) -> None:
+def test_without_labels_the_cost_alone_is_drawn() -> None:
     """The left part too has it at the foot, under its own name."""
-    whole = plot_budget(solution, path, [hold_out(solution.pruning, forest, X[350:])]).axes[0]
+    whole = plot_budget(solution(), path(), [hold_out(solution().pruning, forest(), HELD_OUT[0])]).axes[0]
     assert whole.containers[0].get_label() == "held-out cost, 95 % interval"
     assert len(whole.containers[0].lines[2]) == 1  # type: ignore[attr-defined]
 
 
-def test_a_path_of_another_problem_is_refused(forest: RandomForestClassifier, solution: BudgetSolution) -> None:
-    """Solution and path must be of one instance."""
-    other = pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=2))
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"path is of another problem than solution; give one of solution\.problem"
-    ):
-        plot_budget(solution, other)
+def test_lines_are_the_figures_of_the_path() -> None:
+    """Breakpoints, held-out points, the unpruned forest and the chosen pruning lie at their own cost and error."""
+    held_out = [pm.evaluate(pm.apply_pruning(path()[k], forest()), *HELD_OUT, costs=1) for k in (0, 5)]
+    chosen = path()[5]
+    axes = plot_tradeoff(path(), held_out=held_out, chosen=chosen).axes[0]
+    hull, outside, line = (line.get_xydata() for line in axes.get_lines())
+    np.testing.assert_array_equal(hull, np.column_stack([path().cost, path().error]))
+    np.testing.assert_array_equal(outside, [[e.cost, e.error] for e in reversed(held_out)])  # from cheap to dear
+    assert line[:, 0].tolist() == [chosen.cost, chosen.cost]
 
 
-def test_prunings_of_another_problem_are_refused(
-    forest: RandomForestClassifier, path: pm.PruningPath, solution: BudgetSolution
-) -> None:
-    """Their cost is measured at other prices: a chosen pruning as much as a held-out one, by name."""
-    other = pm.pruning_path(pm.problem_from_forest(forest, X[200:350], costs=2))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"^chosen is of another problem than solution"):
-        plot_budget(solution, path, chosen=other[0])
-    points = [hold_out(pruning, forest, X[350:], Y[350:]) for pruning in (path[0], other[0])]
-    with pytest.raises(pm.errors.InvalidInputError, match=r"^held_out\[1\] is of another problem than solution"):
-        plot_budget(solution, path, points)
+def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples() -> None:
+    """In a picture with held-out errors no circle is at the training error: it is at the row's own point, or nowhere."""
+    seen = pm.evaluate_path(path(), *HELD_OUT)
+    for k in (0, 5, len(path()) - 1):
+        circle = plot_tradeoff(path(), held_out=seen, chosen=path()[k]).axes[0].get_lines()[-1]
+        np.testing.assert_array_equal(circle.get_xydata(), [[seen.cost[k], seen.error[k]]])
+        assert circle.get_label() == f"chosen pruning, cost {path()[k].cost:.4g}"
+    root = int(path().problem.ensemble.roots[0])
+    other = pm.Pruning(path().problem, np.arange(path().problem.ensemble.n_nodes) == root)
+    assert not any(np.array_equal(row.kept, other.kept) for row in path())
+    line = plot_tradeoff(path(), held_out=seen, chosen=other).axes[0].get_lines()[-1]
+    assert np.asarray(line.get_xdata()).tolist() == [other.cost, other.cost]
+    assert line.get_label() == f"chosen pruning, cost {other.cost:.4g}"
+    alone = plot_tradeoff(path(), chosen=path()[5]).axes[0].get_lines()[-1]
+    np.testing.assert_array_equal(alone.get_xydata(), [[path()[5].cost, path()[5].error]])
+
+
+def test_held_out_error_is_bold_and_training_error_faint() -> None:
+    """The line that falls to 0 is named as what it is, thin and pale; the forest's own error is the thickest line."""
+    some = [pm.evaluate(pm.apply_pruning(path()[k], forest()), *HELD_OUT, costs=1) for k in (0, 5)]
+    for held_out in (some, pm.evaluate_path(path(), *HELD_OUT)):
+        axes = plot_tradeoff(path(), held_out=held_out).axes[0]
+        lines = {str(line.get_label()): line for line in axes.get_lines()}
+        faint, bold = lines["training error of single trees"], lines["error of the forest, held-out examples"]
+        assert bold.get_linewidth() >= 1.8 * faint.get_linewidth()
+        assert (faint.get_color(), bold.get_color()) == (GREY, BLUE)
+    alone = plot_tradeoff(path()).axes[0].get_lines()[0]
+    assert alone.get_label() == "training error of single trees (held-out error not given)"
+
+
+def test_a_whole_path_on_held_out_examples_has_a_band() -> None:
+    """Cost and error of every row, one standard error to both sides, and the unpruned forest there."""
+    seen = pm.evaluate_path(path(), *HELD_OUT)
+    axes = plot_tradeoff(path(), held_out=seen).axes[0]
+    _, bold, whole = (np.asarray(line.get_xydata()) for line in axes.get_lines())
+    np.testing.assert_array_equal(bold, np.column_stack([seen.cost, seen.error]))
+    np.testing.assert_array_equal(whole, [[seen.unpruned_cost, seen.unpruned_error]])
+    (band,) = axes.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx((seen.error + seen.error_se).max())
+
+
+def test_axes_carry_units() -> None:
+    """Cost is named with its unit, error rates are in per cent, mean squared errors are not."""
+    figure = plot_tradeoff(path())
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "cost per prediction (unit of the prices)"
+    assert axes.get_ylabel() == "error rate"
+    assert axes.yaxis.get_major_formatter()(0.155, 0) == "15.5 %"
+    X, y = load_diabetes(return_X_y=True)
+    regressor = RandomForestRegressor(3, max_depth=4, random_state=0).fit(X, y)
+    axes = plot_tradeoff(pm.pruning_path(pm.problem_from_forest(regressor, X, costs=1))).axes[0]
+    assert axes.get_ylabel() == "mean squared error"
+
+
+def test_an_ending_chooses_the_format() -> None:
+    """One of those that there are."""
+    assert picture_files("a/b.svg") == [Path("a/b.svg")]
+
+
+def marks(ax: Axes) -> list[Line2D]:
+    """The single points, from the lowest to the highest."""
+    points = [line for line in ax.get_lines() if line.get_linestyle() == "None"]
+    return sorted(points, key=lambda line: line.get_zorder())
+
+
+def same(a: Line2D, b: Line2D) -> bool:
+    """Whether two marks are at one place."""
+    return bool(np.array_equal(a.get_xydata(), b.get_xydata()))
+
+
+def test_the_chosen_row_is_marked() -> None:
+    """By its cost and error, which the legend says."""
+    seen = evaluation()
+    (star,) = [line for line in marks(plot_choice(seen, chosen=1).axes[0]) if str(line.get_label()).startswith("chosen")]
+    np.testing.assert_array_equal(star.get_xydata(), [[seen.cost[1], seen.error[1]]])
+    assert star.get_label() == f"chosen: cost {seen.cost[1]:.3g}, error {100 * seen.error[1]:.3g} %"

@@ -1,26 +1,22 @@
-"""The picture shows each method's own points, and tells methods apart."""
+"""Pictures of curves of several methods, and of seconds that grow."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pytest
+import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-import prunemodels as pm
-from prunemodels.evaluation.curve import TradeoffCurve
+from prunemodels.comparison.growth import Growth
 from prunemodels.plots.curves import plot_curves
-
-
-def curve(method: str, cost: list[float], error: list[float]) -> TradeoffCurve:
-    return TradeoffCurve(method, "step", np.arange(len(cost), dtype=float), np.array(cost), np.array(error), 100)
-
-
-ONE, TWO = curve("one", [3, 1, 2], [0.1, 0.5, 0.6]), curve("two", [4, 0], [0.2, 0.4])
+from prunemodels.plots.growth import plot_growth
+from prunemodels.plots.history import SMALLEST
+from tests.prunemodels.plots.cases import ONE, TWO, curve
 
 
 def staircases(axes: Axes) -> list[Line2D]:
@@ -60,20 +56,6 @@ def test_spread_is_a_band_of_one_deviation_around_the_shown_points() -> None:
     assert {y for _, y in corners} == {0.09, 0.11, 0.57, 0.63}
 
 
-def test_long_curves_are_lines_without_markers() -> None:
-    """Hundreds of points are a line."""
-    long = curve("long", list(range(500)), (1 / np.arange(1, 501)).tolist())
-    lines = staircases(plot_curves([long, ONE]).axes[0])
-    assert [line.get_marker() in ("", "None") for line in lines] == [True, False]
-
-
-def test_the_unit_is_named() -> None:
-    """A unit that the caller gives stands at the axis; dollar signs are no formula."""
-    axes = plot_curves([ONE], unit="$ (Canadian $)").axes[0]
-    assert axes.get_xlabel() == r"cost per prediction, \$ (Canadian \$)"
-    assert plot_curves([ONE]).axes[0].get_xlabel() == "cost per prediction (unit of the prices)"
-
-
 def test_numbers_are_no_rates() -> None:
     """A mean squared error is not shown in per cent; given axes are drawn on."""
     figure, axes = plt.subplots()
@@ -86,23 +68,114 @@ def test_numbers_are_no_rates() -> None:
         plt.close(figure)
 
 
-@pytest.mark.parametrize("choose_on", [[ONE], [ONE, ONE], [ONE, TWO, TWO]])
-def test_other_curves_to_choose_on_are_refused(choose_on: list[TradeoffCurve]) -> None:
-    """There must be the same curves, with the same points."""
-    with pytest.raises(pm.errors.InvalidInputError, match="choose_on has other curves, or other points, than curves"):
-        plot_curves([ONE, TWO], choose_on=choose_on)
+def growth(time_limit: float = 10.0) -> Growth:
+    """Four engines: quick, slow, one that stops at 100, one that refuses at once."""
+    rows = []
+    for name, seconds in {"min_cut": [0.1, 1.0, 10.0], "my.module:mine": [0.2, 2.0, 2.0], "highs_ip1": [0.5, 12.0]}.items():
+        for size, s in zip((10, 100, 1000), seconds, strict=False):
+            gap = 0.0 if name == "min_cut" else 0.01
+            rows.append(
+                {"solver": name, "size": size, "usage_arcs": size**2, "seconds": s, "relative_gap": gap, "usable": s <= 10}
+            )
+    rows.append(
+        {"solver": "brute_force", "size": 10, "usage_arcs": 100, "seconds": math.nan, "relative_gap": math.nan, "usable": False}
+    )
+    return Growth(pd.DataFrame(rows), "cost rows", 0.5, time_limit, True, "a machine")
 
 
-@pytest.mark.parametrize(
-    ("curves", "spread", "message"),
-    [
-        ([], None, "curves is empty; give at least one curve"),
-        ([ONE, curve("none", [], [])], None, r"curves\[1\], 'none', has no points; leave it out"),
-        ([ONE], {"three": np.zeros(3)}, "spread has 'three', which is no curve; there are one"),
-        ([ONE], {"one": np.zeros(2)}, r"spread\['one'\] has shape \(2,\); give one number for each of the curve's 3 points"),
-    ],
-)
-def test_what_cannot_be_drawn_is_refused(curves: list[TradeoffCurve], spread: dict[str, Any] | None, message: str) -> None:
-    """Nothing to draw, and bands that fit no curve, by name."""
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        plot_curves(curves, spread=spread)
+def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
+    """Points of the lines in the legend, by the engine's name."""
+    return {
+        str(line.get_label()).split()[0]: (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist())
+        for line in figure.axes[0].get_lines()
+        if not str(line.get_label()).startswith(("_", "time limit", "not usable"))
+    }
+
+
+def colours(figure: Figure) -> dict[str, str]:
+    """Colour of each engine's line."""
+    return {str(line.get_label()).split()[0]: to_hex(line.get_color()) for line in figure.axes[0].get_lines()}
+
+
+def mixed(colour: str, shade: str) -> bool:
+    """Whether a shade is the colour, or the colour with some white."""
+    base, seen = np.array(to_rgb(colour)), np.array(to_rgb(shade))
+    white = (seen - base) / np.where(base < 1, 1 - base, 1)
+    share = white[base < 1]
+    return bool(np.ptp(share) < 0.02 and -0.01 < share.mean() < 0.7)
+
+
+def test_lines_are_the_table() -> None:
+    """Seconds over size, on logarithmic axes; the picture opens no window."""
+    figure = plot_growth(growth())
+    drawn = lines(figure)
+    assert drawn["min_cut"] == ([10, 100, 1000], [0.1, 1.0, 10.0])
+    assert drawn["highs_ip1"] == ([10, 100], [0.5, 12.0])
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost rows", "seconds")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "100", "1,000"]
+    assert plt.get_fignums() == []
+
+
+def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:
+    """Who stopped first stands first, then from the slowest down; slopes where there are three points that count."""
+    legend = plot_growth(growth()).axes[0].get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == [
+        *("brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"),
+        *("not usable from here on", "time limit, 10 s"),
+    ]
+    assert legend.get_title().get_text() == "engine   slope"
+    least = plot_growth(growth(), least=0.5).axes[0].get_legend()
+    assert least is not None
+    assert "min_cut" in [t.get_text() for t in least.get_texts()]  # two points are left: no slope
+
+
+def test_slopes_are_against_what_the_axis_shows() -> None:
+    """Usage arcs that grow with the square of the size halve the slope."""
+    legend = plot_growth(growth(), against="usage_arcs").axes[0].get_legend()
+    assert legend is not None
+    assert "min_cut   0.50" in [t.get_text() for t in legend.get_texts()]
+
+
+def crosses(figure: Figure) -> list[tuple[list[float], list[float]]]:
+    found = [line for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
+    points = [(np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()) for line in found]
+    return [p for p in points if p[0]]
+
+
+def test_crosses_stand_where_engines_stop() -> None:
+    """One for the engine that was too slow; none for one that has no seconds."""
+    assert crosses(plot_growth(growth())) == [([100], [12.0])]
+
+
+def test_the_time_limit_is_drawn_for_seconds_only() -> None:
+    """A line at 10 s, with its name; none for other quantities, and none where there is no limit."""
+
+    def dashed(figure: Figure) -> list[float]:
+        return [
+            float(np.asarray(line.get_ydata())[0])
+            for line in figure.axes[0].get_lines()
+            if str(line.get_label()).startswith("time limit")
+        ]
+
+    assert dashed(plot_growth(growth())) == [10.0]
+    assert dashed(plot_growth(growth(), "usage_arcs")) == []
+    assert dashed(plot_growth(growth(math.inf))) == []
+
+
+def test_gaps_of_zero_stand_at_the_bottom() -> None:
+    """A logarithmic axis has no 0; gaps have no slopes."""
+    figure = plot_growth(growth(), "relative_gap", against="usage_arcs")
+    assert lines(figure)["min_cut"] == ([100, 10_000, 1_000_000], [SMALLEST] * 3)
+    assert figure.axes[0].get_xlabel() == "usage arcs"
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert [t.get_text() for t in legend.get_texts()] == [
+        "brute_force",
+        "highs_ip1",
+        "mine",
+        "min_cut",
+        "not usable from here on",
+    ]

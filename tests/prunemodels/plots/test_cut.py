@@ -1,13 +1,13 @@
-"""The network of the minimum cut, for networkx and as a picture."""
+"""Pictures of cuts and of networks."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -18,10 +18,13 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import ERRORS, two_trees
+from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.cut import closure_graph, plot_cut, purchase_name, source_side
+from prunemodels.plots.networks import draw_network, draw_tree, network_graph
 from prunemodels.plots.picture import BLUE, VERMILION
 from solvers.brute_force import all_prunings
-from tests.instances import random_problem
+from solvers.column_generation.shortest_paths import price_by_tree_pass
+from tests.instances import arc_costs, random_problem, stop_costs
 from tests.loops import looped
 from tests.prunemodels.plots.reading import covered, outside, overlaps
 
@@ -137,17 +140,6 @@ def test_the_picture_of_what_is_not_optimal() -> None:
     assert ax.texts[-1].get_text().startswith("cut 1 + 0 + 0 + 0 = 1 > flow ")
 
 
-def test_numbers_that_are_no_round_fractions() -> None:
-    """Capacities with a large common denominator are written in (OBJ) itself; the unit 1 is not mentioned."""
-    problem = two_trees()
-    ax = plot_cut(pm.Pruning.unpruned(problem), 0.1234567).axes[0]
-    assert ax.texts[-1].get_text() == "cut 0.123 + 0.123 + 0.123 = 0.37 = flow 0.37"
-    whole = plot_cut(pm.Pruning.all_roots(two_trees(weight=0.5)), 1).axes[0]
-    assert whole.texts[-1].get_text() == "cut 2 + 2 + 1 + 1 + 1 = 7 > flow 3"
-    single = two_trees(errors={**ERRORS, 3: 0}).only_tree(0)
-    assert plot_cut(pm.Pruning.all_roots(single), 2).axes[0].texts[-1].get_text() == "cut 1 = flow 1"
-
-
 def pictures() -> list[Figure]:
     """Small and decimal numbers, splits that pay the sink, several examples, and real trees of depth 3."""
     problem = two_trees()
@@ -178,13 +170,57 @@ def test_no_label_covers_an_arrow() -> None:
         assert covered(figure, boxes, margin=4) == []
 
 
-def test_what_cannot_be_read_is_refused() -> None:
-    """Too many nodes, and a negative lambda."""
-    pruning = pm.Pruning.unpruned(two_trees())
-    many = PruningProblem.build(pruning.problem.ensemble, pruning.problem.errors, np.ones((30, 3)), pruning.problem.costs)
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"the picture would have \d+ splits and purchases, at most 40 can be read"
-    ):
-        plot_cut(pm.Pruning.unpruned(many), 1)
-    with pytest.raises(pm.errors.InvalidInputError, match="lam is -1, negative"):
-        closure_graph(pruning.problem, -1)
+def network() -> TreeNetwork:
+    return tree_network(two_trees(), 0)
+
+
+def test_the_graph_for_networkx() -> None:
+    """Networkx sees the arcs of Figure 3, and its shortest path is ours."""
+    ours = network()
+    cost = arc_costs(ours, stop_costs(two_trees(), 0.1), np.full(3, 0.1))
+    graph = network_graph(ours, cost)
+    assert {(a, b): arc["name"] for a, b, arc in graph.edges(data=True)} == {
+        (0, 5): "z[0]",
+        (0, 1): "z[1]",
+        (1, 4): "z[2]",
+        (1, 2): "z[3]",
+        (2, 3): "z[4]",
+        (4, 5): "w_t[0,0,0]",
+        (3, 4): "w_t[2,1,0]",
+    }
+    steps = itertools.pairwise(nx.bellman_ford_path(graph, 0, 5))
+    cheapest = price_by_tree_pass(two_trees(), stop_costs(two_trees(), 0.1), np.where(two_trees().ensemble.is_split, 0.1, 0.0))
+    arcs = ours.path_of(cheapest.kept[ours.nodes])
+    assert [graph.edges[step]["arc"] for step in steps] == arcs.tolist()
+    assert "weight" not in network_graph(ours).edges[0, 5]
+
+
+def test_arcs_by_name_and_colour() -> None:
+    """Every arc is drawn under its name: z in blue, w in vermilion; boundaries by their numbers."""
+    axes = draw_network(network()).axes[0]
+    arcs = {text.get_text(): to_hex(text.get_color()) for text in axes.texts if "$" in text.get_text()}
+    names = {f"$z_{{{k}}}$": BLUE.lower() for k in range(5)}
+    assert arcs == names | {"$w^t_{0{,}0{,}0}$": VERMILION.lower(), "$w^t_{2{,}1{,}0}$": VERMILION.lower()}
+    assert {text.get_text() for text in axes.texts} - set(arcs) == set("012345")
+
+
+def test_a_path_is_bold() -> None:
+    """The arcs of the path are drawn thick and last, the others thin and faint; without a path none is faint."""
+    widths = [patch.get_linewidth() for patch in arrows(draw_network(network(), path=[1, 2, 5]).axes[0])]
+    assert widths == [1.0] * 4 + [1.8] * 3
+    assert {patch.get_alpha() for patch in arrows(draw_network(network()).axes[0])} == {None}
+
+
+def test_a_pruning_in_the_tree() -> None:
+    """Kept splits are black, the pruning's leaves blue, what is cut off grey; by tree or by forest."""
+    problem = two_trees()
+    kept = network().pruning_of([1, 2, 5])
+    for given in (kept, np.append(kept, np.zeros(7, dtype=bool))):
+        texts = [text for text in draw_tree(problem, 0, kept=given).axes[0].texts if text.get_bbox_patch()]
+        look = {text.get_text(): to_hex(text.get_bbox_patch().get_edgecolor()) for text in texts}
+        cut = to_hex("0.8")
+        first, second = "0\nfeature 1\n≤ 0.5", "2\nfeature 2\n≤ 1.5"
+        assert look == {first: "#000000", "1": BLUE.lower(), second: BLUE.lower(), "3": cut, "4": cut}
+    whole = [text.get_text() for text in draw_tree(problem, 1).axes[0].texts]
+    numbers = [text.split("\n")[0] for text in whole]
+    assert numbers == ["tree 1", "5", "6", "7", "8", "9", "10", "11"]

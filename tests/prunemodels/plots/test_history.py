@@ -1,22 +1,33 @@
-"""The picture of a run shows the history's own figures."""
+"""Pictures of runs, of levels, and of exits."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
 
+import prunemodels as pm
 from formulations import InvalidInputError, Solver
-from formulations.instance.papers import two_trees
+from formulations.instance.papers import ERRORS, two_trees
+from prunemodels.exits.stops import stops_of
 from prunemodels.plots.columns import plot_columns
+from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.history import SMALLEST, plot_gaps, plot_history
+from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
+from tests.prunemodels.cascades import KINDS, Kind, case, middle
+from tests.prunemodels.plots.reading import overlaps
 from tests.solvers.cases import instance, lambdas
 
 
@@ -75,30 +86,6 @@ def test_gaps_over_rounds_and_over_seconds() -> None:
     assert plt.get_fignums() == []
 
 
-@pytest.mark.parametrize(
-    ("histories", "against", "message"),
-    [
-        ({}, "round", "histories is empty"),
-        ({"a": {name: column[:0] for name, column in RUN.items()}}, "round", r"histories\['a'\] has 0 rounds"),
-        (
-            {"a": {"gap": RUN["gap"]}},
-            "round",
-            r"histories\['a'\] has 4 rounds and lacks \['seconds'\]; give the history of a Solution",
-        ),
-        (
-            {"a": RUN | {"gap": RUN["gap"][:3]}},
-            "round",
-            r"histories\['a'\]\['seconds'\] has shape \(4,\); give one number for each of 3",
-        ),
-        ({"a": RUN}, "minutes", "against is 'minutes'"),
-    ],
-)
-def test_gaps_that_cannot_be_drawn_are_refused(histories: Any, against: Any, message: str) -> None:
-    """No runs, no rounds, no gaps, an axis that there is not."""
-    with pytest.raises(InvalidInputError, match=message):
-        plot_gaps(histories, against=against)
-
-
 def test_columns_stand_at_their_rounds_and_trees() -> None:
     """One mark for each column that entered after the start; without one there is nothing to draw."""
     solution = dantzig_wolfe(instance("iris"), lambdas("iris")[2], scheme="plain")
@@ -110,3 +97,148 @@ def test_columns_stand_at_their_rounds_and_trees() -> None:
     assert [line.get_ydata()[-1] for line in above.get_lines()][1] == solution.history["bound"][-1]
     with pytest.raises(InvalidInputError, match="no column that entered after the start"):
         plot_columns(dantzig_wolfe(two_trees(), 0.1, scheme="plain", rounds=0))
+
+
+@pytest.fixture(scope="module")
+def path() -> pm.PruningPath:
+    """A real path with forty levels."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:200], y[:200])
+    return pm.pruning_path(pm.problem_from_forest(forest, X[200:240], costs=1))
+
+
+def texts(ax: Axes) -> dict[str, str]:
+    """The last line of each box, by the first."""
+    lines = [text.get_text().split("\n") for text in ax.texts]
+    return {line[0]: line[-1] for line in lines}
+
+
+def inside(ax: Axes, name: str) -> str:
+    """Colour of the box with that first line."""
+    (text,) = [t for t in ax.texts if t.get_text().split("\n")[0] == name]
+    box = text.get_bbox_patch()
+    assert box is not None
+    return to_hex(box.get_facecolor())
+
+
+def light(colour: object) -> float:
+    """How light a colour is, 0 to 1."""
+    return float(np.dot(mpl.colors.to_rgb(colour), (0.299, 0.587, 0.114)))  # type: ignore[arg-type]
+
+
+def test_the_papers_levels() -> None:
+    """Chapter 1's levels: node 10 goes at 1/8, all others at 3/8; the longer kept the darker, leaves pale."""
+    ax = plot_levels(pm.pruning_path(two_trees()), first=1).axes[0]
+    found = texts(ax)
+    assert {name: found[name] for name in ("1", "3", "6", "7", "10")} == {
+        **dict.fromkeys(("1", "3", "6", "7"), "λ < 3/8"),
+        "10": "λ < 1/8",
+    }
+    assert found["12"] == "12"
+    assert inside(ax, "1") == inside(ax, "7")
+    assert light(inside(ax, "1")) < 0.3 < light(inside(ax, "10"))
+    by_name = {t.get_text().split("\n")[0]: to_hex(t.get_color()) for t in ax.texts}
+    assert (by_name["1"], by_name["10"]) == ("#ffffff", "#000000")
+    largest = texts(plot_levels(pm.pruning_path(two_trees(), ties="largest"), first=1).axes[0])
+    assert (largest["1"], largest["10"]) == ("λ ≤ 3/8", "λ ≤ 1/8")
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_splits_without_gain_and_splits_for_free(ties: str) -> None:
+    """A split that gains nothing, or less, is grey and never kept; one that costs nothing is black and always kept."""
+    errors = {**ERRORS, 7: 0, 10: 0, 8: 1}  # 7 -> 8, 9 loses one, 10 -> 11, 12 loses one, so node 6 saves 4
+    problem = two_trees(errors=errors, prices=(1, 0, 1))
+    ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
+    found = texts(ax)
+    assert (found["6"], found["7"], found["10"]) == ("always kept", "never kept", "never kept")
+    assert inside(ax, "6") == "#000000"
+    assert inside(ax, "7") == to_hex(NEVER_KEPT)
+    sign = "<" if ties == "smallest" else "≤"
+    assert found["1"] == f"λ {sign} 1/2"  # 2 of 8 at node 1, and 2 of 8 at node 3 for nothing more: the dearest level
+    assert light(inside(ax, "1")) < 0.3
+
+
+def test_what_is_kept_at_no_lambda_above_0_is_never_kept() -> None:
+    """A tie at lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey."""
+    problem = two_trees(errors={**ERRORS, 12: 2})
+    for ties in ("smallest", "largest"):
+        ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
+        assert texts(ax)["10"] == "never kept"
+        assert inside(ax, "10") == to_hex(NEVER_KEPT)
+
+
+def test_a_real_path_has_a_scale(path: pm.PruningPath) -> None:
+    """Dots in the colours of a logarithmic scale, darker for higher levels, and a bar that says what they mean."""
+    figure = plot_levels(path, trees=range(4))
+    assert [text.get_text() for text in figure.axes[0].texts] == [f"tree {t}" for t in range(4)]
+    bar = figure.axes[1]
+    assert bar.get_xlabel() == r"level: the split is kept for $\lambda$ below it"
+    shown = path.problem.splits[path.problem.ensemble.tree_of[path.problem.splits] < 4]
+    table = np.array([float(b) for b in path.breakpoints])
+    level = table[path.level[shown]]
+    assert bar.get_xlim() == pytest.approx((level[level > 0].min(), level.max()))
+    (drawn,) = [c for c in figure.axes[0].collections if isinstance(c, PathCollection)]
+    lightness = np.array([light(c) for c in drawn.get_facecolor()])
+    order = np.argsort(level[level > 0], kind="stable")
+    assert (np.diff(lightness[level > 0][order]) <= 1e-9).all()
+    ends = [to_hex(drawn.get_facecolor()[k]) for k in (np.flatnonzero(level > 0)[order[0]], np.argmax(level))]
+    assert ends == [to_hex(mpl.colormaps["viridis_r"](x)) for x in (0.08, 0.95)]  # no yellow on white paper, no black
+
+
+def test_a_forest_fits_a_page() -> None:
+    """Forty trees of heart's size are at most 9.5 by 10 inches, numbered, and the numbers of the scale do not touch."""
+    X, y = load_breast_cancer(return_X_y=True)
+    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.3, 1 - y, y)  # noise grows large trees
+    forest = RandomForestClassifier(40, max_samples=100, random_state=0).fit(X, noisy)
+    figure = plot_levels(pm.pruning_path(pm.problem_from_forest(forest, X[:20], costs=1)))
+    width, height = figure.get_size_inches()
+    assert width <= 9.5
+    assert height <= 10
+    assert overlaps(figure) == []
+    found = [text.get_text() for text in figure.axes[0].texts]
+    assert found == [f"tree {t}" for t in range(len(found))]
+    assert len(found) == 40 or f"the first {len(found)} of 40 trees" in figure.axes[0].get_title(loc="left")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
+    """Bars are the shares of the rows by stage, cells the shares that bought an item, the line is the policy's mean cost."""
+    known = case(kind)
+    cascade = known.path.at_row(middle(kind))
+    stops = stops_of(cascade, known.X, known.y)
+    policies, bars, items, *_ = plot_exits(cascade, known.X, known.y).axes
+    np.testing.assert_allclose([bar.get_width() for bar in bars.patches], stops.share())
+    told = [label.get_text() for label in bars.get_yticklabels()]
+    assert [int(text.removeprefix("stage ").split(",")[0]) for text in told] == stops.used.tolist()
+    assert policies.get_lines()[0].get_xdata()[0] == pytest.approx(pm.evaluate(cascade, known.X, known.y).cost)
+    if stops.bought.any():
+        drawn = items.collections[0].get_array()
+        place = {name: m for m, name in enumerate(stops.items.names)}
+        columns = [place[label.get_text()] for label in items.get_xticklabels()]
+        np.testing.assert_array_equal(drawn, stops.bought_by_then()[:, columns])
+    assert plt.get_fignums() == []
+
+
+def test_areas_are_the_shares_of_all_policies() -> None:
+    """Stacked areas end at the share of the rows that stop by each stage, for every policy, in the order of cost."""
+    known = case("sets")
+    policies = plot_exits(known.path, known.X).axes[0]
+    areas = [c for c in policies.collections if isinstance(c, PolyCollection)]
+    cost = np.array([pm.evaluate(known.path.at_row(k), known.X, known.y).cost for k in range(len(known.path))])
+    by_stage_0 = [np.mean(known.path.at_row(k).stop_stages(known.X) == 0) for k in range(len(known.path))]
+    assert len(areas) == known.path.stages.n_stages
+    corners = areas[0].get_paths()[0].vertices
+    for x, y in zip(cost, by_stage_0, strict=True):
+        assert np.isclose(corners, [x, y]).all(axis=1).any()
+
+
+def test_a_budget_chooses_the_policy() -> None:
+    """With a budget the policy within it is shown, of a path as of a cascade."""
+    known = case("prunings")
+    budget = float(known.path.cost[middle("prunings")])
+    widths = [
+        [bar.get_width() for bar in plot_exits(source, known.X, budget=budget).axes[1].patches]
+        for source in (known.path, known.cascade, known.path.at_cost(budget))
+    ]
+    assert widths[0] == widths[1]
+    assert len(widths[2]) == len(widths[0])

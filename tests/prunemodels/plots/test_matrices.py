@@ -1,15 +1,13 @@
-"""Constraint matrices and their certificates as pictures."""
+"""Pictures of matrices and of their decompositions."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Rectangle
 
 import prunemodels as pm
 from formulations.instance.papers import two_trees
@@ -17,8 +15,11 @@ from formulations.programs.matrix import MATRICES
 from formulations.programs.shortest_path import tree_network
 from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
+from proofs_checks.total_unimodularity.explanation import leaves_of
 from prunemodels.plots.matrices import PATHS, math_name, plot_certificate, plot_matrix
 from prunemodels.plots.picture import Picture
+from tests.proofs_checks.total_unimodularity import matrix_families as families
+from tests.proofs_checks.total_unimodularity.matrix_families import nested
 
 PROGRAM = MATRICES["IP3"](two_trees(), lam=1)
 NETWORK = formulation_network(two_trees(), PROGRAM)
@@ -71,14 +72,6 @@ def test_programs_and_large_matrices() -> None:
         plot_matrix(np.ones((401, 2), dtype=int))
 
 
-def test_other_entries_are_refused() -> None:
-    """An entry that is none of -1, 0, 1 has no colour; a matrix without rows or columns has no picture."""
-    with pytest.raises(pm.errors.InvalidInputError, match="matrix has 0 rows and 3 columns; give at least one of each"):
-        plot_matrix(np.zeros((0, 3), dtype=int))
-    with pytest.raises(pm.errors.InvalidInputError, match="the entry in row r1, column c0 is 2; only -1, 0 and 1 are drawn"):
-        plot_matrix([[1, 0], [2, 1]])
-
-
 def test_the_forests_tree() -> None:
     """Every arc of the certificate is an arrow with its variable's name; z hangs below the hub, w above it."""
     ax = plot_certificate(PROGRAM, NETWORK).axes[0]
@@ -129,17 +122,26 @@ def test_a_network_matrix_that_is_not_transposed() -> None:
     assert heights == {"R": False, "r0": True, "r1": True, "r2": True}  # vertex 1 is the hub, all else is a single arc
 
 
-def test_what_is_no_certificate_is_refused() -> None:
-    """Wrong trees, paths that there are not, and more than can be read."""
-    wrong = replace(NETWORK, start=np.roll(NETWORK.start, 1))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"network is no certificate of this matrix: .* is not the path"):
-        plot_certificate(PROGRAM, wrong)
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"there is no path 'leaf\[0\]'; there are leaf\[1\], ..., coupling\[9,2,0\]"
-    ):
-        plot_certificate(PROGRAM, NETWORK, paths=["leaf[0]"])
-    with pytest.raises(pm.errors.InvalidInputError, match="paths has 5 names; give at most 4"):
-        plot_certificate(PROGRAM, NETWORK, paths=list(PROGRAM.rows)[:5])
-    star = NetworkMatrix(np.zeros(81, dtype=int), np.arange(1, 82), np.zeros(81, dtype=int), np.arange(1, 82))
-    with pytest.raises(pm.errors.InvalidInputError, match="the picture would have 81 arcs, at most 80 can be read"):
-        plot_certificate(np.eye(81, dtype=int), star)
+def test_entries_and_frames_are_drawn() -> None:
+    """The picture holds the matrix with its lines in another order; each leaf has a frame of its size."""
+    matrix = nested(40, 5, leaves=6)
+    verdict = pm.checks.check_total_unimodularity(matrix)
+    (ax,) = pm.plots.plot_decomposition(matrix, verdict).axes
+    shown = np.asarray(ax.images[0].get_array())
+    assert sorted(map(tuple, np.sort(shown, axis=1))) == sorted(map(tuple, np.sort(matrix, axis=1)))
+    sizes = [(p.get_height(), p.get_width()) for p in ax.patches if isinstance(p, Rectangle)]
+    expected = [(len(leaf.rows), len(leaf.columns)) for leaf in leaves_of(verdict.certificate, matrix.shape)]
+    assert sizes == [(max(h, 0.2), max(w, 0.2)) for h, w in expected]
+
+
+def test_a_violation_stands_in_the_upper_left_corner() -> None:
+    """With its names; a network has one frame around everything."""
+    matrix = families.hidden(families.odd_cycle(5), 4, 4, 0)
+    verdict = pm.checks.check_total_unimodularity(matrix)
+    (ax,) = pm.plots.plot_decomposition(matrix, verdict).axes
+    order = verdict.certificate.order
+    corner = np.asarray(ax.images[0].get_array())[:order, :order]
+    assert np.array_equal(corner, np.array(verdict.certificate.entries))
+    assert [tick.get_text() for tick in ax.get_yticklabels()][:order] == list(verdict.certificate.row_names)
+    (frame,) = [p for p in ax.patches if isinstance(p, Rectangle)]
+    assert (frame.get_height(), frame.get_width()) == (order, order)

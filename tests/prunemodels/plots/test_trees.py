@@ -81,15 +81,6 @@ def test_chosen_trees_in_their_order() -> None:
     assert (turned.x[7], turned.x[1]) == (0, 5)
 
 
-@pytest.mark.parametrize("trees", [[], [2], [-1], [0, 0]])
-def test_trees_that_there_are_not(trees: list[int]) -> None:
-    """Unknown trees, the same one twice, and none at all are refused with the numbers that there are."""
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"trees is \[.*\]; give different numbers between 0 and 1, at least one"
-    ):
-        lay_out(two_trees().ensemble, trees)
-
-
 def test_the_papers_figure() -> None:
     """The figure of both papers: their numbers, features at splits, a note in the box, the example's way in vermilion."""
     ax = plot_trees(two_trees(), row=0, notes={0: "e = 4", 11: Fraction(1, 3)}, first=1).axes[0]
@@ -215,44 +206,3 @@ def test_names_of_features() -> None:
     assert feature_name(ensemble, 5) == "x1"
     object.__setattr__(ensemble, "feature_names", ("mean concave points", "b", "c"))
     assert feature_name(ensemble, 0) == "mean concave\npoints"
-
-
-def test_what_cannot_be_drawn_is_refused(real: PruningProblem) -> None:
-    """Rows and prunings that are not there, points of other programs, and more than can be read."""
-    problem = two_trees()
-    with pytest.raises(pm.errors.InvalidInputError, match=r"row is 1; the cost sample has the rows 0 to 0"):
-        plot_trees(problem, row=1)
-    with pytest.raises(pm.errors.InvalidInputError, match=r"row is -1"):
-        plot_trees(problem, row=-1)
-    with pytest.raises(pm.errors.InvalidInputError, match="notes has node 12; the forest has the nodes 0 to 11"):
-        plot_trees(problem, notes={12: "e = 1"})
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"kept has shape \(5,\); give one bool for each of the forest's 12 nodes"
-    ):
-        plot_trees(problem, kept=np.zeros(5, dtype=bool))
-    for kept, message in (
-        ([h == 2 for h in range(12)], "kept keeps node 2, whose parent it cuts off; give the splits of a pruning"),
-        ([h == 1 or bool(problem.ensemble.is_split[h]) for h in range(12)], "kept keeps node 1, which is a leaf"),
-    ):
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            plot_trees(problem, kept=kept)
-    whole: dict[str, Any] = {f"z[{h}]": 0 for h in range(12)}
-    for name, value, message in (
-        ("w[3,0]", 1, r"point has w\[3,0\]; the problem has the items 0 to 2 and the examples 0 to 0"),
-        ("w[0,1]", 1, r"point has w\[0,1\]; "),
-        ("w[lab]", 1, r"point has w\[lab\]; "),
-        ("w[0,0]", None, r"point\['w\[0,0\]'\] is None; give a number"),
-        ("z[3]", "one", r"point\['z\[3\]'\] is 'one'; give a number"),
-    ):
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            plot_point(problem, whole | {name: value})
-    with pytest.raises(pm.errors.InvalidInputError, match=r"point has no z\[0\]; give one of a formulation in z"):
-        plot_point(problem, {"y[0]": 1})
-    X, y = load_breast_cancer(return_X_y=True)
-    many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, y), X[:2], costs=1)
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"the picture would have [\d,]+ nodes, at most 4,000 can be read; draw fewer"
-    ):
-        plot_trees(many, trees=range(150))
-    with pytest.raises(pm.errors.InvalidInputError, match=r"at most 400 can be read"):
-        plot_trees(many, trees=range(20), named=True)

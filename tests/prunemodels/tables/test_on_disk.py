@@ -16,7 +16,7 @@ from prunemodels.tables import ChunkedTable, problem_from_table
 from solvers.closures.integer_objective import integer_objective
 from solvers.price_sharing import final_scores, price_sharing
 from solvers.price_sharing.remaining import all_open
-from tests.formulations.instance.test_scratch import mapped
+from tests.formulations.instance.test_routing import mapped
 
 N_TREES = 6
 LAM = 0.004

@@ -1,4 +1,4 @@
-"""Budget rows in integers: no tolerance may cut off a pruning that costs exactly the budget."""
+"""Rows of prices in integers, and edges that are filled item by item."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
+from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
@@ -19,9 +20,14 @@ from formulations.programs.integer_rows import MOST, integer_row
 from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import limit_rows, one_row
 from solvers.brute_force import all_prunings
-from solvers.budgets import integer_program_within, solve_limits
+from solvers.budgets import integer_program_within, search, solve_limits
+from solvers.budgets.item_sets import kept_by_items
+from solvers.budgets.search import best_within
+from solvers.path.pruning_path import pruning_path
 from solvers.programs.budget_program import branch_within
 from tests.instances import Node, problem_of
+from tests.loops import looped
+from tests.solvers.cases import instance
 
 
 def test_a_row_by_hand() -> None:
@@ -87,3 +93,39 @@ def test_a_bound_above_the_error_is_refused() -> None:
     found = solve_limits(problem, [Limit(1, each=True)])
     with pytest.raises(SolverFailedError, match="above the error"):
         replace(found, bound=found.error + 0.01)
+
+
+NAMES = ("iris", "wine, groups", "wine, evaluation", "breast cancer, licence", "breast cancer, discounts", "iris, weights")
+
+
+@looped("name", NAMES)
+def test_the_pruning_is_between_the_ends_and_within_the_budget(name: str) -> None:
+    """For budgets from nothing to all; where all fits it is the outer end."""
+    problem = instance(name)
+    path = pruning_path(problem)
+    outer, inner = path[0], path[len(path) - 1]
+    gains = []
+    for share in (0.0, 0.3, 0.6, 0.9, 1.0):
+        most = inner.integer_cost + int(share * (outer.integer_cost - inner.integer_cost))
+        found = Pruning(problem, kept_by_items(problem, outer.kept, inner.kept, most))
+        assert (inner.kept <= found.kept).all()
+        assert (found.kept <= outer.kept).all()
+        assert found.integer_cost <= most
+        gains.append(found.integer_gain)
+    assert gains[0] < gains[-2]
+    assert gains[-1] == outer.integer_gain
+
+
+def test_an_edge_that_is_too_large_for_a_cut_is_filled_by_items(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is no worse than the cheaper end, keeps the relaxation's bound, and makes no part of the edge."""
+    problem = instance("breast cancer, licence")
+    path = pruning_path(problem)
+    costs = np.array([float(c) for c in path.exact_cost])
+    row = int(np.argmax(costs[:-1] - costs[1:])) + 1
+    budget = float(costs[row] + costs[row - 1]) / 2
+    monkeypatch.setattr(search, "SMALL_EDGE", 0.0)
+    monkeypatch.setattr(search, "open_part", None)
+    found = best_within(problem, budget, path=path, work=1e-6)
+    assert found.cost <= budget
+    assert found.bound <= found.error <= path.error[row]
+    assert found.bound == best_within(problem, budget, path=path, work=0).bound

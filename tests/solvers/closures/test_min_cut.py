@@ -1,10 +1,12 @@
-"""The minimum cut for one lambda, and the engines' common promises."""
+"""The minimum cut on exact integers, by OR-Tools and by preflow-push."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,16 +14,20 @@ from hypothesis import strategies as st
 
 import solvers.closures.cut
 import solvers.closures.integer_objective
+import solvers.closures.preflow.closure as closure_module
 from formulations import (
     CapacityOverflowError,
     InterruptedSolveError,
     Status,
 )
+from formulations.errors import SolverFailedError
 from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
-from solvers.closures.cut import ClosureProblem, best_closure
+from solvers.closures.cut import ClosureProblem, Ties, best_closure
 from solvers.closures.integer_objective import largest_below
+from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
+from solvers.closures.preflow.kernels import Labels, label_all
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
@@ -108,3 +114,200 @@ def test_a_price_above_all_gains_is_never_paid_on_the_grid(lam: float) -> None:
     assert solution.pruning is not None
     assert solution.pruning.n_splits == 0
     assert solution.status is Status.OPTIMAL
+
+
+TIES: tuple[Ties, ...] = ("smallest", "largest")
+
+
+def network(profit: list[int], parent: list[int], arcs: list[tuple[int, int]], price: list[int]) -> ClosureProblem:
+    """A closure problem by hand."""
+    tail, head = np.array(arcs, dtype=np.int32).reshape(-1, 2).T.copy()
+    return ClosureProblem(
+        np.array(profit, dtype=np.int64), np.array(parent, dtype=np.int32), tail, head, np.array(price, dtype=np.int64)
+    )
+
+
+def some_network(seed: int, most: int = 14) -> ClosureProblem:
+    """Some trees, numbered as they come, with purchases that several splits need; many equal numbers, so that there are ties."""
+    rng = np.random.default_rng(seed)
+    k, j = int(rng.integers(1, most)), int(rng.integers(1, most))
+    parent = [int(rng.integers(-1, h)) if h else -1 for h in range(k)]
+    arcs = sorted({(int(rng.integers(k)), int(rng.integers(j))) for _ in range(int(rng.integers(0, 3 * most)))})
+    needed = sorted({head for _, head in arcs})
+    arcs = [(tail, needed.index(head)) for tail, head in arcs]
+    most_profit = int(rng.choice([2, 5, 1000]))
+    profit = rng.integers(-most_profit, most_profit + 1, k).tolist()
+    return network(profit, parent, arcs, rng.integers(1, most_profit + 1, len(needed)).tolist())
+
+
+def some_flow(problem: ClosureProblem, seed: int) -> Flow:
+    """Numbers without sense, some of them as large as they may be."""
+    rng = np.random.default_rng(seed)
+    most = int(rng.choice([3, 1000, UNLIMITED]))
+    return Flow(
+        rng.integers(0, 1 + min(most, 10**6), problem.tail.size), rng.integers(0, most, problem.profit.size, endpoint=True)
+    )
+
+
+def assert_flow_proves(problem: ClosureProblem, flow: Flow, value: int) -> None:
+    """No split spends more than it has, and what is left over, overpaid prices included, is the value: (2)."""
+    assert (flow.usage_flow >= 0).all()
+    assert (flow.parent_flow >= 0).all()
+    assert (flow.parent_flow[problem.parent < 0] == 0).all()
+    balance = problem.profit - flow.parent_flow
+    below = problem.parent >= 0
+    np.add.at(balance, problem.parent[below], flow.parent_flow[below])
+    np.subtract.at(balance, problem.tail, flow.usage_flow)
+    assert (balance >= np.minimum(problem.profit, 0)).all()
+    paid = np.bincount(problem.head, weights=flow.usage_flow, minlength=problem.price.size).astype(np.int64)
+    assert np.maximum(balance, 0).sum() + np.maximum(paid - problem.price, 0).sum() == value
+
+
+def test_two_splits_share_a_price() -> None:
+    """Gains 2 and 2 pay a price of 3 together: worth 1, the purchase is full; a gain of 4 does not pay its own 5."""
+    problem = network([2, 2, 4], [-1, -1, -1], [(0, 0), (1, 0), (2, 1)], [3, 5])
+    closure, flow = preflow_closure(problem)
+    assert closure.keep.tolist() == [True, True, False]
+    assert closure.value == 1
+    assert flow.usage_flow[:2].sum() >= 3
+    assert flow.usage_flow[2] == 4
+    assert_flow_proves(problem, flow, 1)
+
+
+def test_a_gain_below_pays_above() -> None:
+    """A child's gain of 5 goes up to its parent, whose loss of 1 it covers, and pays the parent's price of 3: worth 1."""
+    problem = network([-1, 5], [-1, 0], [(0, 0)], [3])
+    closure, flow = preflow_closure(problem)
+    assert closure.keep.tolist() == [True, True]
+    assert closure.value == 1
+    assert flow.usage_flow.tolist() == [3] or flow.usage_flow.tolist() == [4]
+    assert flow.parent_flow[1] >= 4
+
+
+def test_flow_is_taken_back() -> None:
+    """Started with split 0 paying the purchase that only split 1 can pay besides its own: it gives way, and all are worth 0."""
+    problem = network([3, 3], [-1, -1], [(0, 0), (0, 1), (1, 0)], [3, 3])
+    closure, flow = preflow_closure(problem, start=Flow(np.array([3, 0, 0]), np.zeros(2, dtype=np.int64)))
+    assert closure.value == 0
+    assert not closure.keep.any()
+    assert flow.usage_flow.tolist() == [0, 3, 3]
+
+
+@pytest.mark.parametrize(("ties", "kept"), [("smallest", [False, False]), ("largest", [True, False])])
+def test_ties(ties: Ties, kept: list[bool]) -> None:
+    """A split that just pays its price is in the largest closure and not in the smallest; one that loses is in neither."""
+    problem = network([2, 1], [-1, -1], [(0, 0), (1, 1)], [2, 4])
+    closure, _ = preflow_closure(problem, ties=ties)
+    assert closure.keep.tolist() == kept
+    assert closure.value == 0
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_nothing_to_decide(ties: Ties) -> None:
+    """Without splits there is nothing; splits of profit 0 without purchases are in the largest closure only."""
+    empty, _ = preflow_closure(network([], [], [], []), ties=ties)
+    assert empty.keep.size == empty.value == 0
+    zero, _ = preflow_closure(network([0, 0, -1], [-1, 0, -1], [], []), ties=ties)
+    assert zero.keep.tolist() == ([False] * 3 if ties == "smallest" else [True, True, False])
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_brute_force(ties: Ties) -> None:
+    """The closure is the smallest or the largest of the best of all closures, tried one by one."""
+    for seed in range(60):
+        problem = some_network(seed, most=8)
+        closure, flow = preflow_closure(problem, ties=ties)
+        best, found = 0, []
+        for chosen in product([False, True], repeat=problem.profit.size):
+            keep = np.array(chosen)
+            if any(keep[h] and above >= 0 and not keep[above] for h, above in enumerate(problem.parent)):
+                continue
+            worth = int(problem.profit[keep].sum() - problem.price[np.unique(problem.head[keep[problem.tail]])].sum())
+            if worth > best:
+                best, found = worth, []
+            if worth == best:
+                found.append(keep)
+        assert closure.value == best
+        size = min if ties == "smallest" else max
+        assert closure.keep.sum() == size(int(keep.sum()) for keep in found)
+        assert any(np.array_equal(closure.keep, keep) for keep in found)
+        assert_flow_proves(problem, flow, best)
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 10**9), ties=st.sampled_from(TIES), most=st.sampled_from([4, 14, 60]))
+def test_the_closure_of_or_tools(seed: int, ties: Ties, most: int) -> None:
+    """From nothing, from any numbers, and from its own flow: OR-Tools' closure, its value, and a flow that proves it."""
+    problem = some_network(seed, most)
+    exact = best_closure(problem, ties=ties)
+    start: Flow | None = None
+    for begin in (None, some_flow(problem, seed), start):
+        before = None if begin is None else (begin.usage_flow.copy(), begin.parent_flow.copy())
+        closure, start = preflow_closure(problem, ties=ties, start=begin)
+        assert closure.value == exact.value
+        assert np.array_equal(closure.keep, exact.keep)
+        assert np.array_equal(closure.duals(), start.usage_flow)
+        assert_flow_proves(problem, start, exact.value)
+        if begin is not None and before is not None:
+            assert np.array_equal(begin.usage_flow, before[0])
+            assert np.array_equal(begin.parent_flow, before[1])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**9), most=st.sampled_from([4, 14, 60]))
+def test_labels_are_distances_to_deficits(seed: int, most: int) -> None:
+    """Those of networkx on the residual arcs, nearest first; levels are found from both sides."""
+    problem = some_network(seed, most)
+    made = closure_module._Network(problem, some_flow(problem, seed))
+    k, n = problem.profit.size, made.balance.size
+    residual: nx.DiGraph[int] = nx.DiGraph()  # reversed: from deficits back
+    residual.add_nodes_from(range(n))
+    for h, above in enumerate(problem.parent.tolist()):
+        if above >= 0:
+            residual.add_edges_from([(above, h)] + [(h, above)] * bool(made.flow.parent_flow[h]))
+    for tail, head, flow in zip(problem.tail.tolist(), problem.head.tolist(), made.flow.usage_flow.tolist(), strict=True):
+        residual.add_edges_from([(k + head, tail)] + [(tail, k + head)] * bool(flow))
+    deficits = np.flatnonzero(made.balance < 0).tolist()
+    expected = nx.multi_source_dijkstra_path_length(residual, deficits) if deficits else {}
+    label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
+    reached = label_all(made.net, made.flows, Labels(label, queue, np.empty(n, dtype=np.bool_), np.empty(k, dtype=np.int32)))
+    assert label.tolist() == [expected.get(v, n + 1) for v in range(n)]
+    assert sorted(queue[:reached].tolist()) == sorted(expected)
+    assert (np.diff(label[queue[:reached]]) >= 0).all()
+
+
+def test_a_long_way_round() -> None:
+    """Each split shares a purchase with the next; the first one's second unit moves the flow on all arcs, to the far end."""
+    k = 300
+    arcs = sorted([(h, h) for h in range(k)] + [(h, h + 1) for h in range(k - 1)])
+    problem = network([2] + [1] * (k - 1), [-1] * k, arcs, [1] * (k - 1) + [2])
+    own = Flow(np.array([int(tail == head) for tail, head in arcs]), np.zeros(k, dtype=np.int64))
+    for start in (None, own):
+        closure, flow = preflow_closure(problem, start=start)
+        assert closure.value == 0
+        assert_flow_proves(problem, flow, 0)
+    cheaper = network([2] + [1] * (k - 1), [-1] * k, arcs, [1] * k)
+    closure, flow = preflow_closure(cheaper, start=flow)
+    assert closure.value == 1
+    assert closure.keep.all()
+    assert_flow_proves(cheaper, flow, 1)
+
+
+def test_numbers_near_the_limit() -> None:
+    """Profits and prices of 2^61 neither wrap nor lose a unit."""
+    problem = network([2**61, 2**61 - 1], [-1, 0], [(0, 0), (1, 0)], [2**61 - 3])
+    assert preflow_closure(problem)[0].value == best_closure(problem).value == 2**61 + 2
+
+
+def test_a_wrong_answer_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If closure and flow disagree, that is said."""
+    monkeypatch.setattr(closure_module, "_left_and_worth", lambda *arguments: (1, 2))
+    with pytest.raises(SolverFailedError, match="left 1, its closure is worth 2"):
+        preflow_closure(network([1], [-1], [], []))
+
+
+def test_a_flow_scaled() -> None:
+    """Times a factor for each arc and split, rounded down, never above what counts as unlimited."""
+    flow = Flow(np.array([3, 10]), np.array([UNLIMITED, 0])).scaled(np.array([1.5, 0.5]), np.array([1.5, 0.5]))
+    assert flow.usage_flow.tolist() == [4, 5]
+    assert flow.parent_flow.tolist() == [UNLIMITED, 0]

@@ -1,16 +1,35 @@
-"""What is left to decide, numbered from 0."""
+"""The open part of an instance: numbered, reduced, with duals that prove a bound, and level sets of its points."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from formulations import CostItems, Pruning, PruningProblem, Solution
 from formulations.errors import CapacityOverflowError
-from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem, subproblem
-from tests.instances import random_problem
+from formulations.instance.reduction import Ties
+from formulations.programs.columns import naive_columns, usage_columns
+from formulations.programs.matrix import MATRICES
+from proofs_checks import check_path, check_solution
+from solvers.brute_force import all_prunings, brute_force
+from solvers.closures.duals import integer_duals, proven_bound, zero_duals
+from solvers.closures.integer_objective import integer_objective
+from solvers.closures.level_sets import best_level_set, splits_kept
+from solvers.closures.min_cut import min_cut
+from solvers.closures.subproblem import ParametricSubproblem, subproblem
+from solvers.path.pruning_path import divide_and_conquer
+from solvers.price_sharing import price_sharing
+from solvers.programs.engines import highs
+from solvers.programs.rounding import relaxation_bound
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
+from tests.loops import looped
+from tests.solvers.cases import instance, lambdas
 
 
 def ids(*values: int) -> NDArray[np.int32]:
@@ -76,15 +95,184 @@ def test_purchases_with_the_same_users_become_one() -> None:
     assert (merged.tail.tolist(), merged.head.tolist()) == ([0, 0, 1, 2], [0, 1, 1, 0])
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_costs_are_those_of_the_instance(seed: int) -> None:
-    """All splits together cost what the unpruned forest does in integers; nothing free and nothing paid is left in."""
+LEAF = Node(0)
+
+
+def one_tree(tree: Node, rows: list[list[float]], prices: list[int]) -> PruningProblem:
+    """A tree, its errors out of 10, and the rows of the cost sample."""
+    return problem_of([tree], prices, np.array(rows))
+
+
+def groups_of(problem: PruningProblem, ties: Ties = "smallest") -> list[list[int]]:
+    """The splits of each group."""
+    of = problem.reduced(ties).groups.of
+    return [np.flatnonzero(of == g).tolist() for g in np.unique(of[of >= 0])]
+
+
+def test_a_split_that_asks_nothing_new_and_gains_goes_with_its_parent() -> None:
+    """The split below the root tests the root's feature again: free, and it gains 2."""
+    problem = one_tree(Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF), [[0.0]], [1])
+    assert groups_of(problem) == [[0, 1]]
+    reduced = problem.reduced().problem
+    assert reduced.integers.gain.tolist() == [problem.integers.gain.sum()]
+
+
+def test_a_free_split_that_gains_only_by_what_is_free_below_it_goes_with_its_parent() -> None:
+    """Node 1 gains 0, node 2 below it gains 2; both are free."""
+    inner = Node(2, 0, 0.3, Node(2, 0, 0.2, LEAF, LEAF), LEAF)
+    assert groups_of(one_tree(Node(6, 0, 0.5, inner, LEAF), [[0.0]], [1])) == [[0, 1, 2]]
+
+
+def test_what_gains_nothing_with_all_below_it_is_a_leaf() -> None:
+    """The smallest optimum never keeps the split of gain 0, the largest does."""
+    problem = one_tree(Node(6, 0, 0.5, Node(2, 1, 0.2, Node(2), LEAF), LEAF), [[0.0, 0.0]], [1, 1])
+    assert groups_of(problem) == [[0]]
+    assert groups_of(problem, "largest") == [[0], [1]]
+
+
+def test_a_free_split_without_gain_goes_with_the_only_one_below_it() -> None:
+    """Node 1 is free and gains 0; node 2 asks for feature 1 and gains 2: node 1 alone is of no use."""
+    inner = Node(2, 0, 0.3, Node(2, 1, 0.2, LEAF, LEAF), LEAF)
+    problem = one_tree(Node(6, 0, 0.5, inner, LEAF), [[0.0, 0.0]], [1, 1])
+    assert groups_of(problem) == [[0], [1, 2]]
+    assert problem.reduced().groups.bearer[problem.reduced().groups.is_group].tolist() == [0, 2]
+    assert groups_of(problem, "largest") == [[0, 1], [2]]
+
+
+def test_a_free_split_without_gain_and_two_below_it_stays_by_itself() -> None:
+    """Either of the two is a reason to keep it."""
+    below = [Node(2, f, 0.2, LEAF, LEAF) for f in (1, 2)]
+    problem = one_tree(Node(9, 0, 0.5, Node(4, 0, 0.3, *below), LEAF), [[0.0] * 3, [0.4, 0, 0]], [1, 1, 1])
+    assert groups_of(problem) == [[0], [1], [2], [5]]
+
+
+def test_an_item_paid_once_and_an_evaluation_are_prices() -> None:
+    """No row of the cost sample reaches node 1: it is free unless its item is paid once for all rows."""
+    tree = Node(9, 0, 0.5, LEAF, Node(6, 1, 0.5, LEAF, LEAF))
+    for once, groups in (([], [[0, 2]]), (["b"], [[0], [2]])):
+        costs = CostItems.from_items({"a": 1, "b": 2}, [["a"], ["b"]], once=once)
+        problem = problem_of([tree], costs, np.zeros((2, 2)))
+        assert groups_of(problem) == groups
+    again = Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF)
+    ensemble, error = ensemble_of([again], 1)
+    errors, costs = plain_errors(ensemble, error, 10.0), CostItems.plain([1])
+    assert groups_of(PruningProblem.build(ensemble, errors, np.zeros((1, 1)), costs, evaluation_cost=1)) == [[0], [1]]
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@given(seed=st.integers(0, 10**6))
+def test_the_path_is_the_same_without_the_reduction(ties: Ties, seed: int) -> None:
+    """Breakpoints, the level of each split, costs and errors; and both kinds of proof are accepted for the forest."""
     problem = random_problem(seed)
-    whole = parametric_subproblem(problem, problem.splits)
-    price, ints = problem.purchase_price(), problem.integers
-    needed = np.unique(problem.usage_arcs().head)
-    assert whole.total_cost == price[needed].sum() + ints.evaluation[problem.splits].sum()
-    assert (whole.price > 0).all()
-    paid = np.zeros(problem.n_purchases, dtype=bool)
-    paid[needed[::2]] = True
-    assert not paid[parametric_subproblem(problem, problem.splits, paid).purchases].any()
+    whole = divide_and_conquer(problem, ties=ties, reduce=False)
+    for largest in (10**6, 0):
+        path = divide_and_conquer(problem, ties=ties, largest=largest)
+        assert path.breakpoints == whole.breakpoints
+        np.testing.assert_array_equal(path.level, whole.level)
+        assert (path.integer_cost, path.integer_gain) == (whole.integer_cost, whole.integer_gain)
+        assert check_path(path).holds
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@given(seed=st.integers(0, 10**6))
+def test_single_lambdas_are_optimal_and_proven_for_the_forest(ties: Ties, seed: int) -> None:
+    """At and between breakpoints both engines give the brute force optimum, with a proof that a stranger accepts."""
+    problem = random_problem(seed)
+    every = all_prunings(problem)
+    breakpoints = divide_and_conquer(problem, ties=ties, reduce=False).breakpoints
+    for lam in (*breakpoints, *((a + b) / 2 for a, b in pairwise(breakpoints))):
+        ratio = lam / problem.integers.lam_unit
+        worth = every.gain * ratio.denominator - every.cost * ratio.numerator
+        best = every.kept[worth == worth.max()]
+        size = best.sum(axis=1)
+        kept = best[np.argmin(size) if ties == "smallest" else np.argmax(size)]
+        for solution in (min_cut(problem, lam, ties=ties), price_sharing(problem, lam, ties=ties, small_core=0)):  # type: ignore[arg-type]
+            assert solution.pruning is not None
+            np.testing.assert_array_equal(solution.pruning.kept, kept)
+            assert check_solution(problem, solution).holds
+
+
+LAM = Fraction(1, 20)
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@looped("seed", range(40))
+def test_any_numbers_become_a_true_bound(seed: int, merge: bool) -> None:
+    """Dual values drawn at random, negative, huge, infinite: the duals are allowed, and what they prove is below the optimum."""
+    problem = random_problem(seed, rounded=bool(seed % 2))
+    rng = np.random.default_rng(seed)
+    best, objective = brute_force(problem, LAM).value, integer_objective(problem, LAM).refined()  # type: ignore[arg-type]
+    pruning = Pruning.unpruned(problem)
+    for columns in (usage_columns(problem, merge=merge), naive_columns(problem, merge=merge)):
+        duals = rng.choice([-1.0, 0.0, 1e-3, 0.02, 0.3, 1e300, np.inf], columns.node.size)
+        duals = integer_duals(problem, objective, columns, duals)
+        bound = proven_bound(problem, objective, duals, pruning, LAM)
+        assert bound <= best + 1e-12
+        claimed = Solution(problem, LAM, pruning, pruning.value(float(LAM)), bound, certificate=duals)
+        assert check_solution(problem, claimed).holds
+
+
+@pytest.mark.parametrize("name", ["iris", "wine, groups", "breast cancer, licence", "diabetes", "papers"])
+def test_the_naive_duals_prove_their_bound_and_more(name: str) -> None:
+    """IP1's dual values, gathered at the splits that charge, prove at least the bound of IP1's relaxation."""
+    problem, lam = instance(name), lambdas(name)[2]
+    better = []
+    for merge in (False, True):
+        program = MATRICES["IP1"](problem, lam=lam, relax=True, merge=merge)
+        answer = highs(program)
+        assert answer.row_dual is not None
+        duals = -answer.row_dual[program.rows.of("naive_usage")]
+        objective = integer_objective(problem, Fraction(repr(lam))).refined()
+        duals = integer_duals(problem, objective, naive_columns(problem, merge=merge), duals)
+        proven = proven_bound(problem, objective, duals, Pruning.unpruned(problem), Fraction(repr(lam)))
+        own = relaxation_bound(program, answer.row_dual)
+        assert proven >= own - 1e-9 * max(1.0, abs(own))
+        better.append(proven - own)
+    best = min_cut(problem, lam).value
+    if name != "papers":
+        assert max(better) > 1e-6 * best
+
+
+def test_negative_duals_charge_nothing() -> None:
+    """Less than nothing is nothing: the duals of negative dual values are those of none."""
+    problem = instance("papers")
+    objective, columns = integer_objective(problem, LAM).refined(), usage_columns(problem)
+    duals = integer_duals(problem, objective, columns, np.full(columns.node.size, -0.03))
+    np.testing.assert_array_equal(duals.dual, zero_duals(problem, objective).dual)
+
+
+@looped("seed", range(60))
+def test_the_best_level_set_is_found(seed: int) -> None:
+    """Of points drawn at random the answer is the best of all level sets, evaluated one by one."""
+    problem = random_problem(seed, rounded=bool(seed % 2))
+    rng = np.random.default_rng(seed)
+    parent, splits = problem.ensemble.parent, problem.splits
+    for lam in (0.0, 0.001, 0.005, 0.02, 0.1):
+        y = rng.choice([0.0, 0.2, 0.5, 0.5, 0.9, 1.0, -0.1, 1.1], problem.ensemble.n_nodes)
+        falling = y.copy()
+        for h in range(len(parent)):
+            if parent[h] >= 0:
+                falling[h] = min(falling[h], falling[parent[h]])
+        thresholds = [2.0, *np.unique(falling[splits][falling[splits] > 0])]
+        sets = [(falling >= theta) & problem.ensemble.is_split for theta in thresholds]
+        worth = [Pruning(problem, kept).value(lam) for kept in sets]
+        found = best_level_set(problem, y, lam)
+        assert found.value(lam) == pytest.approx(min(worth), abs=1e-12)
+        ties = [kept.sum() for kept, value in zip(sets, worth, strict=True) if value <= min(worth) + 1e-13]
+        assert found.n_splits in ties
+
+
+@pytest.mark.parametrize("name", ["IP1", "IP3", "closure"])
+@looped("seed", range(20))
+def test_a_prunings_point_is_read_back(name: str, seed: int) -> None:
+    """From the 0-1 point of a pruning, y is what it keeps, in every formulation."""
+    problem = random_problem(seed)
+    program = MATRICES[name](problem, lam=0.1)
+    kept = brute_force(problem, 0.05).pruning
+    assert kept is not None
+    x = np.zeros(program.shape[1])
+    if program.columns.has("y"):
+        x[program.columns.of("y")] = kept.kept[problem.splits]
+    else:
+        x[program.columns.of("z")] = kept.is_leaf
+    np.testing.assert_array_equal(splits_kept(problem, program, x)[problem.splits], kept.kept[problem.splits])

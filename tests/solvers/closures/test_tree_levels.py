@@ -1,17 +1,22 @@
-"""Levels of splits: what isotonic regression on a tree says by hand, by brute force, and cut at its limits."""
+"""Passes over trees: the best closure, and levels as the largest multiples of the charges."""
 
 from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from formulations.instance.ensemble import Ensemble
 from solvers.closures import tree_levels
+from solvers.closures.cut import Ties
 from solvers.closures.tree_levels import LevelTrees
-from solvers.closures.tree_pass import choose
+from solvers.closures.tree_pass import best_closure_of_forest, best_tree_closures, choose, force
+from tests.instances import random_problem
 from tests.loops import looped
 
 TOP = -1
@@ -33,45 +38,34 @@ def levels(parent: list[int], profit: list[int], charge: list[float], limit: flo
     return [math.exp(x) for x in found.tolist()], value
 
 
-def test_a_child_that_can_pay_more_joins_its_parent() -> None:
-    """A parent with 2 of 4 and a child with 10 of 2 pay 12 of 6 together: both have the level 2, and 6 is left over."""
-    found, value = levels([TOP, 0], [2, 10], [4, 2])
-    assert found == pytest.approx([2, 2])
-    assert value == pytest.approx(6)
-
-
-def test_a_child_that_can_pay_less_leaves_first() -> None:
-    """A parent with 10 of 2 has the level 5, its child with 3 of 4 has 3/4, and is not in the best closure, worth 8."""
-    found, value = levels([TOP, 0], [10, 3], [2, 4])
-    assert found == pytest.approx([5, 0.75])
-    assert value == pytest.approx(8)
-
-
-def test_a_grandchild_joins_through_its_parent() -> None:
-    """The child, 0 of 1, joins the grandchild, 9 of 1: 9 of 2. These have more than the top's 4 of 2, so all have 13 of 4."""
-    found, value = levels([TOP, 0, 1], [4, 0, 9], [2, 1, 1])
-    assert found == pytest.approx([13 / 4] * 3)
-    assert value == pytest.approx(9)
-
-
-def test_a_negative_profit_is_owed() -> None:
-    """A top with profit -3 and charge 1 owes 4; with a child's 12 of 2 it has 12 of 6."""
-    found, value = levels([TOP, 0], [-3, 12], [1, 2])
-    assert found == pytest.approx([2, 2])
-    assert value == pytest.approx(6)
+@looped(
+    ("parent", "profit", "charge", "expected", "worth"),
+    [
+        # a parent with 2 of 4 and a child with 10 of 2 pay 12 of 6 together, and 6 is left over
+        ([TOP, 0], [2, 10], [4, 2], [2, 2], 6),
+        # a parent with 10 of 2 has the level 5, its child with 3 of 4 has 3/4, and is not in the best closure, worth 8
+        ([TOP, 0], [10, 3], [2, 4], [5, 0.75], 8),
+        # the child, 0 of 1, joins the grandchild, 9 of 1: 9 of 2, which is more than the top's 4 of 2, so all have 13 of 4
+        ([TOP, 0, 1], [4, 0, 9], [2, 1, 1], [13 / 4] * 3, 9),
+        # a top with profit -3 and charge 1 owes 4; with a child's 12 of 2 it has 12 of 6
+        ([TOP, 0], [-3, 12], [1, 2], [2, 2], 6),
+        # below a top with 1 of 4, a split with 0 of 0 passes on what its child has beyond its charge, 9 of 1: 10 of 5
+        ([TOP, 0, 1], [1, 0, 9], [4, 0, 1], [2, 2, 2], 5),
+        # a top with 1 of 4, below it 3 of 0, below that 9 of 1: 3 of 0 joins the top, then 9 of 1 does: 13 of 5 in all
+        ([TOP, 0, 1], [1, 3, 9], [4, 0, 1], [13 / 5] * 3, 8),
+    ],
+)
+def test_levels_by_hand(parent: list[int], profit: list[int], charge: list[float], expected: list[float], worth: int) -> None:
+    """Who can pay more joins whom it is needed by; the value of the best closure is what is left over."""
+    found, value = levels(parent, profit, charge)
+    assert found == pytest.approx(expected)
+    assert value == pytest.approx(worth)
 
 
 def test_nothing_owed_is_the_highest_level() -> None:
     """A split without a charge is kept at any price, one without profit at none."""
     found, value = levels([TOP, TOP, 0], [5, 0, 0], [0, 3, 1], limit=2.0)
     assert found == pytest.approx([math.exp(2), math.exp(-2), math.exp(-2)])
-    assert value == pytest.approx(5)
-
-
-def test_a_split_that_has_and_owes_nothing_hands_up() -> None:
-    """Below a top with 1 of 4, a split with 0 of 0 passes on what its child has beyond its charge, 9 of 1: all have 10 of 5."""
-    found, value = levels([TOP, 0, 1], [1, 0, 9], [4, 0, 1])
-    assert found == pytest.approx([2, 2, 2])
     assert value == pytest.approx(5)
 
 
@@ -123,13 +117,6 @@ def test_two_threads_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> Non
     np.testing.assert_array_equal(alone, together)
 
 
-def test_what_costs_nothing_hands_on_what_is_below_it() -> None:
-    """A top with 1 of 4, below it 3 of 0, below that 9 of 1: 3 of 0 joins the top, then 9 of 1 does: 13 of 5 in all."""
-    found, value = levels([TOP, 0, 1], [1, 3, 9], [4, 0, 1])
-    assert found == pytest.approx([13 / 5] * 3)
-    assert value == pytest.approx(8)
-
-
 @looped("seed", range(8))
 def test_what_never_pays_may_be_in_one_place_with_the_split_above_it(seed: int) -> None:
     """Splits that pay nothing at first, and nothing later: the levels are those of trees that keep all splits apart."""
@@ -142,3 +129,63 @@ def test_what_never_pays_may_be_in_one_place_with_the_split_above_it(seed: int) 
         assert trees.log_levels(later, 20.0, together) == pytest.approx(value)
         some = (profit != 0) | (charge != 0)  # nothing at all has no level
         np.testing.assert_allclose(together[some], apart[some], atol=1e-5)
+
+
+PARENT = np.array([-1, 0, 1, 0, -1, 4], dtype=np.int32)
+
+
+def closures(parent: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """All closures, one a row."""
+    every = [
+        k for k in product([False, True], repeat=parent.size) if all(p < 0 or k[p] or not k[h] for h, p in enumerate(parent))
+    ]
+    return np.array(every)
+
+
+def test_ties_decide_what_is_worth_nothing() -> None:
+    """A subtree worth 0 is left out of the smallest best closure and is in the largest, with what lies above it."""
+    profit = np.array([1, -2, 2, -1, 0, -1])
+    anything = np.ones(6, dtype=bool)
+    assert best_closure_of_forest(PARENT, profit, anything).tolist() == [True, False, False, False, False, False]
+    assert best_closure_of_forest(PARENT, profit, anything, "largest").tolist() == [True, True, True, False, True, False]
+
+
+def test_split_that_is_not_allowed_takes_along_what_is_below() -> None:
+    """Gains below a forbidden split reach nobody above it."""
+    profit = np.array([-1, 1, 5, 3, 2, 2])
+    allowed = np.array([True, False, True, True, True, True])
+    assert best_closure_of_forest(PARENT, profit, allowed).tolist() == [True, False, False, True, True, True]
+    assert profit.tolist() == [-1, 1, 5, 3, 2, 2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_passes_agree_with_all_closures(seed: int) -> None:
+    """`choose` finds the best value and the extreme best closure; `force` the best with each split in, and out."""
+    rng = np.random.default_rng(seed)
+    profit, allowed = rng.integers(-3, 4, 6), rng.random(6) < 0.8
+    every = closures(PARENT)
+    permitted = every[~(every & ~allowed).any(axis=1)]
+    worth = permitted @ profit
+    best = permitted[worth == worth.max()]
+    for largest in (False, True):
+        keep = np.zeros(6, dtype=bool)
+        assert choose(PARENT, profit.copy(), keep, allowed, largest) == worth.max()
+        assert (keep == (best.any(axis=0) if largest else best.all(axis=0))).all()
+    kept, pruned = np.empty_like(profit), np.empty_like(profit)
+    assert force(PARENT, profit.copy(), kept, pruned) == (every @ profit).max()
+    for h in range(6):
+        assert kept[h] == (every[every[:, h]] @ profit).max()
+        assert pruned[h] == (every[~every[:, h]] @ profit).max()
+
+
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_nodes_and_parents_tell_the_same(ties: Ties) -> None:
+    """Trees with their leaves have the closures that their splits alone have, for integers and for real profits."""
+    ensemble: Ensemble = random_problem(5).ensemble
+    rng = np.random.default_rng(1)
+    profit = np.where(ensemble.is_split, rng.integers(-2, 3, ensemble.n_nodes), 0)
+    keep, value = best_tree_closures(ensemble, profit, ensemble.is_split, ties)
+    assert (keep == best_closure_of_forest(ensemble.parent, profit, ensemble.is_split, ties)).all()
+    again, real = best_tree_closures(ensemble, profit.astype(float), ensemble.is_split, ties)
+    assert (again == keep).all()
+    assert real == value == profit[keep].sum() > 0

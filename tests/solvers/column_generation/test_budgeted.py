@@ -21,7 +21,8 @@ from solvers.column_generation.scheme import BUNDLE, Scheme
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.budgets.limits.cases import two_wards
-from tests.solvers.budgets.test_lp1 import REAL, agrees, budgets_of
+from tests.solvers.budgets.test_rounding import REAL, agrees
+from tests.solvers.budgets.test_rounding import lp1_budgets_of as budgets_of
 from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
 
 

@@ -27,8 +27,7 @@ from solvers.column_generation.shortest_paths import (
     price_by_shortest_paths,
     price_by_tree_pass,
 )
-from tests.instances import Node, problem_of, random_problem
-from tests.path_costs import stop_costs
+from tests.instances import Node, problem_of, random_problem, stop_costs
 
 ENGINES = [price_by_shortest_paths, price_by_tree_pass]
 

@@ -1,4 +1,4 @@
-"""The decomposition from end to end: optima, bounds in every round, histories, limits, Ctrl-C."""
+"""Dantzig-Wolfe at a lambda and within a budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import InterruptedSolveError, InvalidInputError, SolverFailedError, Status, StopReason
+from formulations import InvalidInputError, SolverFailedError, Status, StopReason
 from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
@@ -26,7 +26,6 @@ from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
 from solvers.column_generation.bundle import MOST_IDLE
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.loop import relative_gap
-from solvers.column_generation.pricing import TreePricing
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
@@ -76,17 +75,6 @@ def test_bounds_hold_in_every_round(name: str) -> None:
         assert h["gap"].tolist() == [relative_gap(u, b, reference) for u, b in zip(h["value"], h["bound"], strict=True)]
         assert solution.value == pytest.approx(best, rel=1e-9)
         assert solution.relative_gap <= 1e-7
-
-
-def test_plain_values_fall_and_stay_above_the_optimum() -> None:
-    """The plain master's value never rises; both schemes end at the same value; the plain one has a row for each usage."""
-    problem, lam = instance("breast cancer, discounts"), lambdas("breast cancer, discounts")[2]
-    plain, ours = dantzig_wolfe(problem, lam, scheme=PLAIN), dantzig_wolfe(problem, lam)
-    assert (np.diff(plain.history["master_value"]) <= 1e-12).all()
-    assert len(plain.history["gap"]) > 2
-    assert plain.value == pytest.approx(ours.value, rel=1e-12)
-    assert plain.stats["rows"] == problem.n_usage_arcs > ours.stats["coupling_rows"]
-    assert ours.stats["rows"] == problem.ensemble.n_trees
 
 
 def test_the_proof_survives_prices_beyond_every_gain() -> None:
@@ -150,17 +138,6 @@ def test_impossible_options_are_refused() -> None:
         dantzig_wolfe(two_trees(), 0.1, pricing="guess")  # type: ignore[arg-type]
 
 
-def test_ctrl_c_between_solves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C outside of HiGHS arrives as the package's own exception."""
-
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(TreePricing, "price", stopped)
-    with pytest.raises(InterruptedSolveError, match="during Dantzig-Wolfe"):
-        dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN)
-
-
 INTERRUPTED = """
 import sys
 import prunemodels as pm
@@ -194,15 +171,6 @@ def test_ctrl_c_ends_a_long_solve() -> None:
     assert process.returncode == 7, err
     assert "interrupted" in out
     assert err == ""
-
-
-def test_the_two_pricings_agree() -> None:
-    """Shortest paths and the pass over the tree give the same bounds, hence the same solution."""
-    problem, lam = instance("iris"), lambdas("iris")[2]
-    a, b = (dantzig_wolfe(problem, lam, pricing=how) for how in ("tree pass", "shortest paths"))  # type: ignore[arg-type]
-    assert a.value == pytest.approx(b.value, rel=1e-12)
-    assert a.history["round_bound"][0] == pytest.approx(b.history["round_bound"][0], rel=1e-9)
-    assert b.status is Status.OPTIMAL
 
 
 @looped("scheme", ["bundle", "plain"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +12,9 @@ import pytest
 from formulations import (
     CapacityOverflowError,
     ClosurePath,
-    CostItems,
-    InterruptedSolveError,
-    ParametricClosure,
-    PruningProblem,
 )
-from solvers import closure_path, pruning_path
-from solvers.closures.cut import FlowNetwork
-from tests.closures import closure_of, random_grid, random_known
-from tests.instances import ensemble_of, plain_errors, random_tree
+from solvers import closure_path
+from tests.instances import closure_of, random_known
 
 SEEDS = range(12)
 
@@ -96,48 +89,6 @@ def test_rounded_numbers_cost_no_more_than_their_rounding(seed: int) -> None:
         assert value - 1e-9 <= mine <= value + 2 * (ints.error_rounding + lam * ints.cost_rounding) + 1e-9
         assert path.cost[k] == pytest.approx(path.problem.base_cost + price[path.kept(k)].sum(), abs=1e-12)
         assert path.error[k] == pytest.approx(path.problem.base_error - gain[path.kept(k)].sum(), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_tree_with_evaluation_prices_has_the_pruning_path(seed: int) -> None:
-    """One tree without purchases is a precedence graph of splits, and all of its path is that of `pruning_path`."""
-    rng = np.random.default_rng(seed)
-    ensemble, error = ensemble_of([random_tree(rng, 3, int(rng.integers(1, 25)), 30)], 3)
-    evaluation = [float(a) / 10 for a in rng.integers(0, 4, 3)]
-    X = rng.integers(0, 5, (int(rng.integers(1, 12)), 3)).astype(float)
-    tree = PruningProblem.build(
-        ensemble, plain_errors(ensemble, error, 30), X, CostItems.plain([0] * 3), evaluation_cost=evaluation
-    )
-    ints, splits = tree.integers, tree.splits
-    assert ints.exact
-    place = np.full(ensemble.n_nodes, -1)
-    place[splits] = np.arange(splits.size)
-    below = np.flatnonzero(ensemble.parent[splits] >= 0)
-    problem = ParametricClosure(
-        tree.gain[splits],
-        tree.evaluation_price[splits],
-        below,
-        place[ensemble.parent[splits[below]]],
-        tree.errors.of_all_roots(ensemble),
-        gain_unit=ints.gain_unit,
-        price_unit=ints.price_unit,
-    )
-    mine, theirs = closure_path(problem), pruning_path(tree)
-    assert mine.breakpoints == theirs.breakpoints
-    assert mine.level.tolist() == theirs.level[splits].tolist()
-    assert (mine.exact_error, mine.exact_cost) == (theirs.exact_error, theirs.exact_cost)
-    assert mine.row_at_cost(theirs.cost[-1]) == theirs.row_at_cost(theirs.cost[-1])
-
-
-def test_ctrl_c_during_a_cut_or_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C becomes the package's own interrupt, wherever it arrives."""
-
-    def stop(*args: Any) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(FlowNetwork, "maximum_flow", stop)
-    with pytest.raises(InterruptedSolveError, match="interrupted while computing the path"):
-        closure_path(random_grid(3, 3))
 
 
 def test_sums_beyond_62_bits_are_refused() -> None:

@@ -1,7 +1,9 @@
-"""Parts: what is handed on of a flow when a part is merged, scaled and cut in two."""
+"""Parts of a path: networks that are divided, ranges of pieces, and threads that work on them."""
 
 from __future__ import annotations
 
+import threading
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,9 +14,9 @@ from formulations.instance.papers import two_trees
 from solvers.closures.cut import ClosureProblem
 from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
-from solvers.path.decomposition import Networks
+from solvers.path.decomposition import Networks, divide
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, _summed
+from solvers.path.parts import Parts, _summed, contradictions, in_order
 from solvers.path.pruning_path import pruning_path
 
 
@@ -141,3 +143,104 @@ def test_scores_far_apart_leave_the_range_of_a_float_to_nobody() -> None:
     weight = parts.weights(np.array([5000.0, 0.0, -9000.0]))
     assert weight[0] == weight[2]
     assert 0 < weight[1] < 1e-100 < 1e100 < weight[0] < np.inf
+
+
+@pytest.mark.parametrize(
+    ("ratios", "wrong"),
+    [
+        ([], []),
+        ([1], []),
+        ([1, 2, 2, 3], []),
+        ([2, 1], [(0, 1)]),
+        ([1, 3, 2, 4], [(1, 2)]),
+        ([2, 3, 1, 4], [(0, 2)]),  # 1 is below both pieces outside it
+        ([1, 4, 2, 3, 5], [(1, 3)]),  # 4 is above both pieces inside it
+        ([1, 5, 2, 4, 3, 6, 8, 7], [(1, 4), (6, 7)]),
+        ([2, 3, 4, 1, 5], [(0, 3)]),
+        ([1, 2, None, 3, 4], [(1, 3)]),
+        ([None, 1, 2], [(0, 1)]),
+        ([1, 2, None], [(1, 2)]),
+        ([None], [(0, 0)]),
+    ],
+)
+def test_least_ranges(ratios: list[int | None], wrong: list[tuple[int, int]]) -> None:
+    """Ranges join pieces until breakpoints never fall from one range to the next; a piece without breakpoint takes both sides."""
+    assert contradictions([None if r is None else Fraction(r) for r in ratios]) == wrong
+
+
+@pytest.mark.parametrize(
+    ("pieces", "joined"),
+    [
+        ([], []),
+        ([(2, 4), (3, 3)], [(Fraction(1, 2), [0]), (Fraction(1), [1])]),
+        ([(0, 1), (1, 1)], [(Fraction(0), [0]), (Fraction(1), [1])]),
+        # Together the first two have (2 + 1) / (1 + 2), which is below 4 / 2.
+        ([(2, 1), (1, 2), (4, 2)], [(Fraction(1), [0, 1]), (Fraction(2), [2])]),
+        # 1 / 2 is below both pieces outside of it; joined with one of them it is above the other.
+        ([(1, 1), (3, 1), (1, 2)], [(Fraction(1), [0]), (Fraction(4, 3), [1, 2])]),
+        ([(1, 1), (3, 1), (1, 9)], [(Fraction(5, 11), [0, 1, 2])]),
+    ],
+)
+def test_the_upper_hull_of_pieces(pieces: list[tuple[int, int]], joined: list[tuple[Fraction, list[int]]]) -> None:
+    """Pieces with (gain, cost), outermost first: one with a lower breakpoint than the one outside of it joins that one."""
+    leaving = [(Fraction(*piece), np.array([k], dtype=np.int32)) for k, piece in enumerate(pieces)]
+    found = in_order(leaving, np.array([gain for gain, _ in pieces], dtype=np.int64))
+    assert [(ratio, nodes.tolist()) for ratio, nodes in found] == joined
+
+
+def halve(span: tuple[int, int]) -> tuple[list[int], list[tuple[int, int]]]:
+    """A span of numbers is one number, or two spans; the lower one takes longer."""
+    first, last = span
+    if last - first == 1:
+        return [first], []
+    if first == 0:
+        time.sleep(0.002)
+    middle = (first + last) // 2
+    return [], [(first, middle), (middle, last)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_outcomes_come_in_order(threads: int) -> None:
+    """However many threads there are, and whoever is first: outcomes in the order of the items."""
+    told: list[int] = []
+    assert divide((0, 50), halve, threads=threads, done=lambda found: told.extend(found)) == list(range(50))
+    assert sorted(told) == list(range(50))
+
+
+def test_several_outcomes_and_none() -> None:
+    """An item may have several outcomes, or come to nothing."""
+    assert divide(3, lambda n: ([n, n], []) if n < 3 else ([], [2, 1]), threads=2, done=lambda found: None) == [2, 2, 1, 1]
+    assert divide(3, lambda n: ([], []), threads=2, done=lambda found: None) == []
+
+
+def test_two_threads_work_at_a_time() -> None:
+    """Two steps that wait for each other come to an end."""
+    meet = threading.Barrier(2, timeout=10)
+
+    def step(n: int) -> tuple[list[int], list[int]]:
+        if n == 0:
+            return [], [1, 2]
+        meet.wait()
+        return [n], []
+
+    assert divide(0, step, threads=2, done=lambda found: None) == [1, 2]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("fault", [ValueError, KeyboardInterrupt])
+def test_faults_are_passed_on(threads: int, fault: type[BaseException]) -> None:
+    """What a step raises arrives, and what waited is not begun."""
+    begun: list[int] = []
+
+    def step(n: int) -> tuple[list[int], list[int]]:
+        begun.append(n)
+        if n == 0:
+            return [], list(range(1, 200))
+        if len(begun) == 3:
+            raise fault("here")
+        time.sleep(0.01)
+        return [n], []
+
+    with pytest.raises(fault):
+        divide(0, step, threads=threads, done=lambda found: None)
+    assert len(begun) < 100

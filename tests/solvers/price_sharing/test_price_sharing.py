@@ -22,7 +22,6 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import (
     BrokenFileError,
-    InterruptedSolveError,
     InvalidInputError,
     PruningProblem,
     Solution,
@@ -243,68 +242,6 @@ def digits_problem() -> PruningProblem:
     return pm.problem_from_forest(forest, X[900:1500], costs=1.0)
 
 
-def test_a_bound_in_single_precision_would_cheat() -> None:
-    """There are lambdas where the same bound in float32 lies above the optimum; the integers' never does."""
-    problem = digits_problem()
-    cheats = 0
-    path = pm.pruning_path(problem)
-    with ThreadPoolExecutor(1) as pool:
-        for lam in (float(lam) for lam in path.lam[5 : len(path) : max(1, len(path) // 12)]):
-            best = min_cut(problem, lam)
-            prices = integer_objective(problem, Fraction(repr(lam))).refined()
-            run = Run(LocalRows(prices, pool), "smallest")
-            left = run.remaining
-            for _ in range(60):
-                run.round()
-            gained = Fraction(best.pruning.integer_gain) * problem.integers.gain_unit  # type: ignore[union-attr]
-            worth = (gained - prices.lam * best.pruning.exact_cost) / prices.unit  # type: ignore[union-attr]
-            charge = run.rows.charges(run.score_at_lowest).astype(np.float32)
-            value = (left.profit.astype(np.float32) - charge).astype(np.float32)
-            for h in range(value.size - 1, -1, -1):
-                if value[h] > 0 and left.parent[h] >= 0:
-                    value[left.parent[h]] += value[h]
-            single = np.float32(0)
-            for v in value[(left.parent < 0) & (value > 0)]:
-                single += v
-            cheats += Fraction(float(single)) < worth
-            ends = forced(left.parent, left.profit - run.rows.integer_charges(run.score_at_lowest))
-            assert ends.best >= worth
-    assert cheats > 0
-
-
-def test_a_tampered_proof_is_refuted() -> None:
-    """Splits fixed the wrong way, duals above a price, scores for decided splits: each is named."""
-    problem, lam = instance("iris"), lambdas("iris")[2]
-    found = price_sharing(problem, lam, small_core=0)
-    shares = proof(found)
-    assert check_solution(problem, found).holds
-    stage = shares.stages[0]
-
-    def refuted(tampered: SharedPrices) -> str:
-        verdict = check_solution(problem, replace(found, certificate=tampered))
-        assert verdict.holds is False
-        return str(verdict.certificate)
-
-    parent = problem.ensemble.parent
-    kept = stage.fixed_in[~np.isin(stage.fixed_in, parent[stage.fixed_in])][:1]  # a split with nothing fixed in below
-    other = replace(stage, fixed_in=np.setdiff1d(stage.fixed_in, kept), fixed_out=np.append(stage.fixed_out, kept))
-    assert f"split {kept[0]} is fixed out, but with it" in refuted(replace(shares, stages=(other, *shares.stages[1:])))
-    out = np.concatenate([s.fixed_out for s in shares.stages])
-    top = out[found.pruning.kept[parent[out]]][:1]  # type: ignore[union-attr]
-    other = replace(stage, fixed_in=np.append(stage.fixed_in, top), fixed_out=np.setdiff1d(stage.fixed_out, top))
-    assert f"split {top[0]} is fixed in, but without it" in refuted(replace(shares, stages=(other, *shares.stages[1:])))
-    root = stage.fixed_in[np.isin(stage.fixed_in, parent[stage.fixed_in])][:1]
-    other = replace(stage, fixed_in=np.setdiff1d(stage.fixed_in, root))
-    assert f"split {root[0]} above it is not" in refuted(replace(shares, stages=(other, *shares.stages[1:])))
-    assert "has a score" in refuted(replace(shares, stages=(*shares.stages, stage)))
-    assert "made for lambda" in refuted(replace(shares, lam=shares.lam * 2))
-    cut = price_sharing(problem, lam)
-    dearer = replace(proof(cut), dual=proof(cut).dual + 2**60)  # type: ignore[operator]
-    assert "more than its price" in refuted(dearer)
-    assert "is negative" in refuted(replace(proof(cut), dual=proof(cut).dual - 2**60))  # type: ignore[operator]
-    assert "duals for" in refuted(replace(proof(cut), dual=np.zeros(3, dtype=np.int64)))
-
-
 def test_ties_are_cut_as_soon_as_bound_and_value_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """A split without gain whose purchases are paid anyway is no worse in than out, and no round decides it.
 
@@ -413,17 +350,6 @@ def test_a_checkpoint_serves_one_run_at_a_time(tmp_path: Path, monkeypatch: pyte
     price_sharing(instance("iris"), 0.05, small_core=0, checkpoint=file)
     assert Run.round is plain
     assert os.listdir(tmp_path) == ["run.scores"]
-
-
-def test_ctrl_c_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in a round ends the run with the package's own exception."""
-
-    def stop(run: Run) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Run, "round", stop)
-    with pytest.raises(InterruptedSolveError, match="interrupted while sharing prices"):
-        price_sharing(instance("iris"), 0.05, small_core=0)
 
 
 def test_a_run_that_stops_when_splits_were_fixed_says_what_its_core_would_take(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -11,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from formulations import InterruptedSolveError, InvalidInputError, Pruning, Status, StopReason
+from formulations import InvalidInputError, Pruning, Status, StopReason
 from formulations.programs.columns import usage_columns
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
@@ -154,17 +153,6 @@ def test_the_time_limit_is_looked_at_every_iteration(monkeypatch: pytest.MonkeyP
     assert nothing.stopped is StopReason.TIME_LIMIT
     assert nothing.bound <= min_cut(problem, lam).value <= nothing.value
     assert check_solution(problem, nothing).holds
-
-
-def test_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C raises InterruptedSolveError, which says where."""
-    monkeypatch.setattr(algorithm, "best_tree_closures", _raise_interrupt)
-    with pytest.raises(InterruptedSolveError, match="interrupted in iteration 1; nothing was changed"):
-        primal_dual(twin_stumps(), 0.1)
-
-
-def _raise_interrupt(*_: object) -> Iterator[float]:
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Programs that are built but not solved: any solver's answer to the written file is read back as the optimal pruning."""
+"""Formulations as programs: built, solved, read back, and what duals prove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large programs: time limits are kept, and Ctrl-C ends a solve at once, while it is built and while it is solved."""
+"""Solves in a process of their own: limits, Ctrl-C, and answers that come back."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,14 +20,27 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import InvalidInputError, PruningProblem, StopReason
+from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
+from formulations.instance.papers import two_trees
 from formulations.programs.sizes import model_size
 from proofs_checks import check_solution
 from solvers import SOLVERS, child_process
-from solvers.budgets import BUDGET_SOLVERS
-from solvers.child_process import in_this_process
+from solvers.budgets import BUDGET_SOLVERS, rounding, solve_lp1
+from solvers.child_process import Call, TimeIsOver, call_in_child, in_this_process, stays_here
+from solvers.closures.cut import FlowNetwork
+from solvers.column_generation import PLAIN, dantzig_wolfe
+from solvers.column_generation.pricing import TreePricing
+from solvers.ensemble_loss.frank_wolfe import Oracle, frank_wolfe
+from solvers.path.closure_path import closure_path
+from solvers.price_sharing import price_sharing
+from solvers.price_sharing.run import Run
+from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
+from tests.instances import random_grid
+from tests.loops import looped
+from tests.solvers.cases import instance, twin_stumps
+from tests.solvers.ensemble_loss.cases import random_instance
 from tests.solvers.programs.test_engines import big
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -198,3 +213,97 @@ def test_waiting_for_a_process_heeds_ctrl_c_at_once(monkeypatch: pytest.MonkeyPa
     with pytest.raises(pm.errors.InterruptedSolveError, match="interrupted while linear_program was solving"):
         SOLVERS["highs_ip3"](large(), 0.001)
     assert started[0].returncode == -signal.SIGKILL
+
+
+def together(subject: list[int], more: int, *, time_limit: float, times: int = 1) -> tuple[list[int], int, bool, bool]:
+    """The subject, a number, whether there is a time limit, and whether calls stay here."""
+    return subject, (subject[0] + more) * times, math.isfinite(time_limit), stays_here()
+
+
+def fails(subject: list[int], *, time_limit: float) -> None:
+    """Raises an error of the package."""
+    raise InvalidInputError(f"subject is {subject}; no good")
+
+
+def kills_itself(subject: list[int], *, time_limit: float) -> None:
+    """Ends as if memory had run out."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleeps(subject: list[int], *, time_limit: float) -> None:
+    """Does not heed its limit."""
+    time.sleep(1000)
+
+
+def cannot_be_sent(subject: list[int], *, time_limit: float) -> object:
+    """Returns what no pickle can hold."""
+    return lambda: subject
+
+
+def a_call(function: object, subject: object, *arguments: object, time_limit: float = math.inf, **options: object) -> Call:
+    return Call(__name__, function.__name__, subject, arguments, dict(options), time_limit, time.time())  # type: ignore[attr-defined]
+
+
+def test_an_answer_refers_to_the_callers_own_subject() -> None:
+    """Arguments and options arrive; where the answer holds the subject, the caller gets its own object and no copy."""
+    mine = [40]
+    subject, number, limited, stays = call_in_child(a_call(together, [40], 2, times=10, time_limit=1000), mine)
+    assert subject is mine
+    assert (number, limited, stays) == (420, True, True)
+
+
+def test_errors_are_raised_here() -> None:
+    """An error of the function is raised in the caller; a process that was killed, or could not answer, is told."""
+    with pytest.raises(InvalidInputError, match=r"subject is \[1\]; no good"):
+        call_in_child(a_call(fails, [1]), [1])
+    with pytest.raises(SolverFailedError, match=r"was killed by signal 9 .* perhaps because memory ran out"):
+        call_in_child(a_call(kills_itself, [1]), [1])
+    with pytest.raises(SolverFailedError, match="could not send its answer"):
+        call_in_child(a_call(cannot_be_sent, [1]), [1])
+
+
+def test_a_process_that_does_not_heed_its_limit_is_killed() -> None:
+    """A second after the limit the process is killed, however long it would have slept."""
+    with pytest.raises(TimeIsOver):
+        call_in_child(a_call(sleeps, [1], time_limit=0.1), [1])
+
+
+def test_a_reserve_takes_at_most_a_third() -> None:
+    """Of 90 s the function gets 60 where the reserve is large, 80 where it is 10 s, and all of an endless limit."""
+    for reserve, left in ((1000.0, 60.0), (10.0, 80.0)):
+        np.testing.assert_allclose(Call("", "", None, (), {}, 90.0, time.time(), reserve).seconds_left(), left, atol=1.0)
+    assert Call("", "", None, (), {}, math.inf, time.time(), 1000.0).seconds_left() == math.inf
+
+
+def test_calls_stay_here_in_a_block_only() -> None:
+    """The block ends, also by an error."""
+    said = []
+    with pytest.raises(ZeroDivisionError), in_this_process():
+        said.append(1 / (not stays_here()))
+    assert not said
+    assert not stays_here()
+
+
+INTERRUPTS: list[tuple[Any, str, Callable[[], object], str]] = [
+    (rounding, "components_of", lambda: solve_lp1(two_trees(), 1), "while rounding LP1's optimum; nothing was changed"),
+    (TreePricing, "price", lambda: dantzig_wolfe(two_trees(), 0.1, scheme=PLAIN), "during Dantzig-Wolfe"),
+    (Oracle, "best", lambda: frank_wolfe(random_instance(2).problem, 0.1), "nothing was changed"),
+    (FlowNetwork, "maximum_flow", lambda: closure_path(random_grid(3, 3)), "interrupted while computing the path"),
+    (Run, "round", lambda: price_sharing(instance("iris"), 0.05, small_core=0), "interrupted while sharing prices"),
+    (algorithm, "best_tree_closures", lambda: primal_dual(twin_stumps(), 0.1), "in iteration 1; nothing was changed"),
+]
+
+
+@looped(("home", "name", "call", "words"), INTERRUPTS)
+def test_ctrl_c_in_an_engine_of_ours(
+    home: Any, name: str, call: Callable[[], object], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the middle arrives as the package's own exception, which says what was under way."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(home, name, interrupted)
+        with pytest.raises(pm.errors.InterruptedSolveError, match=words):
+            call()

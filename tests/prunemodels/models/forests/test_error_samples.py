@@ -173,25 +173,6 @@ def test_given_by_brute_force(kind):
     np.testing.assert_allclose(measured.weight, total)
 
 
-@looped("kind", KINDS)
-def test_error_of_a_pruning_is_the_mean_over_trees(kind):
-    """``Pruning.error`` is the mean over the trees of sum e_h / W_t over the leaves of what is left."""
-    case = fitted(kind)
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
-    ensemble, pruning = problem.ensemble, random_pruning(problem)
-    stored = component(pm.samples.InBag(), case.forest)
-    expected = 0.0
-    for t in range(ensemble.n_trees):
-        todo = [int(ensemble.tree_start[t])]
-        while todo:
-            h = todo.pop()
-            if pruning.kept[h]:
-                todo += [int(ensemble.left[h]), int(ensemble.right[h])]
-            else:
-                expected += stored.e[h] / stored.weight[t] / ensemble.n_trees
-    assert pruning.error == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson", "friedman_mse"])
 @pytest.mark.filterwarnings("ignore:.*friedman_mse:FutureWarning")
 def test_regression_forests_are_judged_by_their_criterion(criterion):

@@ -1,10 +1,14 @@
-"""Reading scikit-learn forests."""
+"""Forests are read as they predict, those of several outputs too."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
@@ -16,15 +20,17 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
     IsolationForest,
     RandomForestClassifier,
+    RandomForestRegressor,
     RandomTreesEmbedding,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
+from prunemodels.evaluation.path import evaluate_path
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, REGRESSORS, fitted, labels, rows, targets, trees_of
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, rows, targets, trees_of
 
 
 def probes(forest, X):
@@ -64,17 +70,6 @@ def test_mean_of_leaf_fractions_is_predict_proba(kind):
     np.testing.assert_array_equal(ensemble.classes, forest.classes_)
     clear = np.sort(mean, axis=1)[:, -1] - np.sort(mean, axis=1)[:, -2] > 1e-9  # predict breaks ties by rounding errors
     np.testing.assert_array_equal(ensemble.classes[mean.argmax(axis=1)][clear], forest.predict(X)[clear])
-
-
-@pytest.mark.parametrize("kind", REGRESSORS)
-def test_mean_of_leaf_means_is_predict(kind):
-    """The mean over the trees of ``value`` at the routed leaves is ``predict``."""
-    forest, X = fitted(kind).forest, fitted(kind).X
-    ensemble = pm.read_forest(forest)
-    mean = ensemble.value[leaves_of(ensemble, as_rows(X, ensemble.n_features)), 0].mean(axis=0)
-    np.testing.assert_allclose(mean, forest.predict(X), rtol=1e-12)
-    assert ensemble.task == "regression"
-    assert ensemble.classes is None
 
 
 def test_subclass_that_predicts_alike_is_read():
@@ -214,3 +209,127 @@ def test_tables_sparse_matrices_and_nullable_columns_are_rows_too():
     assert table.astype("Float64").isna().to_numpy().any()
     for same in (table, table.astype("Float64"), csr_matrix(X), X.tolist(), X.astype(np.float32)):
         np.testing.assert_array_equal(problem("random forest, missing values", X=same).routing.order, expected)
+
+
+X = rows()
+NUMBERS = np.stack([targets(X, 1), 5 * targets(X, 2), targets(X, 3)], axis=1)
+LABELS = np.stack([labels(X, [0, 1, 2], 1), labels(X, [5, 7], 2)], axis=1)
+
+FORESTS: dict[str, tuple[Any, NDArray[Any]]] = {
+    "regression": (RandomForestRegressor(4, max_depth=4, random_state=0), NUMBERS),
+    "absolute error": (ExtraTreesRegressor(3, max_depth=3, criterion="absolute_error", random_state=0), NUMBERS),
+    "poisson": (RandomForestRegressor(3, max_depth=3, criterion="poisson", random_state=0), NUMBERS),
+    "extra trees": (ExtraTreesRegressor(4, max_depth=4, bootstrap=True, random_state=0), NUMBERS),
+    "bag": (BaggingRegressor(DecisionTreeRegressor(max_depth=3), 4, max_features=3, random_state=0), NUMBERS),
+    "classification": (RandomForestClassifier(4, max_depth=4, random_state=0), LABELS),
+    "tree": (DecisionTreeClassifier(max_depth=4, random_state=0), LABELS),
+}
+
+
+def two_outputs(kind: str) -> tuple[Any, NDArray[Any]]:
+    forest, y = FORESTS[kind]
+    return forest.fit(X[:60], y[:60]), y
+
+
+def own_error(model: Any, kind: str, y: NDArray[Any], rows: NDArray[Any]) -> float:
+    """The mean over rows and outputs of the loss of what a model predicts."""
+    predicted = np.asarray(model.predict(rows))
+    if y is LABELS or y.dtype.kind == "i":
+        return float((predicted != y).mean())
+    if kind == "absolute error":
+        return float(np.abs(predicted - y).mean())
+    if kind == "poisson":
+        return float((2 * (y * np.log(y / predicted) - y + predicted)).mean())
+    return float(((predicted - y) ** 2).mean())
+
+
+def test_two_outputs_by_hand() -> None:
+    """A stump. Output 0: a, a, b | b, b, b; output 1: c, d, d | d, d, d.
+
+    The root says b and d: it errs on 2 + 1 of 12. The left child says a and d: 1 + 1. The right child: 0.
+    """
+    rows = np.array([[0.0]] * 3 + [[1.0]] * 3)
+    y = np.array([["a", "c"], ["a", "d"], ["b", "d"], ["b", "d"], ["b", "d"], ["b", "d"]])
+    tree = DecisionTreeClassifier(max_depth=1).fit(rows, y)
+    for errors in (pm.samples.InBag(), pm.samples.InBag(rows, y), pm.samples.Given(rows, y)):
+        problem = pm.problem_from_forest(tree, rows, costs=1, errors=errors)
+        assert problem.errors.components[0].e.tolist() == [3, 2, 0]
+        assert problem.errors.components[0].weight.tolist() == [12]
+        assert problem.integers.exact
+    assert repr(problem.ensemble) == "Ensemble(1 trees, 1 splits, 1 features, classification of 2 outputs)"
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_errors_of_single_trees(kind: str) -> None:
+    """The unpruned forest's error on given rows is the mean over its trees; stored errors are those of the rows drawn."""
+    forest, y = two_outputs(kind)
+    given = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X[60:], y[60:]))
+    trees = getattr(forest, "estimators_", [forest])
+    columns = getattr(forest, "estimators_features_", [slice(None)] * len(trees))
+    each = [own_error(t, kind, y[60:], X[60:][:, c]) for t, c in zip(trees, columns, strict=True)]
+    if kind == "classification":  # the trees predict the numbers of the classes
+        codes = np.stack([np.searchsorted(c, y[60:, o]) for o, c in enumerate(forest.classes_)], axis=1)
+        each = [float((t.predict(X[60:]) != codes).mean()) for t in trees]
+    assert pm.Pruning.unpruned(given).error == pytest.approx(np.mean(each))
+    stored, drawn = (
+        pm.problem_from_forest(forest, X, costs=1, errors=errors)
+        for errors in (pm.samples.InBag(), pm.samples.InBag(X[:60], y[:60]))
+    )
+    np.testing.assert_allclose(stored.node_error, drawn.node_error, atol=1e-9 * stored.node_error.max())
+
+
+@pytest.mark.parametrize("kind", FORESTS)
+def test_pruned_forests_keep_all_outputs(kind: str, tmp_path: Path) -> None:
+    """Path, held-out change and `evaluate` have the pruned forest's own mean error; files are read again."""
+    forest, y = two_outputs(kind)
+    result = pm.prune_forest(forest, X[60:], y[60:], costs=[1, 2, 3, 4, 5], budget=5)
+    assert result.cost <= 5
+    assert result.estimator.predict(X).shape == y.shape
+    seen = evaluate_path(result.path, X, y)
+    own = [own_error(pm.apply_pruning(p, forest), kind, y, X) for p in result.path]
+    np.testing.assert_allclose(seen.error, own, rtol=1e-9)
+    error = own_error(result.estimator, kind, y, X)
+    assert result.evaluate(X, y).error_after.mean == pytest.approx(error)
+    assert pm.evaluate(result.estimator, X, y, costs=1).error == pytest.approx(error)
+    pm.save_forest(result.estimator, tmp_path / "forest.skops")
+    again = pm.load_forest(tmp_path / "forest.skops")
+    np.testing.assert_array_equal(again.predict(X), result.estimator.predict(X))
+
+
+def test_what_needs_one_output_says_so() -> None:
+    """Exits, prediction on demand, ONNX, misclassification costs, tables in blocks and the forest's own loss refuse, with the
+    remedy.
+    """
+    forest, y = two_outputs("classification")
+    problem = pm.problem_from_forest(forest, X, costs=1)
+    path = pm.pruning_path(problem)
+    table = pd.DataFrame(X).assign(label=y[:, 0])
+    for use in (
+        lambda: pm.read_forest(forest),
+        lambda: pm.deployment.to_onnx(forest),
+        lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
+        lambda: pm.exit_path(path, X, y),
+        lambda: pm.exit_path(path, X, y[:, 0]),
+        lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
+        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
+        lambda: pm.OnDemandPredictor(problem.ensemble, 1, pm.on_demand.from_table(X)),
+        lambda: pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X)),
+        lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),
+        lambda: pm.prune_forest(forest, X, budget=2, misclassification_costs=[[0, 1], [1, 0]]),
+    ):
+        with pytest.raises(pm.errors.UnsupportedModelError, match=r"2 outputs.*train one forest for each output"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (LABELS[:, 0], r"y has shape \(90,\); give one column for each of 2 outputs, shape \(90, 2\)"),
+        (LABELS + 4, r"y\[:, 0\]\[.\] is the label ., the model was trained on \[0, 1, 2\]"),
+    ],
+)
+def test_labels_that_do_not_fit(wrong: NDArray[Any], message: str) -> None:
+    """Another number of columns, and labels that the forest does not know."""
+    forest, _ = two_outputs("classification")
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, wrong))

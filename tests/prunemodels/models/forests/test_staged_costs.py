@@ -95,22 +95,6 @@ def test_costs_are_those_of_a_walk(seed: int) -> None:
     np.testing.assert_allclose(staged, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "kind", ["random forest, 3 string labels", "bag, some columns", "tree, missing values", "regression forest"]
-)
-def test_costs_are_those_of_evaluate(kind: str) -> None:
-    """For real forests the mean is what `evaluate` says, and each example's what its row of the unpruned forest pays."""
-    f = fitted(kind)
-    ensemble, prices = pm.read_forest(f.forest), [1, 2.5, 3, 0, 7.27]
-    paid = example_costs(ensemble, f.X, prices, evaluation_cost=0.1)
-    problem = pm.problem_from_forest(f.forest, f.X, costs=prices, evaluation_cost=0.1)
-    np.testing.assert_allclose(paid, problem.usage.row_costs(problem.ensemble.is_split), atol=1e-12)
-    assert paid.mean() == pytest.approx(pm.evaluate(f.forest, f.X, f.y, costs=prices, evaluation_cost=0.1).cost)
-    staged = staged_costs(ensemble, f.X, prices, evaluation_cost=0.1)
-    assert staged[-1] == pytest.approx(paid.mean())
-    assert (np.diff(staged) >= 0).all()
-
-
 def test_blocks_of_rows_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taken in blocks of a few rows, from a dense or a sparse matrix, the examples pay the same."""
     f = fitted("random forest, 3 string labels")

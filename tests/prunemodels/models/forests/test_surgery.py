@@ -1,21 +1,28 @@
-"""A pruning back into a real scikit-learn forest."""
+"""A pruning becomes a forest and is read back from it, prices included."""
 
 from __future__ import annotations
 
+import copy
 import pickle
+from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.tree import DecisionTreeClassifier, export_text
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
+from formulations.errors import InvalidInputError
 from formulations.instance.routing import as_rows
+from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.forests.saved_prices import ATTRIBUTE
-from prunemodels.models.forests.sklearn_versions import VERSION
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets, trees_of
 
@@ -119,27 +126,6 @@ def test_fitted_attributes_stay(kind):
 
 
 @looped("kind", KINDS)
-def test_scikit_learns_tools_take_it(kind):
-    """``apply``, ``decision_path``, ``export_text``, ``plot_tree``, ``feature_importances_`` and ``clone`` work."""
-    case, pruning, pruned = pruned_case(kind)
-    X = np.asarray(case.X)
-    for tree, columns in trees_of(pruned):
-        Xt = X[:, columns].astype(np.float32)
-        leaves = tree.tree_.apply(Xt)
-        path = tree.tree_.decision_path(Xt)
-        assert (tree.tree_.children_left[leaves] == -1).all()
-        if "missing values" not in kind or VERSION >= (1, 8):  # scikit-learn's own decision_path was wrong with NaN up to 1.7
-            assert (np.asarray(path[np.arange(len(X)), leaves]) == 1).all()
-        assert export_text(tree).count("|---") == tree.tree_.node_count - 1 + tree.get_n_leaves()
-    if hasattr(pruned, "feature_importances_"):
-        used = np.unique(pruning.problem.ensemble.feature[pruning.kept])
-        assert set(np.flatnonzero(pruned.feature_importances_)) <= set(used)
-        assert pruned.feature_importances_.sum() == pytest.approx(1.0)
-    assert not hasattr(clone(pruned), "estimators_")
-    assert not hasattr(clone(pruned), "tree_")
-
-
-@looped("kind", KINDS)
 def test_round_trips(kind, tmp_path):
     """Joblib and skops write and read the pruned forest without changing a prediction."""
     case, _, pruned = pruned_case(kind)
@@ -186,3 +172,99 @@ def test_other_leaf_values_are_refused():
     pruning = pm.Pruning.unpruned(pm.problem_from_forest(forest, X, costs=1))
     with pytest.raises(pm.errors.InvalidInputError, match="the forest has other trees"):
         pm.apply_pruning(pruning, other)
+
+
+@pytest.mark.parametrize("keep", ["some", "all", "none"])
+@looped("kind", KINDS)
+def test_back_and_forth(kind, keep):
+    """Every kind of forest, pruned by `apply_pruning`, tells the pruning again, split by split."""
+    case = fitted(kind)
+    problem = pm.problem_from_forest(case.forest, case.X, costs=1)
+    makers = {"some": lambda p: random_pruning(p, 0), "all": pm.Pruning.unpruned, "none": pm.Pruning.all_roots}
+    pruning = makers[keep](problem)
+    again = pruning_from_forest(problem, pm.apply_pruning(pruning, case.forest))
+    np.testing.assert_array_equal(again.kept, pruning.kept)
+
+
+@pytest.fixture
+def case():
+    """A small forest, its problem and a pruned copy."""
+    X, y = rows(120, seed=1), (rows(120, seed=1)[:, 0] > 0).astype(int)
+    forest = RandomForestClassifier(3, max_depth=4, random_state=0).fit(X, y)
+    problem = pm.problem_from_forest(forest, X, costs=1)
+    return forest, problem, pm.apply_pruning(random_pruning(problem, 3), forest)
+
+
+def test_another_pruners_work_is_read():
+    """A single tree pruned by scikit-learn's own cost-complexity pruning is a pruning of the full tree."""
+    X = rows(150, seed=2)
+    y = targets(X) > np.median(targets(X))
+    full = DecisionTreeClassifier(random_state=0).fit(X, y)
+    small = DecisionTreeClassifier(random_state=0, ccp_alpha=0.02).fit(X, y)
+    problem = pm.problem_from_forest(full, X, costs=1)
+    pruning = pruning_from_forest(problem, small)
+    assert 0 < pruning.n_splits == small.tree_.node_count // 2 < full.tree_.node_count // 2
+    np.testing.assert_array_equal(pm.apply_pruning(pruning, full).predict(X), small.predict(X))
+
+
+def test_the_first_node_that_differs_is_named(case):
+    """Another threshold, feature, prediction, number of trees, a split grown on: each is refused with tree and node."""
+    forest, problem, pruned = case
+    wrong = copy.deepcopy(pruned)
+    wrong.estimators_[1].tree_.threshold[0] += 1
+    with pytest.raises(pm.errors.InvalidInputError, match="node 0 of the pruned forest's tree 1 has another threshold"):
+        pruning_from_forest(problem, wrong)
+    wrong = copy.deepcopy(pruned)
+    wrong.estimators_[2].tree_.value[-1] = wrong.estimators_[2].tree_.value[-1, :, ::-1]
+    last = wrong.estimators_[2].tree_.node_count - 1
+    with pytest.raises(pm.errors.InvalidInputError, match=f"node {last} of the pruned forest's tree 2 has another prediction"):
+        pruning_from_forest(problem, wrong)
+    wrong = copy.deepcopy(pruned)
+    wrong.estimators_ = wrong.estimators_[:2]
+    with pytest.raises(pm.errors.InvalidInputError, match="the pruned forest has 2 trees, the problem's 3"):
+        pruning_from_forest(problem, wrong)
+    small = pm.problem_from_forest(pm.apply_pruning(pm.Pruning.all_roots(problem), forest), rows(5, seed=0), costs=1)
+    with pytest.raises(pm.errors.InvalidInputError, match="has another split than the node in its place"):
+        pruning_from_forest(small, forest)
+
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(120, 4)), columns=list("abcd"))
+Y = (X["a"] * X["b"] + X["c"] > 0).to_numpy().astype(int)
+COSTS = pm.CostItems.from_items(
+    {"one": 2.5, "lot": 0.1, "licence": 3}, [["one"], ["one", "lot"], ["lot"], ["licence"]], once=["licence"]
+)
+
+
+@pytest.mark.parametrize("ending", ["skops", "joblib"])
+@pytest.mark.parametrize("piped", [False, True])
+def test_a_loaded_model_knows_what_it_costs(tmp_path: Path, ending: str, piped: bool) -> None:
+    """Forest and pipeline, evaluated and asked on demand without prices, cost what they cost with them, fees included."""
+    grown: Any = RandomForestClassifier(5, max_depth=4, random_state=0)
+    costs = COSTS.with_requests(0.5, 80)
+    model = make_pipeline(StandardScaler(), grown).fit(X[:60], Y[:60]) if piped else grown.fit(X[:60], Y[:60])
+    prune: Any = pm.prune_pipeline if piped else pm.prune_forest
+    pruned = prune(model, X[60:], Y[60:], costs=costs, lam=0.01, evaluation_cost=0.01)
+    pm.save_forest(pruned.estimator, tmp_path / f"f.{ending}")
+    loaded = pm.load_forest(tmp_path / f"f.{ending}", trust_pickle=ending == "joblib")
+    told = pm.evaluate(loaded, X, Y, costs=costs, evaluation_cost=0.01)
+    assert pm.evaluate(loaded, X, Y).cost == told.cost > 0
+    on_demand = pm.OnDemandPredictor(loaded, acquire=pm.on_demand.from_table(X)).run(X.index)
+    assert on_demand.mean_cost == pytest.approx(told.cost + on_demand.calls.fees.mean())
+    assert on_demand.calls.fees.sum() > 0
+
+
+def test_prices_of_other_columns_are_not_used() -> None:
+    """A model that was given fewer columns since, and one that was never pruned, ask for prices; damaged ones are refused."""
+    forest = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X[:60], Y[:60])
+    message = "costs is None, and the forest was not pruned with prices"
+    with pytest.raises(InvalidInputError, match=message):
+        pm.evaluate(forest, X, Y)
+    pruned = pm.prune_forest(forest, X[60:], Y[60:], costs=COSTS, lam=0.3).estimator
+    smaller = pm.drop_unused(pruned)
+    assert smaller.n_features_in_ < 4
+    with pytest.raises(InvalidInputError, match=message):
+        pm.evaluate(smaller, X[list(smaller.feature_names_in_)], Y)
+    setattr(pruned, ATTRIBUTE, {"names": ["one"]})
+    with pytest.raises(InvalidInputError, match="the prices that the model holds are damaged"):
+        pm.evaluate(pruned, X, Y)

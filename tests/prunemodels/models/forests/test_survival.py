@@ -11,9 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.compose import make_column_transformer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import prunemodels as pm
 from prunemodels.command_line.cli import main
@@ -22,7 +19,7 @@ from tests.prunemodels.forest_kinds import random_pruning
 
 sksurv = pytest.importorskip("sksurv")
 
-from sksurv.datasets import load_gbsg2, load_whas500  # noqa: E402
+from sksurv.datasets import load_whas500  # noqa: E402
 from sksurv.ensemble import ExtraSurvivalTrees, RandomSurvivalForest  # noqa: E402
 from sksurv.metrics import brier_score  # noqa: E402
 from sksurv.tree import ExtraSurvivalTree, SurvivalTree  # noqa: E402
@@ -278,33 +275,6 @@ def test_a_forest_without_its_unused_columns_and_from_files(kind: str, tmp_path:
         pm.save_forest(slim, tmp_path / name)
         again = pm.load_forest(tmp_path / name, trust_pickle=True)
         np.testing.assert_array_equal(again.predict_survival_function(X[slim.feature_names_in_], return_array=True), expected)
-
-
-def test_a_pipeline_is_priced_by_its_raw_columns() -> None:
-    """GBSG2's grades are text: one column is paid for, however many features are made from it."""
-    X, y = load_gbsg2()
-    encode = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), ["horTh", "menostat", "tgrade"]), remainder="passthrough"
-    )
-    pipe = make_pipeline(encode, RandomSurvivalForest(3, max_depth=4, random_state=0)).fit(X[:400], y[:400])
-    result = pm.prune_pipeline(pipe, X[400:550], y[400:550], costs=1, budget=3, errors="validation")
-    assert result.cost <= 3
-    seen = pm.evaluate(result.estimator, X[550:], y[550:], costs=1)
-    times = pipe[-1].unique_times_[pipe[-1].is_event_time_]
-    times = times[(times >= y[550:]["time"].min()) & (times < y[550:]["time"].max())]
-    curves = np.stack([curve(times) for curve in result.estimator.predict_survival_function(X[550:])])
-    assert seen.error == pytest.approx(integrated(y[550:], curves, times), rel=1e-12)
-    served = pm.OnDemandPredictor(result.estimator, 1, pm.on_demand.from_table(X[550:])).run(X[550:].index)
-    np.testing.assert_allclose(served.predictions, result.estimator.predict(X[550:]), rtol=1e-12)
-
-
-def test_a_report_names_the_score(tmp_path: Path) -> None:
-    """The page is written, and calls the error what it is."""
-    forest, _ = fitted("random survival forest")
-    result = pm.prune_forest(forest, *rows(VALID), costs=1, budget=3, errors="validation")
-    page = result.report(tmp_path / "page.html", *rows(slice(200, 300))).read_text()
-    assert "integrated Brier score" in page
-    assert "squared error" not in page
 
 
 def test_the_rows_of_a_large_table_are_predicted_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

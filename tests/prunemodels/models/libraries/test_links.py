@@ -1,11 +1,14 @@
-"""Sums of trees as probabilities and labels, by hand."""
+"""Links, thresholds and values of inner nodes as the libraries have them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from prunemodels.models.response import numbers_of, places_of, probabilities_of
+from prunemodels.models.trees import LARGEST, Cells, before, cast_rows, cells_of, mean_of_leaves
 
 
 @pytest.mark.parametrize(
@@ -35,3 +38,65 @@ def test_probabilities_and_numbers_by_hand() -> None:
     assert probabilities_of(thirds, "softmax", 1.0)[0] == pytest.approx([0.25, 0.75], rel=1e-6)
     assert probabilities_of(thirds, "one_vs_rest", 1.0)[0] == pytest.approx([0.5, 0.75], rel=1e-6)
     assert probabilities_of(thirds, "softmax", 1.0).dtype == np.float32
+
+
+doubles = st.floats(allow_nan=False)
+close = st.integers(-6, 6).map(lambda k: 1.0 + k * 2.0**-26)  # nine to a float32
+shared = st.one_of(doubles, close, st.sampled_from([0.0, -0.0, np.inf, -np.inf, 1e300, -1e300, 3.5e38, float(LARGEST)]))
+
+
+@given(st.lists(shared, min_size=1, max_size=12), st.lists(shared, max_size=12))
+@example([-3.402823364973241e38], [])  # the lower neighbour of the lowest float32, not needed, overflowed
+@settings(max_examples=300, deadline=None)
+def test_a_double_routes_as_its_float32(thresholds: list[float], data: list[float]) -> None:
+    """For any doubles, infinities and ties among them: float32(x) <= s exactly where x <= t."""
+    t = np.array(thresholds)
+    cells = Cells.of(t)
+    x = np.array([*data, *thresholds])
+    cast = cells.cast(x).astype(np.float64)
+    s = cells.stand_in(t).astype(np.float64)
+    assert np.isfinite(cast).all()
+    assert np.array_equal(cast[:, None] <= s, x[:, None] <= t)
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False))
+def test_strictly_below_is_at_most_the_number_before(x: float, t: float) -> None:
+    """(1) in float32, zeros of both signs and subnormal numbers among them."""
+    moved = before(np.array([t], dtype=np.float32))[0]
+    assert (np.float32(x) < np.float32(t)) == (np.float32(x) <= moved)
+
+
+def test_data_that_float32_holds_stays_as_it_is() -> None:
+    """Only what lies within rounding of a threshold moves: 0.1 as a double is left of float32(0.1), and goes there."""
+    x = np.array([[0.25, np.nan, 7.0], [-3.0, 1e30, 1e300]])
+    cells = cells_of(np.array([0, 0], dtype=np.int32), np.array([0.1, 0.25]))
+    rows = cast_rows(x, cells)
+    assert np.array_equal(rows, np.array([[0.25, np.nan, 7.0], [-3.0, 1e30, LARGEST]], dtype=np.float32), equal_nan=True)
+    assert np.float64(np.float32(0.1)) > 0.1
+    assert Cells.of(np.array([0.1])).cast(np.array([0.1]))[0] < np.float32(0.1)
+
+
+LEFT, RIGHT = np.array([1, -1, 3, -1, -1], dtype=np.int32), np.array([2, -1, 4, -1, -1], dtype=np.int32)
+
+
+def test_the_mean_of_the_leaves_by_cover() -> None:
+    """Leaves 6, 1, 3 with cover 1, 2, 6: the lower split (2 + 18) / 8, the root (6 + 2 + 18) / 9; leaves stay to the bit."""
+    value = mean_of_leaves(LEFT, RIGHT, np.array([[9.0], [6.0], [9.0], [1.0], [3.0]]), np.array([7.0, 1.0, 7.0, 2.0, 6.0]))
+    assert np.allclose(value[:, 0], [26 / 9, 6.0, 2.5, 1.0, 3.0], rtol=1e-15)
+
+
+def test_without_cover_the_plain_mean() -> None:
+    """No leaf has cover: (6 + 1 + 3) / 3, not the mean of means; a subtree with cover outweighs one without."""
+    value = mean_of_leaves(LEFT, RIGHT, np.array([[0.0], [6.0], [0.0], [1.0], [3.0]]), np.zeros(5))
+    assert np.allclose(value[:, 0], [10 / 3, 6.0, 2.0, 1.0, 3.0], rtol=1e-15)
+    value = mean_of_leaves(LEFT, RIGHT, np.array([[0.0], [6.0], [0.0], [1.0], [3.0]]), np.array([0.0, 5.0, 0.0, 0.0, 0.0]))
+    assert np.allclose(value[:, 0], [6.0, 6.0, 2.0, 1.0, 3.0], rtol=1e-15)
+
+
+def test_values_keep_the_type_of_the_leaves() -> None:
+    """float32 leaves give float32 means, rounded once; vectors are averaged by component."""
+    leaf = np.array([[0, 0], [0.1, 0.9], [0, 0], [0.3, 0.7], [0.7, 0.3]], dtype=np.float32)
+    value = mean_of_leaves(LEFT, RIGHT, leaf, np.array([0.0, 1, 0, 1, 1]))
+    assert value.dtype == np.float32
+    assert np.array_equal(value[[1, 3, 4]], leaf[[1, 3, 4]])
+    assert np.array_equal(value[0], (leaf[[1, 3, 4]].astype(float).sum(axis=0) / 3).astype(np.float32))

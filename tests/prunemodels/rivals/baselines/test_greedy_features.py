@@ -1,8 +1,11 @@
-"""GreedyPrune takes the features away that its score says, and counts what goes with them."""
+"""Baselines that take away features, trees or splits, and the optimum beside them."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,10 +16,17 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from formulations import CostItems, InterruptedSolveError, PruningProblem
+from formulations.answers.nested_prunings import PruningSequence
+from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.removal_effects import RemovalEffects, units_of
-from prunemodels.rivals.baselines import greedy_features
+from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, greedy_features
 from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
+from prunemodels.rivals.baselines.individual import individual_path
+from prunemodels.rivals.baselines.sub_forest import sub_forest_path
+from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
+from tests.loops import looped
+from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
 
 
@@ -161,3 +171,188 @@ def test_ctrl_c_says_that_nothing_was_changed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(greedy_features, "_best", stopped)
     with pytest.raises(InterruptedSolveError, match="nothing was changed"):
         greedy_feature_path(hand_forest())
+
+
+def test_individual_hand_forest() -> None:
+    """Tree 1 alone gains .2 for 5, tree 0 gains .5 for 8, its root .2 for 3 (.067), what is below .3 for 5 (.06).
+
+    So tree 1 goes at lambda .04; tree 0 loses its lower split at .06, its root at .2 / 3.
+    """
+    path = individual_path(hand_forest())
+    assert path.parameter.tolist() == pytest.approx([0, 0.04, 0.06, 0.2 / 3])
+    assert same_rows(path, [keeps(0, 2, 5), keeps(0, 2), keeps(0), keeps()])
+    assert path.cost.tolist() == [8, 8, 3, 0]
+    assert (path.parameter_name, path.method) == ("lambda of one tree", "individual pruning")
+
+
+def test_alone_no_tree_knows_that_the_other_pays() -> None:
+    """Two equal stumps: each alone gives its feature up at .2 of one tree, .1 in (OBJ); together they keep it up to .2."""
+    tree = Node(4, 0, 0.5, Node(1), Node(1))
+    ensemble, error = ensemble_of([tree, tree], 1)
+    errors = plain_errors(ensemble, error, 10.0)
+    problem = pm.PruningProblem.build(ensemble, errors, np.zeros((1, 1)), pm.CostItems.plain([1]))
+    assert individual_path(problem).parameter.tolist() == [0, 0.2]
+    assert pm.pruning_path(problem).lam.tolist() == [0, 0.2]  # .1 + .1 of the mean error for 1
+
+
+@settings(max_examples=80, deadline=None)
+@given(seed=st.integers(0, 10**9), rounded=st.booleans())
+def test_every_tree_is_at_its_smallest_optimum(seed: int, rounded: bool) -> None:
+    """At each lambda of the path, between any two and beyond the last, each tree's part is the smallest of its best prunings."""
+    problem = random_problem(seed, rounded=rounded)
+    path = individual_path(problem)
+    trees = [problem.only_tree(t) for t in range(problem.ensemble.n_trees)]
+    table = sorted({Fraction(0)}.union(*(pm.pruning_path(tree).breakpoints for tree in trees)))
+    assert path.parameter.tolist() == [float(ratio) for ratio in table]
+    points = [(k, lam) for k, lam in enumerate(table)]
+    points += [(k, (a + b) / 2) for k, (a, b) in enumerate(pairwise(table))] + [(len(table) - 1, table[-1] + 1)]
+    for t, tree in enumerate(trees):
+        every, unit = all_prunings(tree), tree.integers.lam_unit
+        for k, lam in points:
+            ratio = lam / unit
+            worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator
+            smallest = every.kept[worth == max(worth)].all(axis=0)
+            assert np.array_equal(path[k].kept[problem.ensemble.nodes_of(t)], smallest)
+
+
+def test_sub_forest_hand_forest() -> None:
+    """Tree 1 costs 5, tree 0 costs 8: the cheaper one stays longer; errors are of the trees that are left."""
+    path = sub_forest_path(hand_forest(), order="cheapest")
+    assert same_rows(path, [keeps(0, 2, 5), keeps(5), keeps()])
+    assert path.parameter.tolist() == [2, 1, 0]
+    assert path.cost.tolist() == [8, 5, 0]
+    assert path.error.tolist() == pytest.approx([0.15, 0.2, 0.5])  # (1 + 2) / 20, tree 1 alone 2 / 10, both roots 10 / 20
+    assert (path.parameter_name, path.method, path.single_leaves_vote) == ("trees", "cheapest trees", False)
+    other = sub_forest_path(hand_forest(), order=[0, 1])
+    assert same_rows(other, [keeps(0, 2, 5), keeps(0, 2), keeps()])
+    assert other.error.tolist() == pytest.approx([0.15, 0.1, 0.5])
+    assert other.method == "fewer trees"
+
+
+@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, some columns", "extra trees", "regression forest"])
+def test_rows_are_the_forests_of_fewer_estimators(kind: str) -> None:
+    """Cost and error of every row are those of the forest with the other ``estimators_`` taken out, errors bit for bit."""
+    f = fitted(kind)
+    problem = pm.problem_from_forest(f.forest, f.X, costs=[1, 2.5, 3, 0, 7.27], evaluation_cost=0.1)
+    path = sub_forest_path(problem, random_state=3)
+    X = rows(150, seed=9)
+    y = labels(X, list(f.forest.classes_), seed=3) if hasattr(f.forest, "classes_") else targets(X, 3)
+    seen = evaluate_path(path, X, y)
+    kept = np.random.RandomState(3).permutation(problem.ensemble.n_trees)
+    assert path.parameter.tolist() == [*range(len(kept), -1, -1)]
+    for k in range(len(kept)):
+        trees = np.sort(kept[: len(kept) - k])
+        forest = copy.deepcopy(f.forest)
+        forest.estimators_ = [f.forest.estimators_[t] for t in trees]
+        forest.n_estimators = len(trees)
+        if hasattr(forest, "estimators_features_"):
+            forest.estimators_features_ = [f.forest.estimators_features_[t] for t in trees]
+        one = pm.evaluate(forest, X, y, costs=[1, 2.5, 3, 0, 7.27], evaluation_cost=0.1)
+        assert seen.error[k] == pytest.approx(one.error, rel=0, abs=0 if hasattr(forest, "classes_") else 1e-14)
+        assert seen.cost[k] == pytest.approx(one.cost, abs=1e-10)
+    roots = pm.evaluate(pm.apply_pruning(pm.Pruning.all_roots(problem), f.forest), X, y, costs=1)
+    assert seen.error[-1] == pytest.approx(roots.error, rel=0, abs=0 if hasattr(f.forest, "classes_") else 1e-14)
+    assert seen.cost[-1] == 0
+
+
+@looped("seed", range(40))
+def test_the_cheapest_trees_are_those_that_cost_least_alone(seed: int) -> None:
+    """Trees leave in the order of what each costs by itself, the dearest first, with items of all kinds."""
+    problem = random_problem(seed)
+    ensemble = problem.ensemble
+    path = sub_forest_path(problem, order="cheapest")
+    alone = [cost_of(problem, ensemble.is_split & (ensemble.tree_of == t)) for t in range(ensemble.n_trees)]
+    splitting = [t for t in range(ensemble.n_trees) if ensemble.is_split[ensemble.roots[t]]]
+    kept = sorted(splitting, key=lambda t: (alone[t], t))
+    assert len(path) == len(kept) + 1
+    for k, pruning in enumerate(path):
+        assert sorted(set(ensemble.tree_of[pruning.kept].tolist())) == sorted(kept[: len(kept) - k])
+
+
+def test_a_tree_pays_once_for_what_is_paid_once() -> None:
+    """Tree 0 asks for the licence of 6 in both branches, and costs 1 + 6; tree 1 costs 8, so it goes first."""
+    branch = Node(2, 1, 0.5, Node(0), Node(0))
+    costs = CostItems.from_items({"a": 1, "licence": 6, "c": 8}, [["a"], ["licence"], ["c"]], once=["licence"])
+    problem = problem_of([Node(6, 0, 0.5, branch, branch), Node(4, 2, 0.5, Node(1), Node(1))], costs, np.zeros((2, 3)))
+    assert sub_forest_path(problem, order="cheapest").cost.tolist() == [15, 7, 0]
+
+
+def test_single_leaves_are_no_trees_to_drop() -> None:
+    """A tree that never was more than a leaf takes no row; it votes before row 0 and at the end."""
+    trees = [Node(3), Node(6, 0, 0.5, Node(1), Node(2)), Node(5)]
+    problem = problem_of(trees, [2])
+    path = sub_forest_path(problem, random_state=0)
+    assert path.parameter.tolist() == [1, 0]
+    assert path.error.tolist() == pytest.approx([0.3, 14 / 30])
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ("dearest", "order is 'dearest'; give one of 'random', 'cheapest', a sequence"),
+        ([0], r"order is \[0\]; give each of the trees 0 to 1 once"),
+        ([0, 0], r"order is \[0, 0\]"),
+        ([1, 2], r"order is \[1, 2\]"),
+    ],
+)
+def test_what_is_no_order_is_refused(order: Any, message: str) -> None:
+    """Each tree has one place."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        sub_forest_path(hand_forest(), order=order)
+
+
+def by_depth(problem: PruningProblem) -> PruningSequence:
+    """Early stopping by a made-up impurity, the deeper the less."""
+    return early_stopping_path(problem, criterion=1 / (1 + problem.ensemble.depth))
+
+
+PATHS: dict[str, Callable[[PruningProblem], PruningSequence]] = {
+    "cost complexity": cost_complexity_path,
+    "early stopping": by_depth,
+    "greedy, by feature": greedy_feature_path,
+    "greedy, by item": lambda problem: greedy_feature_path(problem, by="item"),
+    "individual": individual_path,
+    "random sub-forest": lambda problem: sub_forest_path(problem, random_state=0),
+    "cheapest sub-forest": lambda problem: sub_forest_path(problem, order="cheapest"),
+}
+
+
+def hull_error(path: pm.PruningPath, cost: Fraction) -> Fraction:
+    """The error of the lower hull of the optimal prunings at a cost."""
+    points = list(zip(path.exact_cost, path.exact_error, strict=True))
+    if cost >= points[0][0]:
+        return points[0][1]
+    dear, cheap = next((a, b) for a, b in pairwise(points) if b[0] <= cost <= a[0])
+    return cheap[1] + (dear[1] - cheap[1]) * (cost - cheap[0]) / (dear[0] - cheap[0])
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_the_optimal_path_is_never_worse_at_the_same_cost(name: str) -> None:
+    """At the cost of every row of every baseline, the optimal path's hull has no more of the trees' error, as fractions."""
+    for seed in range(80):
+        problem = random_problem(seed)
+        optimal, rows = pm.pruning_path(problem), PATHS[name](problem)
+        for cost, error in zip(rows.exact_cost, rows.exact_error, strict=True):
+            assert hull_error(optimal, cost) <= error, f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_paths_end_in_what_is_free_or_in_single_leaves(name: str) -> None:
+    """The last row keeps no split that would cost anything, parameters are distinct, the first row keeps the most."""
+    for seed in range(40):
+        path = PATHS[name](random_problem(seed))
+        assert path[-1].cost == 0 if name == "individual" else path[-1].n_splits == 0
+        assert len(np.unique(path.parameter)) == len(path)
+        assert (np.diff(path.n_splits) < 0).all() or name in ("early stopping", "individual", "cost complexity")
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_evaluation_takes_every_baseline(name: str) -> None:
+    """Held-out cost and error of a row are those of the pruned forest, where all its trees vote."""
+    f = fitted("random forest, 3 string labels")
+    path = PATHS[name](pm.problem_from_forest(f.forest, f.X, costs=[1, 2, 3, 4, 5]))
+    seen = evaluate_path(path, f.X, f.y)
+    for k in range(0, len(path), 1 + len(path) // 5):
+        one = pm.evaluate(pm.apply_pruning(path[k], f.forest), f.X, f.y, costs=[1, 2, 3, 4, 5])
+        assert seen.cost[k] == pytest.approx(one.cost)
+        assert seen.error[k] == one.error or not path.single_leaves_vote

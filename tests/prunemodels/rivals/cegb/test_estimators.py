@@ -77,18 +77,6 @@ def test_stages_end_with_the_model(kind: str, engine: Any) -> None:
     assert curve.error[-1] < curve.error[0]
 
 
-@pytest.mark.parametrize("kind", ["two", "three"])
-def test_probabilities_fit_the_labels(kind: str) -> None:
-    """They sum to 1, the largest is predicted, stages end with them, and `decision_function` has scikit-learn's shapes."""
-    model, X, _ = fitted(kind)
-    p = model.predict_proba(X)
-    np.testing.assert_allclose(p.sum(axis=1), 1)
-    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
-    np.testing.assert_array_equal(list(model.staged_predict_proba(X))[-1], p)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p)
-    assert model.decision_function(X).shape == ((len(X),) if kind == "two" else (len(X), 3))
-
-
 @pytest.mark.parametrize(("kind", "engine"), [("numbers", "own"), ("two", "lightgbm"), ("three", "lightgbm")])
 def test_it_can_be_pruned_afterwards(kind: str, engine: Any) -> None:
     """`prune_boosted` takes `forest_`, with the labels as they are: a budget is kept to; LightGBM gets a booster back."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from prunemodels.rivals.cstc.astc import Selection, select
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, Examples, cheapest_of_best, fine_tuned, pruned, with_zeros
 from prunemodels.rivals.cstc.weak_learners import Purchases
+from tests.loops import looped
 
 
 def stump(kept: tuple[bool, ...] = (True, True, True)) -> ClassifierTree:
@@ -32,16 +34,11 @@ PHI = np.array([[1.0, 10.0, 20.0], [-1.0, 30.0, 40.0], [0.0, 50.0, 60.0]])
 
 
 def test_examples_walk_one_path() -> None:
-    """Above the threshold up, else down, at the threshold down; the child's own classifier predicts."""
-    np.testing.assert_array_equal(stump().leaving(PHI), [1, 2, 2])
-    np.testing.assert_array_equal(stump().predict(PHI)[:, 0], [10, 40, 60])
-
-
-def test_where_a_child_is_missing_its_parent_predicts() -> None:
-    """Without node 2, the examples that go down leave with the root's prediction."""
-    tree = stump((True, True, False))
-    np.testing.assert_array_equal(tree.leaving(PHI), [1, 0, 0])
-    np.testing.assert_array_equal(tree.predict(PHI)[:, 0], [10, -1, 0])
+    """Above the threshold up, else down, at it down; the child's own classifier predicts, or its parent where it is missing."""
+    whole, without = stump(), stump((True, True, False))
+    for tree, leaving, said in ((whole, [1, 2, 2], [10, 40, 60]), (without, [1, 0, 0], [10, -1, 0])):
+        np.testing.assert_array_equal(tree.leaving(PHI), leaving)
+        np.testing.assert_array_equal(tree.predict(PHI)[:, 0], said)
 
 
 def test_paths_pay_each_item_once() -> None:
@@ -100,19 +97,17 @@ def test_pruning_drops_what_does_not_help() -> None:
     np.testing.assert_array_equal(pruned(stump(), phi, lambda v: 0.0).kept, [True, False, False])
 
 
-def test_a_node_with_children_stays() -> None:
-    """Seven nodes: only node 3 helps, so its parents are kept for it, and nothing else is."""
-    tree = constants([0, 0, 0, 9, 0, 0, 0])
-    phi = np.array([[1.0], [-1.0]])
-    judged = pruned(tree, phi, lambda v: float(np.abs(v[:, 0] - [9, 0]).sum()))
-    np.testing.assert_array_equal(judged.kept, [True, True, False, True, False, False, False])
-
-
-def test_what_is_below_a_node_goes_with_it() -> None:
-    """Node 3 is better than its parent, but the root is better than both: both go."""
-    tree = constants([0, 5, 0, 1, 0, 0, 0])
-    judged = pruned(tree, np.array([[1.0], [-1.0]]), lambda v: float(np.abs(v).sum()))
-    np.testing.assert_array_equal(judged.kept, [True] + 6 * [False])
+@looped(
+    ("predicted", "labels", "kept"),
+    [
+        ([0, 0, 0, 9, 0, 0, 0], [9, 0], [0, 1, 3]),  # only node 3 helps, so its parents are kept for it
+        ([0, 5, 0, 1, 0, 0, 0], [0, 0], [0]),  # node 3 is better than its parent, but the root is better than both
+    ],
+)
+def test_a_node_stays_for_what_is_below_it_and_goes_with_it(predicted: Any, labels: Any, kept: Any) -> None:
+    """Seven nodes that predict a constant each, on one row for either side."""
+    judged = pruned(constants(predicted), np.array([[1.0], [-1.0]]), lambda v: float(np.abs(v[:, 0] - labels).sum()))
+    assert np.flatnonzero(judged.kept).tolist() == kept
 
 
 def test_the_cheapest_of_the_best_is_taken() -> None:
@@ -161,27 +156,38 @@ def test_gains_are_summed_over_classes() -> None:
     np.testing.assert_allclose(chosen.beta, [[4, 3], [0, 4]], atol=1e-12)
 
 
-def test_the_budget_is_kept_and_passes_over_what_is_too_dear() -> None:
-    """Of 4 to spend, 2 and 1 go to the second and third column; the first, at 32, is never affordable."""
-    assert choose(orthogonal(), own([32, 2, 1]), budget=4).columns.tolist() == [1, 2]
-    assert choose(orthogonal(), own([32, 2, 1]), budget=2.9).columns.tolist() == [1]
-    assert choose(orthogonal(), own([32, 2, 1]), budget=3).columns.tolist() == [1, 2]
-    assert choose(orthogonal(), own([32, 2, 1]), budget=0).columns.tolist() == []
+SHARED_ITEM = Purchases(np.array([[True, False], [True, False], [False, True]]), np.array([5.0, 5.0]), np.zeros(3))
+PAID = own([32, 2, 1], evaluation=0.5)
 
 
-def test_what_the_path_has_paid_is_free() -> None:
-    """Column 0 was used above: it comes first, although at its price the others would be better, and costs no budget."""
-    chosen = choose(orthogonal(), own([32, 2, 1], evaluation=0.5), budget=32.5, before=(0,))
-    assert chosen.columns.tolist() == [0]
-    assert choose(orthogonal(), own([32, 2, 1], evaluation=0.5), budget=35, before=(0,)).columns.tolist() == [0, 1]
-    # the weakest of all, but free: first
-    assert choose(orthogonal(), own([1, 1, 1], evaluation=0.5), before=(2,)).columns.tolist() == [2, 0, 1]
+@looped(
+    ("purchases", "options", "columns"),
+    [
+        # of 4 to spend, 2 and 1 go to the second and third column; the first, at 32, is never affordable
+        (own([32, 2, 1]), {"budget": 4}, [1, 2]),
+        (own([32, 2, 1]), {"budget": 2.9}, [1]),
+        (own([32, 2, 1]), {"budget": 3}, [1, 2]),
+        (own([32, 2, 1]), {"budget": 0}, []),
+        # used above, column 0 costs no budget and comes first, although at its price the others would be better
+        (PAID, {"budget": 32.5, "before": (0,)}, [0]),
+        (PAID, {"budget": 35, "before": (0,)}, [0, 1]),
+        (own([1, 1, 1], evaluation=0.5), {"before": (2,)}, [2, 0, 1]),  # the weakest of all, but free: first
+        # columns 0 and 1 share an item of price 5: once one is bought, the other is free
+        (SHARED_ITEM, {"budget": 5}, [0, 1]),
+    ],
+)
+def test_what_is_bought_within_a_budget(purchases: Purchases, options: dict[str, Any], columns: list[int]) -> None:
+    """Of the three orthogonal columns, in this order."""
+    assert choose(orthogonal(), purchases, **options).columns.tolist() == columns
 
 
-def test_a_shared_item_is_paid_once() -> None:
-    """Columns 0 and 1 share an item of price 5: once one is bought, the other is free."""
-    purchases = Purchases(np.array([[True, False], [True, False], [False, True]]), np.array([5.0, 5.0]), np.zeros(3))
-    assert choose(orthogonal(), purchases, budget=5).columns.tolist() == [0, 1]
+def test_what_adds_nothing_is_not_bought() -> None:
+    """A copy of a column, a constant, and a rescaled copy, which gains the same but for round-off: the first is taken."""
+    base = orthogonal()
+    train = Examples(np.column_stack([base.phi, base.phi[:, 0], np.ones(8)]), base.y, base.weights)
+    assert choose(train, own([1, 1, 1, 1, 0])).columns.tolist() == [0, 1, 2]
+    copies = Examples(base.phi[:, [0, 0, 0]] * [1, 1 / 3, 0.7], base.y, np.full(8, 0.1))
+    assert choose(copies, own([1, 1, 1])).columns.tolist() == [0]
 
 
 def test_gains_are_those_of_least_squares() -> None:
@@ -204,14 +210,6 @@ def test_gains_are_those_of_least_squares() -> None:
     assert choose(train, own(prices.tolist())).columns.tolist() == expected
 
 
-def test_repeats_and_constants_are_not_bought() -> None:
-    """A copy of a column and a constant add nothing, whatever they cost."""
-    base = orthogonal()
-    phi = np.column_stack([base.phi, base.phi[:, 0], np.ones(8)])
-    train = Examples(phi, base.y, base.weights)
-    assert choose(train, own([1, 1, 1, 1, 0])).columns.tolist() == [0, 1, 2]
-
-
 def test_columns_that_are_constant_in_a_node_are_not_used() -> None:
     """Column 0 is 0.1 + 0.2 or 0.3, which differ by rounding alone, among the node's examples; free of cost, it came first."""
     base = orthogonal()
@@ -221,13 +219,6 @@ def test_columns_that_are_constant_in_a_node_are_not_used() -> None:
     chosen = select(train, np.arange(8), own([0, 1, 1, 1]), np.zeros(4, dtype=bool), np.inf, 1e-9, np.zeros(4))
     assert chosen.columns.tolist() == [1, 2, 3]
     np.testing.assert_allclose(chosen.beta[:, 0], [4, 2, 1])
-
-
-def test_of_equal_columns_the_first_is_bought() -> None:
-    """A copy that is rescaled gains the same but for round-off; the first is taken, so that weights and repeats agree."""
-    base = orthogonal()
-    train = Examples(base.phi[:, [0, 0, 0]] * [1, 1 / 3, 0.7], base.y, np.full(8, 0.1))
-    assert choose(train, own([1, 1, 1])).columns.tolist() == [0]
 
 
 def test_small_gains_are_left() -> None:

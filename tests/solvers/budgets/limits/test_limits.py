@@ -122,14 +122,6 @@ def test_a_licence_counts_in_full_in_every_group() -> None:
     assert not solve_limits(problem, [Limit(0.4, "licence")]).pruning.kept[1]
 
 
-def test_what_no_limit_is_about_is_free() -> None:
-    """With a limit of 0 for the left rows alone, the right split is kept."""
-    found = solve_limits(two_wards(), [Limit(0, rows=np.array([True, True, False, False]))])
-    assert found.pruning.kept[4]
-    assert not found.pruning.kept[1]
-    assert found.status is Status.OPTIMAL
-
-
 def test_a_limit_a_hair_too_small_is_too_small() -> None:
     """A limit of 2 less 10^-12, below what floats and HiGHS can tell from 2: the split that costs 2 is not kept."""
     hair = Fraction(1, 10**12)
@@ -193,16 +185,6 @@ def test_one_limit_is_a_budget(name: str) -> None:
     assert found.relaxation == pytest.approx(float(hull.value), abs=1e-8)
     assert found.multipliers[0] == pytest.approx(float(hull.lam), rel=1e-6, abs=1e-9)
     assert found.multipliers[1] == 0.0
-
-
-@pytest.mark.parametrize("name", ["digits", "wine, evaluation", "diabetes", "sonar"])
-def test_rounding_is_worth_it(name: str) -> None:
-    """What is found is at least as good as the best path row that is within all limits."""
-    problem = instance(name)
-    limits = halves(problem, (Fraction(1, 2), Fraction(1, 3)))
-    rows = limit_rows(problem, limits)
-    inside = [pruning.error for pruning in pm.pruning_path(problem) if rows.within(pruning)]
-    assert solve_limits(problem, limits, time_limit=5).error <= min(inside) + 1e-12
 
 
 @pytest.mark.parametrize("name", ["wine, groups", "digits", "breast cancer, licence", "iris, weights"])

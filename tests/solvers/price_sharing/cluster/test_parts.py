@@ -1,4 +1,4 @@
-"""Where the parts of a cost sample come from, and what they refuse."""
+"""Parts of the rows for workers, and an estimate of what workers bring."""
 
 from __future__ import annotations
 
@@ -208,3 +208,15 @@ def test_a_ray_that_does_not_start_is_named() -> None:
     ray = SimpleNamespace(init=init, is_initialized=lambda: False, _private=SimpleNamespace(ray_constants=constants))
     with pytest.raises(SolverFailedError, match=r"Ray did not start \(The current node timed out during startup\.\); try again"):
         connect(ray, "local")
+
+
+
+
+
+
+
+
+
+
+
+
