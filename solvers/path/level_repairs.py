@@ -22,19 +22,23 @@ less than most shares, so that a few purchases for each split suffice, whatever 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.compiled import njit
 from solvers.closures.cut import FlowNetwork, compact
 from solvers.path.level_shares import SharedArcs
 
 MOST_FLOW = 2**62
 """Flows fit int64. Only where shares are far from right is more missing."""
+
+
+Amounts: TypeAlias = NDArray[Any]
+"""int64 where sums of absolute values fit, else Python integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,65 +60,72 @@ class LevelBlocks:
     nodes
         int32, shape (k,): the splits, ascending.
     parent
-        places of the parents in the same block; -1 at tops.
+        int32, shape (k,): places of the parents in the same block; -1 at tops.
     earned
-        b gain_h - a evaluation_h.
+        shape (k,): b gain_h - a evaluation_h.
     ratio
         a / b.
     """
 
     nodes: NDArray[np.int32]
-    parent: list[int]
-    earned: list[int]
+    parent: NDArray[np.int32]
+    earned: Amounts
     ratio: Fraction
     bits: int
 
-    def surplus(self, charge: Sequence[int]) -> list[int]:
+    @classmethod
+    def of(
+        cls,
+        nodes: NDArray[np.int32],
+        parent: NDArray[np.int32],
+        gain: NDArray[np.int64],
+        evaluation: NDArray[np.int64],
+        ratio: Fraction,
+        bits: int,
+    ) -> Self:
+        """From the splits' gains and evaluation prices, in integers."""
+        a, b = ratio.numerator << bits, ratio.denominator << bits
+        largest = a + b + b * float(np.abs(gain).sum(dtype=np.float64)) + a * float(evaluation.sum(dtype=np.float64))
+        kind = _kind(largest)
+        return cls(nodes, parent, gain.astype(kind) * b - evaluation.astype(kind) * a, ratio, bits)
+
+    def surplus(self, charge: NDArray[np.int64]) -> Amounts:
         """(1) at charges in 2^-bits integer prices."""
-        return [e - self.ratio.numerator * c for e, c in zip(self.earned, charge, strict=True)]
+        a, earned = self.ratio.numerator, self.earned
+        kind = _kind(float(np.abs(earned.astype(np.float64)).sum()) + a + a * float(charge.sum(dtype=np.float64)))
+        return np.asarray(earned.astype(kind) - charge.astype(kind) * a)
 
     def gains(self, amount: int) -> Fraction:
         """In integer gains what is in the unit of (1)."""
         return Fraction(amount, self.ratio.denominator << self.bits)
 
-    def balance(self, surplus: Sequence[int]) -> tuple[list[int], list[int]]:
+    def balance(self, surplus: Amounts) -> tuple[Amounts, Amounts]:
         """What is missing (below 0) or left over (above 0) at each split, and (2), which is 0 at tops."""
-        passed, uneven = list(surplus), [0] * len(surplus)
-        for h in range(len(passed) - 1, -1, -1):
-            top = self.parent[h]
-            if passed[h] < 0 or top < 0:
-                uneven[h], passed[h] = passed[h], 0
-            else:
-                passed[top] += passed[h]
+        passed, uneven = surplus.copy(), np.zeros_like(surplus)
+        _for_kind(_balance, surplus)(self.parent, passed, uneven)
         return uneven, passed
 
-    def shortfall(self, surplus: Sequence[int]) -> tuple[Fraction, Fraction]:
+    def shortfall(self, surplus: Amounts) -> tuple[Fraction, Fraction]:
         """Sums over the blocks, in integer gains: the worth of the best closure, and that less the worth of the block."""
-        worth, over = list(surplus), 0
-        for h in range(len(worth) - 1, -1, -1):
-            top = self.parent[h]
-            if top < 0:
-                over += max(0, worth[h])
-            else:
-                worth[top] += max(0, worth[h])
-        return self.gains(over), self.gains(over - sum(surplus))
+        over = int(_for_kind(_best_worth, surplus)(self.parent, surplus.copy()))
+        return self.gains(over), self.gains(over - int(surplus.sum()))
 
-    def moves(self, surplus: Sequence[int], arcs: SharedArcs) -> list[Move] | None:
+    def moves(self, surplus: Amounts, arcs: SharedArcs) -> list[Move] | None:
         """The moves (3) that prove the level; None if none along these arcs, with node ids as tails, do that in int64."""
         uneven, passed = self.balance(surplus)
-        missing = -sum(x for x in uneven if x < 0)
-        if missing >= MOST_FLOW or sum(uneven) != 0:
+        missing = -int(uneven[uneven < 0].sum())
+        if missing >= MOST_FLOW or uneven.sum() != 0:
             return None
         k, purchases, at = len(uneven), *compact(arcs.head.astype(np.int32), int(arcs.head.max(initial=0)) + 1)
         place = np.zeros(int(self.nodes[-1]) + 1, dtype=np.int32)
         place[self.nodes] = np.arange(k, dtype=np.int32)
         tail, head, source, sink = place[arcs.tail], np.int32(k) + at, k + purchases.size, k + purchases.size + 1
         network = FlowNetwork(source, sink)
-        open_, above = np.array(uneven, dtype=np.int64), np.array(self.parent)
+        open_, above = uneven.astype(np.int64), self.parent
         short, rest, below = np.flatnonzero(open_ < 0), np.flatnonzero(open_ > 0), np.flatnonzero(above >= 0)
         network.add(source, short, -open_[short])
         network.add(rest, sink, open_[rest])
-        network.add(below, above[below], [min(passed[h], missing) for h in below.tolist()])
+        network.add(below, above[below], np.minimum(passed[below], missing).astype(np.int64))
         network.add(above[below], below, missing)
         enough = -(-missing // self.ratio.numerator)
         give = network.add(tail, head, np.minimum(np.minimum(arcs.share, enough) * self.ratio.numerator, missing))
@@ -127,6 +138,40 @@ class LevelBlocks:
         moved = moved[np.argsort(at[moved], kind="stable")]
         of_moved = zip(at[moved].tolist(), self.nodes[tail[moved]].tolist(), net[moved].tolist(), strict=True)
         return [Move(int(purchases[j]), giver, taker, Fraction(amount, unit)) for j, giver, taker, amount in _paired(of_moved)]
+
+
+def _kind(largest: float) -> type:
+    """What holds sums of at most so much in `Amounts`."""
+    return np.int64 if largest < MOST_FLOW else object
+
+
+def _for_kind(kernel: Any, amounts: Amounts) -> Any:
+    """A kernel, compiled or, for Python integers, as it is written."""
+    return kernel if amounts.dtype == np.int64 else getattr(kernel, "py_func", kernel)
+
+
+@njit(cache=True, nogil=True)
+def _balance(parent, passed, uneven):  # type: ignore[no-untyped-def]
+    """`LevelBlocks.balance`: `passed` holds (1) on entry, (2) on return."""
+    for h in range(parent.shape[0] - 1, -1, -1):
+        top = parent[h]
+        if passed[h] < 0 or top < 0:
+            uneven[h], passed[h] = passed[h], 0
+        else:
+            passed[top] += passed[h]
+
+
+@njit(cache=True, nogil=True)
+def _best_worth(parent, worth):  # type: ignore[no-untyped-def]
+    """The sum over blocks of their best closures; `worth` holds (1) on entry."""
+    over = worth[:0].sum()
+    for h in range(parent.shape[0] - 1, -1, -1):
+        top = parent[h]
+        if worth[h] > 0 and top < 0:
+            over += worth[h]
+        elif worth[h] > 0:
+            worth[top] += worth[h]
+    return over
 
 
 def _paired(net: Any) -> list[tuple[int, int, int, int]]:

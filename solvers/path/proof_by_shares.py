@@ -25,7 +25,7 @@ from formulations.answers.pruning_path import PathShares
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 from solvers.closures.tree_levels import LevelTrees, advance, step_limit
-from solvers.path.level_repairs import LevelBlocks, Move
+from solvers.path.level_repairs import Amounts, LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
 
 TRIES = (20, 40, 80, 160, 320)
@@ -154,9 +154,9 @@ class ProofByShares:
     def _of_gain(self, splits: NDArray[np.bool_]) -> tuple[Fraction, Fraction]:
         """`LevelBlocks.shortfall` of splits that pay nothing: at lambda = 0, or always kept."""
         nodes, parent = np.flatnonzero(splits).astype(np.int32), self.problem.ensemble.parent
-        above = np.where(splits[parent[nodes]], np.searchsorted(nodes, parent[nodes]), -1)
-        gain = self.problem.integers.gain[nodes].tolist()
-        return LevelBlocks(nodes, above.tolist(), gain, Fraction(0), 0).shortfall(gain)
+        above = np.where(splits[parent[nodes]], np.searchsorted(nodes, parent[nodes]), -1).astype(np.int32)
+        blocks = LevelBlocks.of(nodes, above, self.problem.integers.gain[nodes], np.zeros_like(nodes), Fraction(0), 0)
+        return blocks.shortfall(blocks.earned)
 
     def _fit(self) -> None:
         """Rounds, and tries to move the rest."""
@@ -192,13 +192,13 @@ class ProofByShares:
 
     def _prove(self, state: _State) -> _State:
         """Prove the levels that are right, or become so by moves; the state of the others."""
-        weight, uneven = state.weight(), dict[int, tuple[LevelBlocks, list[int]]]()
+        weight, uneven = state.weight(), dict[int, tuple[LevelBlocks, Amounts]]()
         self.weight[state.shares.nodes] = weight
         charge = state.shares.charges(weight)
         for number, blocks, places in self._blocks(state):
-            surplus = blocks.surplus(charge[places].tolist())
+            surplus = blocks.surplus(charge[places])
             self.shortfall[number] = blocks.shortfall(surplus)
-            if any(blocks.balance(surplus)[0]):
+            if blocks.balance(surplus)[0].any():
                 uneven[number] = blocks, surplus
         each = 0
         while uneven and 2 * each <= (now := max(FEW, min(MANY, IN_ALL // state.shares.nodes.size))):
@@ -233,14 +233,12 @@ class ProofByShares:
         for number, first, last in zip(self.open.tolist(), borders[:-1], borders[1:], strict=True):
             places, ratio = by_level[first:last], self.ratios[number]
             above = state.parent[places]
-            parent = np.where(above >= 0, np.searchsorted(places, above), -1).tolist()
-            gain, evaluation = (x[nodes[places]].tolist() for x in (ints.gain, ints.evaluation))
-            a, b = ratio.numerator << self.bits, ratio.denominator << self.bits
-            earned = [b * g - a * e for g, e in zip(gain, evaluation, strict=True)]
-            found.append((number, LevelBlocks(nodes[places], parent, earned, ratio, self.bits), places))
+            tops, mine = np.where(above >= 0, np.searchsorted(places, above), -1).astype(np.int32), nodes[places]
+            blocks = LevelBlocks.of(mine, tops, ints.gain[mine], ints.evaluation[mine], ratio, self.bits)
+            found.append((number, blocks, places))
         return found
 
-    def _move(self, uneven: dict[int, tuple[LevelBlocks, list[int]]], arcs: SharedArcs) -> None:
+    def _move(self, uneven: dict[int, tuple[LevelBlocks, Amounts]], arcs: SharedArcs) -> None:
         """Take those of some levels away that moves along the arcs prove."""
         level = self.level[arcs.tail]
         if len(self.ratios) < 2**16:  # numbers of 16 bits are sorted several times as fast

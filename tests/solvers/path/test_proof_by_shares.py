@@ -112,7 +112,8 @@ def test_most_balanced_purchases_are_borne_half_and_half() -> None:
 
 def two_stumps(gains: tuple[int, int]) -> LevelBlocks:
     """Two trees of one split; both need purchases 0 and 1 at a price of 3 each, at lambda = 1, in halves."""
-    return LevelBlocks(np.array([0, 3], dtype=np.int32), [-1, -1], [2 * g for g in gains], Fraction(1), 1)
+    nodes, tops, free = np.array([0, 3], dtype=np.int32), np.array([-1, -1], dtype=np.int32), np.zeros(2, dtype=np.int64)
+    return LevelBlocks.of(nodes, tops, np.array(gains), free, Fraction(1), 1)
 
 
 HALVES = SharedArcs(np.array([0, 0, 3, 3], dtype=np.int32), np.array([0, 1, 0, 1]), np.array([3, 3, 3, 3]))
@@ -122,9 +123,9 @@ HALVES = SharedArcs(np.array([0, 0, 3, 3], dtype=np.int32), np.array([0, 1, 0, 1
 def test_who_bears_too_much_gives_to_who_bears_too_little() -> None:
     """Gains 4 and 2, charges 3 each: the second split lacks 1, which it gives; then each bears what it gains."""
     blocks = two_stumps((4, 2))
-    surplus = blocks.surplus([6, 6])
-    assert surplus == [2, -2]
-    assert blocks.balance(surplus) == ([2, -2], [0, 0])
+    surplus = blocks.surplus(np.array([6, 6]))
+    assert surplus.tolist() == [2, -2]
+    assert [x.tolist() for x in blocks.balance(surplus)] == [[2, -2], [0, 0]]
     assert blocks.shortfall(surplus) == (1, 1)
     moves = blocks.moves(surplus, HALVES)
     assert moves is not None
@@ -132,10 +133,23 @@ def test_who_bears_too_much_gives_to_who_bears_too_little() -> None:
     assert all((m.giver, m.taker) == (3, 0) for m in moves)
 
 
+def test_amounts_beyond_64_bits_are_the_same_numbers() -> None:
+    """With 60 bits behind the point earnings of 4 and 2 leave int64: the same is missing, and moved."""
+    blocks, finer = two_stumps((4, 2)), 1 << 59
+    wide = LevelBlocks.of(blocks.nodes, blocks.parent, np.array([4, 2]), np.zeros(2, dtype=np.int64), Fraction(1), 60)
+    assert (blocks.earned.dtype, wide.earned.dtype) == (np.int64, object)
+    surplus = wide.surplus(np.array([6 * finer, 6 * finer]))
+    assert surplus.tolist() == [2 * finer, -2 * finer]
+    assert wide.shortfall(surplus) == (1, 1)
+    moves = wide.moves(surplus, SharedArcs(HALVES.tail, HALVES.head, HALVES.share * finer))
+    assert moves is not None
+    assert sum(m.amount for m in moves) == 1
+
+
 def test_a_share_gives_no_more_than_it_is() -> None:
     """Gains 5 and 1: 2 have to move, but along purchase 0 alone there are only 1.5."""
     blocks = two_stumps((5, 1))
-    surplus = blocks.surplus([6, 6])
+    surplus = blocks.surplus(np.array([6, 6]))
     only_first = SharedArcs(HALVES.tail[::2], HALVES.head[::2], HALVES.share[::2])
     assert blocks.moves(surplus, only_first) is None
     moves = blocks.moves(surplus, HALVES)
@@ -149,9 +163,10 @@ def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
     It gives a share to split 3, where something is left over. Where the child lacks, and only the parent can give, nothing helps.
     """
     for earned, helps in (([-2, 6, 8], True), ([6, -2, 8], False)):
-        blocks = LevelBlocks(np.array([0, 1, 3], dtype=np.int32), [-1, 0, -1], earned, Fraction(1), 0)
+        nodes, tops = np.array([0, 1, 3], dtype=np.int32), np.array([-1, 0, -1], dtype=np.int32)
+        blocks = LevelBlocks.of(nodes, tops, np.array(earned), np.zeros(3, dtype=np.int64), Fraction(1), 0)
         giver = 1 if helps else 0
-        charge = [0, 0, 6]
+        charge = np.array([0, 0, 6])
         charge[giver] = 6
         arcs = SharedArcs(np.array([giver, 3], dtype=np.int32), np.array([0, 0]), np.array([6, 6]))
         surplus = blocks.surplus(charge)

@@ -208,15 +208,3 @@ def test_a_ray_that_does_not_start_is_named() -> None:
     ray = SimpleNamespace(init=init, is_initialized=lambda: False, _private=SimpleNamespace(ray_constants=constants))
     with pytest.raises(SolverFailedError, match=r"Ray did not start \(The current node timed out during startup\.\); try again"):
         connect(ray, "local")
-
-
-
-
-
-
-
-
-
-
-
-
