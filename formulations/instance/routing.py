@@ -163,6 +163,10 @@ def n_examples(X: Any) -> int:
         raise InvalidInputError(f"X is {X!r}; give a table with one row an example") from None
 
 
+ROUTED_BYTES = 6
+"""Bytes for each row and tree: the rows by leaf, and again in blocks of rows."""
+
+
 def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     """Send every row through every tree.
 
@@ -177,7 +181,19 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     -------
     Routing
         the rows of each tree sorted by leaf.
+
+    Raises
+    ------
+    InvalidInputError
+        if that does not fit into the free memory, before any of it is taken.
     """
+    size = too_large(ROUTED_BYTES * ensemble.n_trees * rows.shape[0])
+    if size is not None:
+        raise InvalidInputError(
+            f"X has {rows.shape[0]:,} rows, and where they go in {ensemble.n_trees:,} trees {size}; give fewer: the mean cost of "
+            "20,000 random rows is within 0.7 % of the price of everything in 19 of 20 samples; or a table in a file and a "
+            "scratch folder, see prunemodels.tables.problem_from_table"
+        )
     leaf_first = leaf_positions(ensemble)
     start = np.zeros(ensemble.n_nodes, dtype=np.int32)
     stop = np.zeros(ensemble.n_nodes, dtype=np.int32)

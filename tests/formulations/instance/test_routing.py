@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formulations import BrokenFileError, InvalidInputError
+from formulations import BrokenFileError, InvalidInputError, memory
 from formulations.instance import row_blocks as module
 from formulations.instance.routing import Routing, as_rows, leaves_of, route
 from formulations.instance.row_blocks import BLOCK, row_blocks, row_order
@@ -33,6 +33,17 @@ def walk(ensemble, rows, t):
             h = int(ensemble.left[h] if left else ensemble.right[h])
         visited.append([*nodes, h])
     return visited
+
+
+def test_rows_that_do_not_fit_are_refused_before_any_memory_is_taken(monkeypatch):
+    """6 bytes for each row and tree: 200,000 rows of one tree in 1.2 MB, not in one byte less; the words say what helps."""
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
+    rows = np.zeros((200_000, 1), dtype=np.float32)
+    monkeypatch.setattr(memory, "memory_free", lambda: 1_200_000)
+    assert route(ensemble, rows).n_rows == 200_000
+    monkeypatch.setattr(memory, "memory_free", lambda: 1_199_999)
+    with pytest.raises(InvalidInputError, match=r"200,000 rows.* 1 trees needs 1 MB of memory, 1 MB are free.* 20,000"):
+        route(ensemble, rows)
 
 
 def test_by_hand():
