@@ -36,7 +36,7 @@ Text = NDArray[Any]
 
 @checked
 def write_program(lp: LinearProgram, path: str | Path) -> None:
-    """Write a program; the ending .lp or .mps chooses the format. GLPK refuses a constant in the objective of an .lp: give it .mps.
+    """Write a program; the ending .lp or .mps chooses the format. GLPK refuses the constant of an .lp objective: give it .mps.
 
     Raises
     ------
