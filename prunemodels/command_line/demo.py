@@ -32,7 +32,7 @@ from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import dump_forest
-from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
@@ -116,7 +116,9 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
 def demo_command(args: argparse.Namespace) -> Summary:
     """Run the demo and write its files."""
     package("skops.io")  # refused now rather than after the work
-    folder = _reserve_folder(args)
+    folder = args.outputs.folder(args.out, "--out")
+    for file in FILES:  # refused before any work if one would be overwritten
+        args.outputs.reserve(folder / file, "--out")
     data, costs = _data(args)
     if type_of_target(data.y) not in ("binary", "multiclass"):
         raise InvalidInputError(
@@ -171,20 +173,6 @@ def _compile(announce: Announce) -> None:
     toy = RandomForestClassifier(3, random_state=0).fit(X[:100], y[:100])
     pruning = pruning_path(problem_from_forest(toy, X[:100], costs=1))[0]
     evaluate(apply_pruning(pruning, toy), X[:100], y[:100], costs=1)
-
-
-def _reserve_folder(args: argparse.Namespace) -> Path:
-    """The folder for the output, with all its files reserved. It is refused before any work if a file would be overwritten."""
-    outputs: OutputFiles = args.outputs
-    folder = Path(args.out)
-    if not folder.exists():
-        check_output(folder, "--out")
-        outputs.folder(folder)
-    if not folder.is_dir():
-        raise InvalidInputError(f"--out: {folder} is a file; give a folder")
-    for file in FILES:
-        outputs.reserve(folder / file, "--out")
-    return folder
 
 
 def _progress(quiet: bool, seed: int, seeds: int) -> Announce:

@@ -206,16 +206,13 @@ def _summary(
     ]
     after = f"prunemodels prune {args.forest} ... --budget B saves a forest, and also searches between these prunings"
     if choice is not None:
-        more, told = _chosen(args, path, choice)
-        record |= more | {"pruned": instance.figures(choice.pruning)}
-        lines += told
-        after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    if choice is not None and rows is not None:
-        more, told = _on_held_out(args, instance, choice, rows)
-        record |= more
-        lines += told
-    if choice is not None:
+        parts = [_chosen(args, path, choice)] + ([] if rows is None else [_on_held_out(args, instance, choice, rows)])
+        for more, told in parts:
+            record |= more
+            lines += told
+        record["pruned"] = instance.figures(choice.pruning)
         draw_pictures(args, lambda: _picture(instance, path, choice, rows))
+        after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     lines += [Line("cost sample", instance.sample), Line("path", prunings)]
     record |= {"table": table, "measured_on": args.data if rows is None else "held out"}
     return Summary(record, lines, files, instance.data.ignored, hints_on_rows(rows, *instance.seen), after)
@@ -272,31 +269,25 @@ def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) 
     solution, certified, dearer = choice.solution, choice.certified, choice.next_dearer
     lam = None if choice.row is None else float(path.lam[choice.row])
     rule = f"the optimum for lambda = {args.lam:g}" if solution is None else "the least error found"
-    rule = rule if certified is None else "the dearest optimal pruning of one half of the rows that the other half certifies"
+    if certified is not None:
+        rule = "the dearest optimal pruning of one half of the rows that the other half certifies"
     place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
-    answer = None
-    record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer}
-    lines: list[str | Line] = [Line("chosen", rule if certified is not None else f"{rule}; {place}")]
+    record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer, "answer": None}
+    lines: list[str | Line] = [Line("chosen", f"{rule}; {place}")]
     if solution is not None:
-        answer = plain({"status": solution.status, "gap": solution.gap, "exact_cost": exact_cost(choice.pruning)}) | plain(
-            solution
-        )
-        lines.append(Line("answer", f"{solution.in_words()} ({args.method or 'best'}: {solution.status})"))
+        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": exact_cost(choice.pruning)}
+        record["answer"] = plain(proven) | plain(solution)
+        how = "" if certified is not None else f" ({args.method or 'best'}: {solution.status})"
+        lines.append(Line("answer", f"{solution.in_words()}{how}"))
     if certified is not None:
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
         record["certified"] = {name: getattr(certified, name) for name in names}
-        told = (
-            f"{args.budget:g} for the population with {100 * certified.confidence:g} % confidence; mean cost at most "
-            f"{certified.upper_bound:.6g}, certified by {certified.n_certifying:,} rows of mean cost "
-            f"{certified.certified_cost:.6g}; the budget on the other {certified.n_choosing:,} was "
-            f"{float(certified.smaller_budget):.6g}"
-        )
-        lines.append(Line("certified", told))
+        lines.append(Line("certified", repr(certified)))
     if args.mixture and isinstance(solution, BudgetSolution):
         lines.append(Line("mixture", repr(solution.relaxation)))
     if dearer is not None:
         lines.append(Line("next dearer", f"the path's next pruning: {dearer!r}"))
-    return record | {"answer": answer}, lines
+    return record, lines
 
 
 def _on_held_out(
