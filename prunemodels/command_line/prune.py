@@ -138,7 +138,9 @@ def check_budget_options(args: argparse.Namespace) -> None:
     if args.confidence is None:
         return
     refuse(
-        args, "weights", "cannot be used with --confidence, whose bounds hold for examples of equal weight; draw --data by them"
+        args,
+        "weights",
+        "cannot be used with --confidence, whose bounds hold for examples of equal weight; draw --data by the weights",
     )
     refuse(
         args,
@@ -336,8 +338,7 @@ def check_boosted_options(args: argparse.Namespace, more: str) -> None:
     """Refuse options that are for forests, among them `more`, and a missing label."""
     for names, why in (
         ("errors train error_data given_share mistakes", "a boosted model is pruned for its own loss on --data"),
-        ("method", "boosted models have one search"),
-        (more, "no search proves prunings of boosted models, or keeps to other limits than a budget"),
+        (f"method {more}", "for a budget or a lambda there is one search"),
     ):
         refuse(args, names, f"is for forests, {args.forest} holds a boosted model; {why}: drop it")
     need(args, "label", "is missing: a boosted model is pruned for its loss on --data; name the column of the labels")
