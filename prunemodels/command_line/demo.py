@@ -216,7 +216,7 @@ def _lines(r: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
             rows, "error rate", error="held-out error", source="in-bag", cost="cost, dollars" if priced else "cost = features"
         ),
         "",
-        f"Saved the forest{' of the first seed' * (seeds > 1)} of budget {saved}: a prediction costs {now.cost:.1f} {each} "
-        f"(unpruned {was.cost:.1f}), and {rate(now.held_out_error, 'error rate', 2)} of those for held-out examples are wrong "
+        f"Saved the forest{' of the first seed' * (seeds > 1)} of budget {saved}: it costs {now.cost:.1f} {each} a prediction "
+        f"(unpruned {was.cost:.1f}) and errs on {rate(now.held_out_error, 'error rate', 2)} of the held-out examples "
         f"(unpruned {rate(was.held_out_error, 'error rate', 2)}).",
     ]
