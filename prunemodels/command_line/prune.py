@@ -19,7 +19,6 @@ from prunemodels.command_line.inputs import (
     Examples,
     Instance,
     check_held_out_file,
-    figures_of,
     hints_on_rows,
     limit_as_budget,
     limits_of,
@@ -38,7 +37,7 @@ from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import hold_out, on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, held_out_changes
+from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.evaluation.limit_uses import limit_uses, use_in_words
 from prunemodels.evaluation.wording import error
@@ -198,7 +197,8 @@ def _summary(
     prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
     mean = f"mean {measure_name(measure)}" if measure_name(measure) == "error rate" else measure_name(measure)
     source = problem.errors.source
-    record = instance.record(args) | {"breakpoints": len(path), "unpruned": instance.figures(Pruning.unpruned(problem))}
+    record = instance.record(args) | {"breakpoints": len(path)}
+    record["unpruned"] = instance.measured([Pruning.unpruned(problem)])[0]
     lines: list[str | Line] = [
         f"{args.forest}: {record['model']} of {record['trees']} trees{_goal(args)}",
         "",
@@ -212,7 +212,7 @@ def _summary(
         for more, told in parts:
             record |= more
             lines += told
-        record["pruned"] = instance.figures(choice.pruning)
+        record["pruned"] = instance.measured([choice.pruning])[0]
         draw_pictures(args, lambda: _picture(instance, path, choice, rows))
         after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     lines += [Line("cost sample", instance.sample), Line("path", prunings)]
@@ -252,18 +252,11 @@ def _budget_rows(
         found.append((limit, name, choice.pruning, True))
     found.sort(key=lambda entry: -entry[0])
     prunings = [unpruned, *(entry[2] for entry in found)]
-    if rows is None:
-        seen = [instance.figures(pruning) for pruning in prunings]
-    else:
-        with errors_naming(f"--held-out {rows.file}"):
-            apart = on_other_rows(path.problem, rows.X, rows.weights)
-            kept = [pruning.kept for pruning in prunings]
-            changes = None if rows.y is None else held_out_changes(apart, kept, instance.forest, rows.y, 0.95)
-        errors = [None] * len(kept) if changes is None else [change.error_after.mean for change in changes]
-        costs = [Pruning(apart, k).cost for k in kept]
-        seen = [figures_of(p, cost, err) for p, cost, err in zip(prunings, costs, errors, strict=True)]
     names = [("unpruned", False), *((name, chosen) for _, name, _, chosen in found)]
-    return [{"budget": name, "chosen": chosen} | figures for (name, chosen), figures in zip(names, seen, strict=True)]
+    return [
+        {"budget": name, "chosen": chosen} | figures
+        for (name, chosen), figures in zip(names, instance.measured(prunings, rows), strict=True)
+    ]
 
 
 def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) -> tuple[dict[str, Any], list[str | Line]]:

@@ -205,6 +205,14 @@ def test_labels_of_another_name(house: House, capsys: pytest.CaptureFixture[str]
     assert mapped["pruned"] == told(capsys, words)["pruned"]
 
 
+def test_mistakes_have_costs_in_every_column(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the cost sample, too, an error is what the mistakes cost, by the weight of the examples."""
+    r = told(capsys, f"prune {IN} --label label --weights w --lam 0 --mistakes 0:1=10 --out out/p.skops")
+    said = house.forest.predict(house.X)
+    costs = np.where((house.y == 0) & (said == 1), 10, (house.y == 1) & (said == 0))
+    assert r["unpruned"]["data_error"] == pytest.approx(np.average(costs, weights=np.arange(180) % 3))
+
+
 def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """`solve_within` gets method, time and progress, which is for terminals; without a method it is the best."""
     calls = []
