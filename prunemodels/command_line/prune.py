@@ -414,4 +414,5 @@ def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list
     ]
     if record["saved_as"] == "ModelForest":
         lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
-    return Summary(record | {"held_out": change} | more, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))
+    record |= {"on_data" if rows is None else "held_out": change} | more
+    return Summary(record, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))
