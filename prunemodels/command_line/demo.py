@@ -32,7 +32,7 @@ from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import dump_forest
-from prunemodels.files.outputs import OutputFiles, check_output
+from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.plots.tradeoff import draw, plot_tradeoff
@@ -116,7 +116,9 @@ def run(data: Dataset, seed: int, *, split: int, trees: int, announce: Announce,
 def demo_command(args: argparse.Namespace) -> Summary:
     """Run the demo and write its files."""
     package("skops.io")  # refused now rather than after the work
-    folder = _reserve_folder(args)
+    folder = args.outputs.folder(args.out, "--out")
+    for file in FILES:  # refused before any work if one would be overwritten
+        args.outputs.reserve(folder / file, "--out")
     data, costs = _data(args)
     if type_of_target(data.y) not in ("binary", "multiclass"):
         raise InvalidInputError(
@@ -173,20 +175,6 @@ def _compile(announce: Announce) -> None:
     evaluate(apply_pruning(pruning, toy), X[:100], y[:100], costs=1)
 
 
-def _reserve_folder(args: argparse.Namespace) -> Path:
-    """The folder for the output, with all its files reserved. It is refused before any work if a file would be overwritten."""
-    outputs: OutputFiles = args.outputs
-    folder = Path(args.out)
-    if not folder.exists():
-        check_output(folder, "--out")
-        outputs.folder(folder)
-    if not folder.is_dir():
-        raise InvalidInputError(f"--out: {folder} is a file; give a folder")
-    for file in FILES:
-        outputs.reserve(folder / file, "--out")
-    return folder
-
-
 def _progress(quiet: bool, seed: int, seeds: int) -> Announce:
     """A function that says on stderr which step of which forest is running."""
     prefix = f"forest {seed + 1} of {seeds}: " if seeds > 1 else ""
@@ -228,7 +216,7 @@ def _lines(r: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
             rows, "error rate", error="held-out error", source="in-bag", cost="cost, dollars" if priced else "cost = features"
         ),
         "",
-        f"Saved the forest{' of the first seed' * (seeds > 1)} of budget {saved}: a prediction costs {now.cost:.1f} {each} "
-        f"(unpruned {was.cost:.1f}), and {rate(now.held_out_error, 'error rate', 2)} of those for held-out examples are wrong "
+        f"Saved the forest{' of the first seed' * (seeds > 1)} of budget {saved}: it costs {now.cost:.1f} {each} a prediction "
+        f"(unpruned {was.cost:.1f}) and errs on {rate(now.held_out_error, 'error rate', 2)} of the held-out examples "
         f"(unpruned {rate(was.held_out_error, 'error rate', 2)}).",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -29,10 +29,10 @@ from prunemodels.command_line.summary import figures, model_name
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.command_line.values import NOT_WITH_UNDERSCORES
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
-from prunemodels.evaluation.evaluate import evaluate
+from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
-from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.labels import class_numbers, forest_losses
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.tree_model import TreeModel
@@ -271,12 +271,21 @@ class Instance:
     problem: PruningProblem
     seen: list[Examples]
 
-    def figures(self, pruning: Pruning) -> dict[str, Any]:
-        """A pruning's figures on the cost sample, and the forest's error there where it is labelled."""
-        if self.data.y is None:
-            return figures_of(pruning)
-        forest = apply_pruning(pruning, self.forest)
-        return figures_of(pruning, None, evaluate(forest, self.data.X, self.data.y, costs=self.costs).error)
+    def measured(self, prunings: Sequence[Pruning], rows: Examples | None = None) -> list[dict[str, Any]]:
+        """Figures of prunings on examples (default: the cost sample), with the forest's own error where they are labelled."""
+        on = self.data if rows is None else rows
+        weights = np.ones(len(on.X)) if on.weights is None else on.weights
+        with errors_naming("--data" if rows is None else f"--held-out {rows.file}"):
+            problem = self.problem if rows is None else on_other_rows(self.problem, rows.X, rows.weights)
+            found = []
+            for pruning in prunings:
+                error = None
+                if on.y is not None:
+                    pruned = apply_pruning(pruning, self.forest)
+                    losses = forest_losses(pruned, on.X, on.y, problem.ensemble.loss, weights=weights)
+                    error = float(np.average(losses, weights=weights))
+                found.append(figures_of(pruning, Pruning(problem, pruning.kept).cost, error))
+        return found
 
     def record(self, args: argparse.Namespace) -> dict[str, Any]:
         """What every command on an instance tells of it."""

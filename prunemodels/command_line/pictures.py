@@ -23,10 +23,7 @@ def reserve_pictures(args: argparse.Namespace) -> list[Path]:
 
 def draw_pictures(args: argparse.Namespace, figure: Callable[[], Any]) -> None:
     """Draw what the function `figure` returns, if pictures are asked for."""
-    if not args.pictures:
-        return
-    from prunemodels.plots.tradeoff import draw
-
-    drawn = figure()
     for picture in args.pictures:
-        draw(drawn, args.outputs.aside(picture))
+        from prunemodels.plots.tradeoff import draw
+
+        draw(figure(), args.outputs.aside(picture))  # a figure anew: its layout would settle a little more at each drawing

@@ -45,25 +45,21 @@ def _short(number: float) -> str:
     return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
 
 
-def _six_digits(number: float) -> str:
-    return f"{number:.6g}"
-
-
 RESOURCES: Columns = {"seconds": ("seconds", _short), "peak_memory_mb": ("MB", _short)}
 
 AT_LAM: Columns = {
     "status": ("status", str),
-    "value": ("value", _six_digits),
-    "relative_gap": ("gap", lambda x: f"{x:.1g}"),
+    "value": ("value", "{:.6g}".format),
+    "relative_gap": ("gap", "{:.1g}".format),
     **RESOURCES,
 }
 """What the screen shows of a comparison at a lambda; ``--out`` and ``--json`` have all columns."""
 
 AT_BUDGET: Columns = {
-    "budget": ("budget", lambda x: f"{x:.5g}"),
+    "budget": ("budget", "{:.5g}".format),
     "status": ("status", str),
-    "error": ("error", _six_digits),
-    "bound": ("bound", _six_digits),
+    "error": ("error", "{:.6g}".format),
+    "bound": ("bound", "{:.6g}".format),
     **RESOURCES,
 }
 """What the screen shows of a comparison within budgets."""

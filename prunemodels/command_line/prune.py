@@ -19,7 +19,6 @@ from prunemodels.command_line.inputs import (
     Examples,
     Instance,
     check_held_out_file,
-    figures_of,
     hints_on_rows,
     limit_as_budget,
     limits_of,
@@ -38,7 +37,7 @@ from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import hold_out, on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, held_out_changes
+from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.evaluation.limit_uses import limit_uses, use_in_words
 from prunemodels.evaluation.wording import error
@@ -138,7 +137,9 @@ def check_budget_options(args: argparse.Namespace) -> None:
     if args.confidence is None:
         return
     refuse(
-        args, "weights", "cannot be used with --confidence, whose bounds hold for examples of equal weight; draw --data by them"
+        args,
+        "weights",
+        "cannot be used with --confidence, whose bounds hold for examples of equal weight; draw --data by the weights",
     )
     refuse(
         args,
@@ -196,7 +197,8 @@ def _summary(
     prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
     mean = f"mean {measure_name(measure)}" if measure_name(measure) == "error rate" else measure_name(measure)
     source = problem.errors.source
-    record = instance.record(args) | {"breakpoints": len(path), "unpruned": instance.figures(Pruning.unpruned(problem))}
+    record = instance.record(args) | {"breakpoints": len(path)}
+    record["unpruned"] = instance.measured([Pruning.unpruned(problem)])[0]
     lines: list[str | Line] = [
         f"{args.forest}: {record['model']} of {record['trees']} trees{_goal(args)}",
         "",
@@ -206,16 +208,13 @@ def _summary(
     ]
     after = f"prunemodels prune {args.forest} ... --budget B saves a forest, and also searches between these prunings"
     if choice is not None:
-        more, told = _chosen(args, path, choice)
-        record |= more | {"pruned": instance.figures(choice.pruning)}
-        lines += told
-        after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    if choice is not None and rows is not None:
-        more, told = _on_held_out(args, instance, choice, rows)
-        record |= more
-        lines += told
-    if choice is not None:
+        parts = [_chosen(args, path, choice)] + ([] if rows is None else [_on_held_out(args, instance, choice, rows)])
+        for more, told in parts:
+            record |= more
+            lines += told
+        record["pruned"] = instance.measured([choice.pruning])[0]
         draw_pictures(args, lambda: _picture(instance, path, choice, rows))
+        after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     lines += [Line("cost sample", instance.sample), Line("path", prunings)]
     record |= {"table": table, "measured_on": args.data if rows is None else "held out"}
     return Summary(record, lines, files, instance.data.ignored, hints_on_rows(rows, *instance.seen), after)
@@ -253,18 +252,11 @@ def _budget_rows(
         found.append((limit, name, choice.pruning, True))
     found.sort(key=lambda entry: -entry[0])
     prunings = [unpruned, *(entry[2] for entry in found)]
-    if rows is None:
-        seen = [instance.figures(pruning) for pruning in prunings]
-    else:
-        with errors_naming(f"--held-out {rows.file}"):
-            apart = on_other_rows(path.problem, rows.X, rows.weights)
-            kept = [pruning.kept for pruning in prunings]
-            changes = None if rows.y is None else held_out_changes(apart, kept, instance.forest, rows.y, 0.95)
-        errors = [None] * len(kept) if changes is None else [change.error_after.mean for change in changes]
-        costs = [Pruning(apart, k).cost for k in kept]
-        seen = [figures_of(p, cost, err) for p, cost, err in zip(prunings, costs, errors, strict=True)]
     names = [("unpruned", False), *((name, chosen) for _, name, _, chosen in found)]
-    return [{"budget": name, "chosen": chosen} | figures for (name, chosen), figures in zip(names, seen, strict=True)]
+    return [
+        {"budget": name, "chosen": chosen} | figures
+        for (name, chosen), figures in zip(names, instance.measured(prunings, rows), strict=True)
+    ]
 
 
 def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) -> tuple[dict[str, Any], list[str | Line]]:
@@ -272,31 +264,25 @@ def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) 
     solution, certified, dearer = choice.solution, choice.certified, choice.next_dearer
     lam = None if choice.row is None else float(path.lam[choice.row])
     rule = f"the optimum for lambda = {args.lam:g}" if solution is None else "the least error found"
-    rule = rule if certified is None else "the dearest optimal pruning of one half of the rows that the other half certifies"
+    if certified is not None:
+        rule = "the dearest optimal pruning of one half of the rows that the other half certifies"
     place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
-    answer = None
-    record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer}
-    lines: list[str | Line] = [Line("chosen", rule if certified is not None else f"{rule}; {place}")]
+    record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer, "answer": None}
+    lines: list[str | Line] = [Line("chosen", f"{rule}; {place}")]
     if solution is not None:
-        answer = plain({"status": solution.status, "gap": solution.gap, "exact_cost": exact_cost(choice.pruning)}) | plain(
-            solution
-        )
-        lines.append(Line("answer", f"{solution.in_words()} ({args.method or 'best'}: {solution.status})"))
+        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": exact_cost(choice.pruning)}
+        record["answer"] = plain(proven) | plain(solution)
+        how = "" if certified is not None else f" ({args.method or 'best'}: {solution.status})"
+        lines.append(Line("answer", f"{solution.in_words()}{how}"))
     if certified is not None:
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
         record["certified"] = {name: getattr(certified, name) for name in names}
-        told = (
-            f"{args.budget:g} for the population with {100 * certified.confidence:g} % confidence; mean cost at most "
-            f"{certified.upper_bound:.6g}, certified by {certified.n_certifying:,} rows of mean cost "
-            f"{certified.certified_cost:.6g}; the budget on the other {certified.n_choosing:,} was "
-            f"{float(certified.smaller_budget):.6g}"
-        )
-        lines.append(Line("certified", told))
+        lines.append(Line("certified", repr(certified)))
     if args.mixture and isinstance(solution, BudgetSolution):
         lines.append(Line("mixture", repr(solution.relaxation)))
     if dearer is not None:
         lines.append(Line("next dearer", f"the path's next pruning: {dearer!r}"))
-    return record | {"answer": answer}, lines
+    return record, lines
 
 
 def _on_held_out(
@@ -345,8 +331,7 @@ def check_boosted_options(args: argparse.Namespace, more: str) -> None:
     """Refuse options that are for forests, among them `more`, and a missing label."""
     for names, why in (
         ("errors train error_data given_share mistakes", "a boosted model is pruned for its own loss on --data"),
-        ("method", "boosted models have one search"),
-        (more, "no search proves prunings of boosted models, or keeps to other limits than a budget"),
+        (f"method {more}", "for a budget or a lambda there is one search"),
     ):
         refuse(args, names, f"is for forests, {args.forest} holds a boosted model; {why}: drop it")
     need(args, "label", "is missing: a boosted model is pruned for its loss on --data; name the column of the labels")
@@ -429,4 +414,5 @@ def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list
     ]
     if record["saved_as"] == "ModelForest":
         lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
-    return Summary(record | {"held_out": change} | more, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))
+    record |= {"on_data" if rows is None else "held_out": change} | more
+    return Summary(record, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))

@@ -22,47 +22,22 @@ from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.worker import Answer, MixtureAnswer, Run
 from solvers.budgets.by_path import error_of, exact_cost
 
-TYPES: dict[str, str] = {
-    "solver": "str",
-    "status": "str",
-    "stopped": "str",
-    "method": "str",
-    "value": "float64",
-    "bound": "float64",
-    "gap": "float64",
-    "relative_gap": "float64",
-    "integral": "boolean",
-    "splits": "Int64",
-    "cost": "float64",
-    "error": "float64",
-    "seconds": "float64",
-    "peak_memory_mb": "float64",
-    "iterations": "float64",
-    "nodes": "float64",
-    "note": "str",
-}
+
+def _typed(columns: str) -> dict[str, str]:
+    """Columns as ``name`` or ``name:type``, numbers where no type is told."""
+    return {name: kind or "float64" for name, _, kind in (word.partition(":") for word in columns.split())}
+
+
+LAST = "splits:Int64 cost {} seconds peak_memory_mb iterations nodes note:str"
+
+TYPES = _typed(
+    "solver:str status:str stopped:str method:str value bound gap relative_gap integral:boolean " + LAST.format("error")
+)
 """The columns of the table and their types."""
 
-BUDGET_TYPES: dict[str, str] = {
-    "budget": "float64",
-    "solver": "str",
-    "status": "str",
-    "stopped": "str",
-    "value": "float64",
-    "dual": "float64",
-    "integral": "boolean",
-    "bound": "float64",
-    "error": "float64",
-    "gap": "float64",
-    "relative_gap": "float64",
-    "splits": "Int64",
-    "cost": "float64",
-    "seconds": "float64",
-    "peak_memory_mb": "float64",
-    "iterations": "float64",
-    "nodes": "float64",
-    "note": "str",
-}
+BUDGET_TYPES = _typed(
+    "budget solver:str status:str stopped:str value dual integral:boolean bound error gap relative_gap " + LAST.format("")
+)
 """The columns of the table for budgets and their types."""
 
 ROUNDING = 1e-9

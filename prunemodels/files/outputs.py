@@ -113,12 +113,23 @@ class OutputFiles:
         self._reserve(real, path, wait=0.0)
         return place
 
-    def folder(self, path: Path) -> None:
-        """Make a folder for the files; it is removed again if they are not written."""
-        if not path.is_dir():
-            with _errors_naming(path):
-                path.mkdir()
-            self._folders.append(path)
+    def folder(self, path: str | Path, name: str) -> Path:
+        """A folder for the files, made if it is not there; it is removed again if they are not written.
+
+        Raises
+        ------
+        InvalidInputError
+            for a file in its place, and as `check_output`.
+        """
+        place = Path(path)
+        if not place.exists():
+            check_output(place, name)
+            with _errors_naming(place):
+                place.mkdir()
+            self._folders.append(place)
+        if not place.is_dir():
+            raise InvalidInputError(f"{name}: {place} is a file; give a folder")
+        return place
 
     def aside(self, path: str | Path) -> Path:
         """A new empty file to write to instead: it has the same ending and folder, and is renamed at the end of the block."""

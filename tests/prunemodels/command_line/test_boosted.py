@@ -17,10 +17,11 @@ import prunemodels as pm
 from prunemodels.command_line.cli import main
 from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
 from prunemodels.models.tree_model import tree_model_of
+from tests.prunemodels.command_line.conftest import screen, told
 from tests.prunemodels.models.libraries.catboost_fixture import FILE, data
 
 SMALL: dict[str, Any] = {"n_estimators": 6, "max_depth": 3, "n_jobs": 1}
-INPUTS = ["--data", "valid.csv", "--label", "y", "--costs", "prices.csv", "--quiet"]
+INPUTS = "--data valid.csv --label y --costs prices.csv --quiet"
 
 
 @pytest.fixture
@@ -40,28 +41,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_prune_writes_the_format_that_it_read(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """The figures that are printed are those of the model in the file, on both tables; the pruning is prune_boosted's."""
     out = f"cheap{Path(name).suffix}"
-    assert main(["prune", name, *INPUTS, "--budget", "8", "--held-out", "test.csv", "--out", out, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    r = told(capsys, f"prune {name} {INPUTS} --budget 8 --held-out test.csv --out {out}")
     cheap = pm.load_forest(folder / out)
-    assert tree_model_of(cheap).ensemble.n_trees == told["trees"]
+    assert tree_model_of(cheap).ensemble.n_trees == r["trees"]
     seen, whole = (pm.evaluate(m, X_test, y_test, costs=costs) for m in (cheap, pm.load_forest(folder / name)))
-    change = told["held_out"]
+    change = r["held_out"]
     assert [change[k]["mean"] for k in ("cost_after", "error_after")] == pytest.approx([seen.cost, seen.error])
     assert [change[k]["mean"] for k in ("cost_before", "error_before")] == pytest.approx([whole.cost, whole.error])
-    assert [told["loss"][k] for k in ("before", "after")] == pytest.approx([whole.loss, seen.loss], rel=1e-5)
+    assert [r["loss"][k] for k in ("before", "after")] == pytest.approx([whole.loss, seen.loss], rel=1e-5)
     found = pm.prune_boosted(pm.load_forest(folder / name), X_valid, y_valid, costs=costs, budget=8)
-    assert (told["pruned"]["cost"], told["pruned"]["splits"]) == (pytest.approx(found.cost), found.n_splits)
-    assert told["over_budget"] == (seen.cost > 8)
-    assert told["ignored"] == ["w", "note"]
+    assert (r["pruned"]["cost"], r["pruned"]["splits"]) == (pytest.approx(found.cost), found.n_splits)
+    assert r["over_budget"] == (seen.cost > 8)
+    assert r["ignored"] == ["w", "note"]
 
 
 def test_prune_for_lambda_with_weights_and_all_outputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Weights count in cost and loss; the trade-off and its picture are written, and columns that nothing uses are gone."""
-    given = ["prune", "model.json", *INPUTS, "--lam", "0.02", "--weights", "w", "--drop-unused", "--out", "cheap.ubj"]
-    assert main([*given, "--path-csv", "path.csv", "--picture", "path.svg"]) == 0
-    told = capsys.readouterr().out
-    assert "the least loss + lambda cost found" in told
-    assert "not used       columns note" in told
+    words = f"prune model.json {INPUTS} --lam 0.02 --weights w --drop-unused --out cheap.ubj"
+    shown = screen(capsys, f"{words} --path-csv path.csv --picture path.svg")
+    assert "the least loss + lambda cost found" in shown
+    assert "not used       columns note" in shown
     weight = np.arange(len(y_valid)) % 3
     found = pm.prune_boosted(pm.load_forest("model.json"), X_valid, y_valid, costs=costs, lam=0.02, sample_weight=weight)
     slim = pm.load_forest("cheap.ubj")
@@ -72,29 +71,35 @@ def test_prune_for_lambda_with_weights_and_all_outputs(folder: Path, capsys: pyt
     assert "<svg" in Path("path.svg").read_text(encoding="utf-8")
 
 
+def test_weights_and_the_price_of_splits_count(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without held-out examples cost and loss are those on --data, as the pruning itself tells them."""
+    words = f"prune model.json {INPUTS} --lam 0.02 --weights w --evaluation-cost 0.1 --out cheap.json"
+    r, weight = told(capsys, words), np.arange(len(y_valid)) % 3
+    options = {"costs": costs, "lam": 0.02, "sample_weight": weight, "evaluation_cost": 0.1}
+    found = pm.prune_boosted(pm.load_forest("model.json"), X_valid, y_valid, **options)
+    assert r["on_data"]["cost_after"]["mean"] == pytest.approx(found.cost)
+    assert r["loss"]["after"] == pytest.approx(found.loss, rel=1e-5)
+
+
 @pytest.mark.parametrize("name", ["model.json", "model.txt", "model.skops", "forest.skops"])
 def test_evaluate_shows_what_the_function_says(folder: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
     """Boosted models and forests alike."""
     pm.save_forest(RandomForestClassifier(3, max_depth=3, random_state=0).fit(X_train, y_train), "forest.skops")
-    given = ["evaluate", name, "--data", "test.csv", "--label", "y", "--costs", "prices.csv"]
-    assert main([*given, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    words = f"evaluate {name} --data test.csv --label y --costs prices.csv"
+    figures = told(capsys, words)["figures"]
     seen = pm.evaluate(pm.load_forest(name), X_test, y_test, costs=costs)
-    assert [told["figures"][k] for k in ("cost", "error", "splits")] == [pytest.approx(seen.cost), seen.error, seen.splits]
-    assert told["figures"]["features"] == pytest.approx(seen.features)
-    assert told["figures"]["loss"] == (None if name == "forest.skops" else pytest.approx(seen.loss))
-    assert main(given) == 0
-    shown = capsys.readouterr().out
+    assert [figures[k] for k in ("cost", "error", "splits")] == [pytest.approx(seen.cost), seen.error, seen.splits]
+    assert figures["features"] == pytest.approx(seen.features)
+    assert figures["loss"] == (None if name == "forest.skops" else pytest.approx(seen.loss))
+    shown = screen(capsys, words)
     assert f"{100 * seen.error:.2f} %" in shown
     assert ("log loss" in shown) == (name != "forest.skops")
 
 
 def test_a_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It claims no proof, and ends well; its figures are those on the screen."""
-    given = ["report", "model.json", *INPUTS, "--budget", "8", "--held-out", "test.csv", "--unit", "dollars"]
-    assert main([*given, "--out", "page.html"]) == 0
-    told = capsys.readouterr().out
-    assert "no search proves prunings of boosted models" in told
+    words = f"report model.json {INPUTS} --budget 8 --held-out test.csv --unit dollars --out page.html"
+    assert "no search proves prunings of boosted models" in screen(capsys, words)
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "It is not proven that no better pruning exists" in page
     assert "prunemodels report model.json" in page
@@ -107,11 +112,9 @@ def test_a_model_of_catboost(folder: Path, capsys: pytest.CaptureFixture[str]) -
     Path("cat.json").write_text(json.dumps(stored), encoding="utf-8")
     X, labels = data()
     pd.DataFrame(X, columns=list("abcd")).assign(y=labels["two"]).to_csv("valid.csv", index=False)
-    given = ["prune", "cat.json", "--data", "valid.csv", "--label", "y", "--costs", "1", "--budget", "1"]
-    assert main([*given, "--out", "cheap.json"]) == 2
+    rows = "--data valid.csv --label y --costs 1"
+    assert main(["prune", "cat.json", *rows.split(), "--budget", "1", "--out", "cheap.json"]) == 2
     assert "--out: " in capsys.readouterr().err
-    assert main([*given, "--out", "cheap.joblib"]) == 0
-    assert "CatBoost cannot hold pruned trees; load_forest reads them" in capsys.readouterr().out
-    words = ["--data", "valid.csv", "--label", "y", "--costs", "1", "--json"]
-    assert main(["evaluate", "cheap.joblib", "--trust-pickle", *words]) == 0
-    assert json.loads(capsys.readouterr().out)["figures"]["cost"] <= 1
+    shown = screen(capsys, f"prune cat.json {rows} --budget 1 --out cheap.joblib")
+    assert "CatBoost cannot hold pruned trees; load_forest reads them" in shown
+    assert told(capsys, f"evaluate cheap.joblib --trust-pickle {rows}")["figures"]["cost"] <= 1

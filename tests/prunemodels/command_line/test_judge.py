@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +10,10 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import prunemodels as pm
-from prunemodels.command_line.cli import main
 from prunemodels.exits import budget_cascade
 from prunemodels.exits.cascade_files import load_cascade
 from prunemodels.exits.table_preparation import prepared
+from tests.prunemodels.command_line.conftest import told
 
 
 @pytest.fixture
@@ -37,39 +35,32 @@ def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
     return X
 
 
-def run(capsys: pytest.CaptureFixture[str], words: str) -> dict[str, Any]:
-    """What a command says as JSON."""
-    assert main([*words.split(), "--json", "--quiet"]) == 0, capsys.readouterr().err
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
-
-
 @pytest.mark.parametrize("model", ["forest", "boosted"])
 def test_from_a_table_to_a_cascade(
     clinic: pd.DataFrame, model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Train, evaluate, prune and exits on a table with words, dates and gaps; each figure is that of the Python call."""
     trained = f"train --data clinic.csv --label diagnosis --ignore patient --model {model} --trees 6 --apart-csv apart.csv"
-    told = run(capsys, f"{trained} --out m.skops")
+    r = told(capsys, f"{trained} --out m.skops")
     saved, apart = pm.load_forest("m.skops"), pd.read_csv("apart.csv")
-    assert (told["examples"], told["held_out_examples"], len(apart)) == (144, 96, 96)
+    assert (r["examples"], r["held_out_examples"], len(apart)) == (144, 96, 96)
     columns = ["age", "town", "admitted", "pressure"]
-    assert told["held_out_error"] == pytest.approx(np.mean(saved.predict(apart[columns]) != apart.diagnosis))
-    assert told["held_out_error"] < told["plain_error"] == pytest.approx(np.mean(apart.diagnosis != "gesund"), abs=0.5)
+    assert r["held_out_error"] == pytest.approx(np.mean(saved.predict(apart[columns]) != apart.diagnosis))
+    assert r["held_out_error"] < r["plain_error"] == pytest.approx(np.mean(apart.diagnosis != "gesund"), abs=0.5)
     prices = {"age": 0, "town": 0, "admitted": 1.5, "pressure": 7.27}
     rows = "--label diagnosis --costs prices.csv"
-    seen = run(capsys, f"evaluate m.skops --data test.csv {rows}")
+    seen = told(capsys, f"evaluate m.skops --data test.csv {rows}")
     measured = pm.evaluate(saved, clinic[columns][240:], clinic.diagnosis[240:], costs=prices)
     assert [seen["figures"][k] for k in ("cost", "error")] == pytest.approx([measured.cost, measured.error])
-    pruned = run(capsys, f"prune m.skops --data apart.csv {rows} --budget 9 --held-out test.csv --out cheap.skops")
+    pruned = told(capsys, f"prune m.skops --data apart.csv {rows} --budget 9 --held-out test.csv --out cheap.skops")
     assert 0 < pruned["pruned"]["cost"] <= 9
     again = pm.evaluate(pm.load_forest("cheap.skops"), clinic[columns][240:], clinic.diagnosis[240:], costs=prices)
     assert pruned["held_out"]["cost_after"]["mean"] == pytest.approx(again.cost)
     if model == "forest":
-        run(capsys, f"exits m.skops --data apart.csv {rows} --stages 3 --held-out test.csv --out e.skops")
+        told(capsys, f"exits m.skops --data apart.csv {rows} --stages 3 --held-out test.csv --out e.skops")
         assert load_cascade("e.skops").exit_path_.stages.n_stages > 1
-        run(capsys, f"report m.skops --data apart.csv {rows} --lam 0.01 --held-out test.csv --out page.html")
+        told(capsys, f"report m.skops --data apart.csv {rows} --lam 0.01 --held-out test.csv --out page.html")
         small = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, early_stopping=False)
         monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(small, "boosted"),))
-        run(capsys, f"cascade --data clinic.csv --ignore patient {rows} --stages 2 --held-out test.csv --out c.skops")
+        told(capsys, f"cascade --data clinic.csv --ignore patient {rows} --stages 2 --held-out test.csv --out c.skops")
         assert list(load_cascade("c.skops").feature_names_in_) == columns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -15,11 +14,12 @@ from sklearn.preprocessing import OneHotEncoder
 
 import prunemodels as pm
 from prunemodels.command_line.cli import main
+from tests.prunemodels.command_line.conftest import told
 from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table(300)
 PRICES = {"age": 1, "city": 2, "income": 5, "job": 2, "score": 7, "debt": 3}
-INPUTS = ["pipe.skops", "--data", "valid.csv", "--label", "label", "--costs", "prices.csv", "--quiet"]
+INPUTS = "pipe.skops --data valid.csv --label label --costs prices.csv --quiet"
 
 
 @pytest.fixture
@@ -38,18 +38,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_prune_writes_a_pipeline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The costs that are printed are those of the pipeline that is written, on both tables."""
-    assert main(["prune", *INPUTS, "--budget", "9", "--held-out", "test.csv", "--out", "cheap.skops", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    r = told(capsys, f"prune {INPUTS} --budget 9 --held-out test.csv --out cheap.skops")
     cheap = pm.load_forest(folder / "cheap.skops")
     assert [name for name, _ in cheap.steps] == ["columntransformer", "randomforestclassifier"]
-    assert told["pruned"]["cost"] == pytest.approx(pm.evaluate(cheap, X[150:220], y[150:220], costs=PRICES).cost)
-    assert told["held_out"]["cost_after"]["mean"] == pytest.approx(pm.evaluate(cheap, X[220:], y[220:], costs=PRICES).cost)
-    assert told["ignored"] == ["note"]
+    assert r["pruned"]["cost"] == pytest.approx(pm.evaluate(cheap, X[150:220], y[150:220], costs=PRICES).cost)
+    assert r["held_out"]["cost_after"]["mean"] == pytest.approx(pm.evaluate(cheap, X[220:], y[220:], costs=PRICES).cost)
+    assert r["ignored"] == ["note"]
 
 
 def test_a_word_in_place_of_a_number(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The step that refuses it is named, and nothing is written."""
     X.assign(label=y, age="old").to_csv(folder / "valid.csv", index=False)
-    assert main(["path", *INPUTS, "--out", "path.csv"]) == 2
+    assert main(["path", *INPUTS.split(), "--out", "path.csv"]) == 2
     assert "the step 'columntransformer' of the pipeline refuses the rows" in capsys.readouterr().err
     assert not (folder / "path.csv").exists()

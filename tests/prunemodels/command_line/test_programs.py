@@ -104,6 +104,15 @@ def test_compare_within_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(told(capsys, f"{words} 2 --solvers brute_force")["prunings"]) == 1
 
 
+def test_the_best_of_several_prunings() -> None:
+    """Within a budget the one of least error, at a lambda the one of least value among those that are proven."""
+    rows = {"cost": [1.0, 2.0, 3.0], "splits": [3, 4, 5], "error": [0.3, 0.2, 0.1]}
+    within = programs.found_prunings(pd.DataFrame(rows | {"budget": [2, 2, 9]}))
+    assert [(row["budget"], row["cost"]) for row in within] == [("within 2", 2), ("within 9", 3)]
+    values = {"status": ["optimal", "optimal", "feasible"], "value": [0.5, 0.4, 0.1]}
+    assert [row["cost"] for row in programs.found_prunings(pd.DataFrame(rows | values))] == [2]
+
+
 @pytest.mark.parametrize(
     ("name", "ending"), [(n, e) for n in FORMULATIONS for e in ("lp", "mps")] + [("IP3", "lp.gz"), ("IP3", "mps.gz")]
 )

@@ -16,11 +16,12 @@ import pytest
 import skops.io
 
 import prunemodels as pm
+from formulations.instance.tree_loss import usual_loss
 from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, on_other_rows
-from prunemodels.evaluation.held_out_change import held_out_change
+from prunemodels.evaluation.held_out_change import Paid, change_of, held_out_change
 from prunemodels.evaluation.limit_uses import limit_uses
 from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.models.forests.mixture import MixturePredictor
@@ -198,11 +199,29 @@ def test_an_error_far_above_the_forests_is_said(house: House, capsys: pytest.Cap
         assert ("may do better: exits (prunemodels exits), a cascade" in shown) == told_of
 
 
+def test_far_worse_is_judged_example_by_example() -> None:
+    """25 % and 30 % of 400 wrong: the intervals overlap, but each of the first errors is among the second."""
+    losses = (np.arange(400) < 100).astype(float), (np.arange(400) < 120).astype(float)
+    paid, loss = Paid(np.ones(400), 0.0), usual_loss("classification")
+    seen = change_of((paid, paid), losses, np.ones(400), 0.95, loss=loss)
+    assert seen.error_after.low < seen.error_before.mean + 0.01
+    assert seen.far_worse
+    assert not change_of((paid, paid), (losses[1], losses[1]), np.ones(400), 0.95, loss=loss).far_worse
+
+
 def test_labels_of_another_name(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """A table with 1 and 2 for a model of 0 and 1: with --map-labels the errors are those of the right labels."""
     words = f"prune {IN} --lam 0.01 --out out/p.skops --label label"
     mapped = told(capsys, f"{words} --data other.csv --map-labels 1=0,2=1")
     assert mapped["pruned"] == told(capsys, words)["pruned"]
+
+
+def test_mistakes_have_costs_in_every_column(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the cost sample, too, an error is what the mistakes cost, by the weight of the examples."""
+    r = told(capsys, f"prune {IN} --label label --weights w --lam 0 --mistakes 0:1=10 --out out/p.skops")
+    said = house.forest.predict(house.X)
+    costs = np.where((house.y == 0) & (said == 1), 10, (house.y == 1) & (said == 0))
+    assert r["unpruned"]["data_error"] == pytest.approx(np.average(costs, weights=np.arange(180) % 3))
 
 
 def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,7 +262,7 @@ def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFi
     assert certified == {name: getattr(found, name) for name in certified}
     assert (answer["error"], r["pruned"]["cost"], r["next_dearer"]) == (pruning.error, pruning.cost, None)
     assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
-    assert f"the other 90 was {float(found.smaller_budget):.6g}" in " ".join(screen(capsys, words).split())
+    assert repr(found) in " ".join(screen(capsys, words).split())
 
 
 def test_the_mixture_is_written(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:

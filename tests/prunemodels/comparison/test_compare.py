@@ -68,7 +68,7 @@ def sleep(solution):
         with open(aside, "w") as file:
             file.write(str(os.getpid()))
         os.rename(aside, os.environ["ODD_PID"])
-    time.sleep(60)
+    time.sleep(600)
 
 def hoard(solution):
     np.ones(12_500_000).sum()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
@@ -271,6 +271,13 @@ def test_pruning_makes_a_forest_smaller() -> None:
     assert [(t.engine, t.rows, t.repeats) for t in measured.timings] == [("scikit-learn", 1, 3), ("scikit-learn", 50, 3)]
     assert all(t.before > 0 and t.after > 0 for t in measured.timings)
     assert "scikit-learn, 50 rows" in str(measured)
+
+
+def test_one_job_is_timed() -> None:
+    """Starting threads is not measured, of a forest alone or at the end of a pipeline; the given one keeps its jobs."""
+    forest = RandomForestClassifier(2, n_jobs=2).fit([[0.0], [1.0]], [0, 1])
+    pipe = make_pipeline(FunctionTransformer(), forest)
+    assert (forests._single_job(forest).n_jobs, forests._single_job(pipe)[-1].n_jobs, forest.n_jobs) == (1, 1, 2)
 
 
 def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,7 +198,7 @@ def test_a_new_folder_goes_away_with_its_files(tmp_path: Path) -> None:
     """It was made for the files alone; with a file of somebody else's in it, it stays."""
     for stranger in (False, True):
         with suppress(KeyboardInterrupt), OutputFiles() as outputs:
-            outputs.folder(tmp_path / "new")
+            outputs.folder(tmp_path / "new", "--out")
             outputs.reserve(tmp_path / "new" / "a.csv", "--out")
             if stranger:
                 (tmp_path / "new" / "stranger").touch()
