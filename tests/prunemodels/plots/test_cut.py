@@ -26,7 +26,7 @@ from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import price_by_tree_pass
 from tests.instances import arc_costs, random_problem, stop_costs
 from tests.loops import looped
-from tests.prunemodels.plots.reading import covered, outside, overlaps
+from tests.prunemodels.plots.cases import covered, outside, overlaps
 
 LAMBDAS = (Fraction(0), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(2))
 

@@ -31,7 +31,7 @@ from prunemodels.evaluation.curve import TradeoffCurve
 from solvers import SOLVERS
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case
-from tests.prunemodels.plots.reading import outside, overlaps, visible_texts
+from tests.prunemodels.plots.cases import outside, overlaps, visible_texts
 
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 

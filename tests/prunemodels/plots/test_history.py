@@ -27,7 +27,7 @@ from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.plots.reading import overlaps
+from tests.prunemodels.plots.cases import overlaps
 from tests.solvers.cases import instance, lambdas
 
 

@@ -19,7 +19,7 @@ from formulations.instance.papers import two_trees
 from prunemodels.plots.picture import BLUE, VERMILION
 from prunemodels.plots.tree_layout import lay_out
 from prunemodels.plots.trees import feature_name, plot_point, plot_trees
-from tests.prunemodels.plots.reading import overlaps
+from tests.prunemodels.plots.cases import overlaps
 
 GREY = "#cccccc"
 

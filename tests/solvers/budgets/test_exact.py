@@ -27,7 +27,7 @@ from solvers.budgets.exact import core as exact_window
 from solvers.budgets.exact import search as exact_progress
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.core import KnapsackCore, core_between, filled, windows
-from solvers.budgets.exact.edge import cut, edge_of, fixed, forced
+from solvers.budgets.exact.edge import cut, edge_of, fixed
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
@@ -270,29 +270,6 @@ def test_filling_fits_and_is_a_closure() -> None:
         assert core.cost_of(keep) <= core.room
         assert all(core.parent[h] < 0 or keep[core.parent[h]] for h in np.flatnonzero(keep))
     assert some > 5
-
-
-def test_forced_bounds_hold() -> None:
-    """For every split the best pruning that keeps it, and the best without it, respect the forced bounds at every lambda."""
-    strict = 0
-    for problem, every, most in cores():
-        core = whole_core(problem, most)
-        if not core.nodes.size:
-            continue
-        for lam in (Fraction(core.total_gain, core.total_cost), Fraction(1, 3), Fraction(7, 2)):
-            kept, pruned = forced(core, lam)
-            unforced = cut(core, lam).value
-            for k, h in enumerate(core.nodes):
-                fits = every.cost <= most
-                for bounds, mine in ((kept, every.kept[:, h]), (pruned, ~every.kept[:, h])):
-                    # among the prunings of the core: those that keep what it took, and nothing else
-                    ours = fits & mine & within_core(core, every)
-                    if ours.any():
-                        gain = int(every.gain[ours].max())
-                        assert (gain - core.gained) * lam.denominator <= bounds[k] + lam.numerator * core.room
-                    strict += bool(bounds[k] < unforced)
-                    assert bounds[k] <= unforced
-    assert strict > 100
 
 
 def within_core(core: KnapsackCore, every: AllPrunings) -> np.ndarray:

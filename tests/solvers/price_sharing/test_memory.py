@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import tracemalloc
 import warnings
-from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -32,8 +30,7 @@ from solvers.price_sharing.merged_usage import MOST_BYTES
 from tests.instances import random_problem, with_usage
 from tests.loops import looped
 from tests.solvers.cases import instance
-from tests.solvers.price_sharing.cluster.on_ray import TELLS
-from tests.solvers.price_sharing.cluster.parted import Unreliable, joined, parted, recipes_of
+from tests.solvers.price_sharing.cluster.parted import parted
 
 
 @cache
@@ -260,33 +257,6 @@ def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest
     assert found.bound <= best.value <= found.value
     monkeypatch.setattr(row_shard, "memory_free", lambda: listed)
     assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("free", [math.inf, 0])
-def test_a_worker_lost_while_it_tells_its_memory_is_asked_again(free: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What counts is the memory of the worker that takes its place: with enough the core is gathered and cut, else it is not."""
-    problem = instance("digits")
-    lam = tie(problem)
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
-    monkeypatch.setattr(row_shard, "memory_free", lambda: None)
-    reliable = Unreliable(recipes_of(problem, 2), set())
-    best = sharded_price_sharing(joined(problem, reliable), lam, small_core=0)  # type: ignore[arg-type]
-    mine = [method for i, method in reliable.asked if i == 1]
-    asked = mine.index("memory_for_arcs") + 1
-    workers = Unreliable(recipes_of(problem, 2), {(asked, 1)})
-    monkeypatch.setattr(row_shard, "memory_free", lambda: free if workers.lost else None)
-    with nullcontext() if free else pytest.warns(RuntimeWarning, match=LEFT):
-        found = sharded_price_sharing(joined(problem, workers), lam, small_core=0)  # type: ignore[arg-type]
-    assert workers.lost == 1
-    again = [method for i, method in workers.asked if i == 1]
-    assert again[: asked - 1] == mine[: asked - 1]
-    told = [method for method in mine[:asked] if method in TELLS]
-    assert again[asked - 1 : asked + 1 + len(told)] == ["memory_for_arcs", *told, "memory_for_arcs"]
-    assert ("usage_arcs" in again) is (free > 0)
-    assert found.stopped is (StopReason.CONVERGED if free else StopReason.MEMORY_LIMIT)
-    assert found.bound <= best.value <= found.value
-    if free:
-        np.testing.assert_array_equal(found.kept, best.kept)
 
 
 @pytest.mark.usefixtures("no_memory")

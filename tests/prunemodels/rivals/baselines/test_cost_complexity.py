@@ -249,21 +249,6 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
     assert impurity[2] == pytest.approx({0.0: 2, 0.5: 0.5, 1.0: 0}[alpha])
 
 
-def test_variances_of_regressors() -> None:
-    """Regression trees are stopped by what they store, their variance."""
-    f = fitted("regression tree")
-    problem = pm.problem_from_forest(f.forest, f.X, costs=1)
-    path = early_stopping_path(problem, f.forest, criterion="stored")
-    tree = f.forest.tree_
-    threshold = float(np.median(tree.impurity))
-    row = int(np.searchsorted(path.parameter, threshold, side="right")) - 1
-    grown = np.zeros(tree.node_count, dtype=bool)
-    for h in range(tree.node_count):
-        above = problem.ensemble.parent[h]
-        grown[h] = tree.children_left[h] >= 0 and tree.impurity[h] > threshold and (above < 0 or grown[above])
-    assert np.array_equal(path[row].kept, grown)
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [

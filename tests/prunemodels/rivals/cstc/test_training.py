@@ -17,8 +17,6 @@ from prunemodels.rivals.cstc.global_loss import (
     Weights,
     path_to,
     reach,
-    risk_below,
-    terminals_below,
     upper_chance,
 )
 from prunemodels.rivals.cstc.training import (
@@ -248,22 +246,6 @@ def test_the_bound_touches_the_loss_with_its_slope(n_outputs: int, k: int) -> No
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
-@looped("k", [0, 1, 4])
-def test_gradients_are_those_of_finite_differences(n_outputs: int, k: int) -> None:
-    """The majoriser's own derivatives hold away from where it was made, too."""
-    loss, w = cases(4, n_outputs)
-    w.beta[w.beta == 0] = 0.3  # a quadratic at 0 is so steep that differences are all round-off
-    bound, x = loss.majoriser(k, w), point_of(w, k) + np.random.default_rng(6).normal(size=point_of(w, k).size)
-    _, by_beta, by_intercept, by_threshold = bound(*parts_of(x, w))
-
-    def value(v: NDArray[np.float64]) -> float:
-        return bound(*parts_of(v, w))[0]
-
-    slope = approx_fprime(x, value, 1e-7)
-    np.testing.assert_allclose([*by_beta.ravel(), *by_intercept, by_threshold], slope, rtol=1e-5, atol=2e-5)
-
-
-@pytest.mark.parametrize("n_outputs", [1, 3])
 @looped("k", range(7))
 def test_the_bound_is_never_below_the_loss(n_outputs: int, k: int) -> None:
     """Lemma 1: whatever a node changes to, the loss rises by no more than the bound does."""
@@ -274,18 +256,3 @@ def test_the_bound_is_never_below_the_loss(n_outputs: int, k: int) -> None:
         x = start + size * rng.normal(size=start.size)
         rise = value_at(loss, k, w, x) - loss.value(w)
         assert bound(*parts_of(x, w))[0] - bound(*parts_of(start, w))[0] >= rise - 1e-9
-
-
-def test_what_is_below_a_node() -> None:
-    """From the root: the risk below is the tree's, and the chances to end somewhere are those of the last nodes."""
-    loss, w = cases(9, 2)
-    scores = loss.scores(w)
-    up = upper_chance(w.branching(scores), w.threshold, loss.sharpness)
-    risk, p = loss.risk(scores), reach(up)
-    np.testing.assert_allclose(risk_below(0, up, risk), (p * risk).sum(axis=1))
-    leaves, chance = terminals_below(0, up)
-    assert leaves == [3, 4, 5, 6]
-    np.testing.assert_allclose(chance, p[:, 3:])
-    leaves, chance = terminals_below(2, up)
-    assert leaves == [5, 6]
-    np.testing.assert_allclose(chance * p[:, [2]], p[:, 5:])

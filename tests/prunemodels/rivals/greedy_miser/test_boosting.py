@@ -110,21 +110,6 @@ def test_stages_of_a_long_run_are_the_shorter_models(settings: dict[str, Any]) -
         assert short.n_estimators_ == s
 
 
-def test_margins_are_the_constant_and_the_leaves() -> None:
-    """`ensemble_` holds all of the model: read by hand, row by row, its leaves and `baseline_` sum to what is predicted."""
-    holes = X.copy()
-    holes[::3, 1] = np.nan
-    model, e = small().fit(holes, Y), small().fit(holes, Y).ensemble_
-    for i in (0, 1, 2, 3, 50):
-        total = model.baseline_[0]
-        for h in e.roots.tolist():
-            while e.left[h] >= 0:
-                x = holes[i, e.feature[h]]
-                h = (e.left if (e.missing_left[h] if np.isnan(x) else x <= e.threshold[h]) else e.right)[h]
-            total += e.value[h, 0]
-        assert model.predict(holes[i : i + 1])[0] == pytest.approx(total)
-
-
 def test_a_row_on_a_threshold_goes_left() -> None:
     """As `Ensemble` has it: between 1 and 3 the threshold is 2, and 2 is predicted, and charged, as 1 is."""
     model = GreedyMiserRegressor(n_estimators=1, learning_rate=1.0).fit([[1.0], [3.0]], [5.0, 9.0])

@@ -11,7 +11,7 @@ import pytest
 from scipy import optimize
 
 import prunemodels as pm
-from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations import InvalidInputError, Pruning, PruningProblem
 from formulations.answers.solution import Status, StopReason
 from formulations.instance.limit import Limit
 from formulations.programs.limit_rows import limit_rows
@@ -24,7 +24,7 @@ from solvers.budgets.limits.oracle import Oracle
 from solvers.budgets.limits.relaxation import relax
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.highs import MOST_NODES
-from tests.instances import Node, problem_of, random_problem
+from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.budgets.limits.cases import chain, drawn, two_wards
 from tests.solvers.cases import instance
@@ -101,25 +101,6 @@ def test_a_chain_by_hand(most: float, splits: int) -> None:
     assert found.pruning.n_splits == splits
     assert found.uses == (splits,)
     assert found.status is Status.OPTIMAL
-
-
-def test_a_licence_counts_in_full_in_every_group() -> None:
-    """An item paid once for all costs every group its price as soon as one split needs it; its share is of who asks."""
-    left, right = Node(4, 1, 0.5, Node(0), Node(1)), Node(4, 0, 0.5, Node(2), Node(2))
-    X = np.array([[0, 0], [1, 0]], dtype=float)
-    costs = CostItems.from_items({"free": 0, "licence": 7}, [["free"], ["licence"]], once=["licence"])
-    problem = problem_of([Node(8, 0, 0.5, left, right)], costs, X)
-    limits = [
-        Limit(7, rows=[0], name="left"),
-        Limit(Fraction(69, 10), rows=[1], name="right"),
-        Limit(1, "licence"),
-        Limit(1, "items"),
-    ]
-    rows = limit_rows(problem, limits)
-    assert rows.uses(Pruning.unpruned(problem)) == (7, 7, Fraction(1, 2), 1)
-    assert not solve_limits(problem, limits[1:2]).pruning.kept[1]
-    assert solve_limits(problem, [Limit(7, rows=[1])]).pruning.kept[1]
-    assert not solve_limits(problem, [Limit(0.4, "licence")]).pruning.kept[1]
 
 
 def test_a_limit_a_hair_too_small_is_too_small() -> None:
