@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.measuring import markdown
-from prunemodels.evaluation.mean_bounds import Method, upper_bound
+from prunemodels.statements.mean_bounds import Method, upper_bound
 
 DEAREST = 10.0
 """No row costs more."""

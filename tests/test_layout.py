@@ -142,8 +142,8 @@ def test_names_are_imported_when_they_are_used() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-NEXT = ("plot", "plot_purchases", "report", "on_demand")
-"""Methods of answers that lead on to a picture, a page, or predictions on demand."""
+NEXT = ("plot", "plot_purchases", "report", "on_demand", "calls")
+"""Methods of answers that lead on to a picture, a page, or predictions on demand, whose walks say what calls take."""
 
 PACKAGE = Path(prunemodels.__file__).parent
 

@@ -28,13 +28,13 @@ from prunemodels.command_line.summary import Line, Summary, model_name
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.evaluation.wording import amount, error, share
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascades.facts import OnRows, judged_on
+from prunemodels.statements.wording import amount, error, share
 
 SEED = 0
 """The random state is fixed, so that the same command gives the same cascade."""

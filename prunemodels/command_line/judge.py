@@ -33,14 +33,14 @@ from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import Line, Summary, measure_name, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import Evaluation
-from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
-from prunemodels.evaluation.limit_uses import limit_uses
-from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.wording import budget_verdict, error, is_overrun
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.exits.table_preparation import is_numeric, prepared
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.models.tree_model import TreeModel, tree_model_of
+from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.limit_uses import limit_uses
+from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.wording import budget_verdict, error, is_overrun
 
 SPLIT = 0.4
 """Share of the table that is kept apart where no other is given."""

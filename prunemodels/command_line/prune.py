@@ -37,10 +37,8 @@ from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import hold_out, on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
+from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.evaluation.held_out_tradeoff import SHARES
-from prunemodels.evaluation.limit_uses import limit_uses, use_in_words
-from prunemodels.evaluation.wording import error
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
@@ -48,6 +46,9 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.tree_model import TreeModel, adds_up, tree_model_of
 from prunemodels.models.unused_columns import drop_unused
+from prunemodels.statements.change import HeldOutChange
+from prunemodels.statements.limit_uses import limit_uses, use_in_words
+from prunemodels.statements.wording import error
 from solvers.budgets import solve_budget, solve_within
 from solvers.budgets.by_path import exact_cost
 

@@ -34,7 +34,6 @@ from prunemodels.command_line.refusals import errors_naming, need, option_of, re
 from prunemodels.command_line.summary import Line, Summary
 from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import take_columns, take_features
-from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
 from prunemodels.exits.raw_tables import reads_raw_columns
@@ -46,6 +45,7 @@ from prunemodels.report_page.cascades.facts import gather_cascade
 from prunemodels.report_page.cascades.page import render_cascade
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
+from prunemodels.statements.wording import amount, error
 from solvers.budgets import solve_within
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")

@@ -28,8 +28,8 @@ from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.fold_scores import score_fold
 from prunemodels.estimators.goal import Goal
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
-from prunemodels.estimators.samples import training_sample
 from prunemodels.models.costs import Costs
+from prunemodels.models.labelled_samples import training_sample
 
 
 class _BudgetPrunedForestCV(PrunedForestEstimator):

@@ -13,9 +13,9 @@ from formulations.answers.pruning import Pruning
 from formulations.long_steps import timed_step
 from prunemodels.estimators.candidates import Candidates, Fold
 from prunemodels.estimators.growing import PrunedForestEstimator
-from prunemodels.estimators.samples import Sample
 from prunemodels.evaluation.path import sweep_path
 from prunemodels.models.forests.problems import apply_pruning
+from prunemodels.models.labelled_samples import Sample
 
 LOG = logging.getLogger(__name__)
 

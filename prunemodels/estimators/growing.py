@@ -21,11 +21,11 @@ from formulations.errors import InvalidInputError, NotFittedForestError, Unsuppo
 from formulations.instance.tree_loss import misclassification_loss
 from formulations.long_steps import timed_step
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.estimators.samples import Sample, rows_to_predict, split
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.error_samples import ErrorSample, Given, InBag, OutOfBag, stores_errors
 from prunemodels.models.forests.problems import problem_from_forest
 from prunemodels.models.forests.reading import tree_views
+from prunemodels.models.labelled_samples import Sample, rows_to_predict, split
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from solvers import pruning_path
 

@@ -24,13 +24,14 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change, small_increase
+from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
-from prunemodels.evaluation.limit_uses import transferable
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.evaluation.wording import amount, asked_for, count, error
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import ROUNDING
+from prunemodels.statements.change import HeldOutChange, small_increase
+from prunemodels.statements.limit_uses import transferable
+from prunemodels.statements.wording import amount, asked_for, count, error
 from solvers.path.pruning_path import pruning_path
 
 if TYPE_CHECKING:

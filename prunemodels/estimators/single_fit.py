@@ -18,8 +18,8 @@ from prunemodels.estimators.ensemble_goal import in_bag_refusal, prune_for_loss
 from prunemodels.estimators.fitted_forest import prune_by
 from prunemodels.estimators.goal import Goal, Objective
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
-from prunemodels.estimators.samples import Sample, other_sample, training_sample
 from prunemodels.models.costs import Costs
+from prunemodels.models.labelled_samples import Sample, other_sample, training_sample
 from prunemodels.points import Rule
 from solvers.budgets.solve import Method
 

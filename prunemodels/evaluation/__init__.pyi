@@ -10,7 +10,7 @@ from prunemodels.evaluation.held_out import (
     held_out_cost as held_out_cost,
     held_out_error as held_out_error,
 )
-from prunemodels.evaluation.held_out_change import HeldOutChange as HeldOutChange
-from prunemodels.evaluation.limit_uses import LimitUse as LimitUse
+from prunemodels.statements.change import HeldOutChange as HeldOutChange
+from prunemodels.statements.limit_uses import LimitUse as LimitUse
 from prunemodels.evaluation.two_currencies import LimitsTradeoff as LimitsTradeoff, limits_tradeoff as limits_tradeoff
 from prunemodels.evaluation.path import PathEvaluation as PathEvaluation

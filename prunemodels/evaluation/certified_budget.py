@@ -14,7 +14,7 @@ that is one test, fixed beforehand (fixed-sequence testing; Angelopoulos, Bates,
 
     P(true mean cost of the answer <= B)  >=  confidence                                                           (3)
 
-for any sample size, forest and distribution, under two conditions. The bound of `prunemodels.evaluation.mean_bounds` holds for
+for any sample size, forest and distribution, under two conditions. The bound of `prunemodels.statements.mean_bounds` holds for
 all n; that of the method "t" does not, and (3) can fail by far with it (`benchmarks.confidence`). And the certifying rows are
 drawn independently from the population that predictions will be asked for, and had no part in the path: neither in its cost
 sample, nor in its error sample, nor in growing the forest.
@@ -40,7 +40,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.mean_bounds import Method, upper_bound
+from prunemodels.statements.mean_bounds import Method, upper_bound
 from solvers.budgets.by_path import path_of
 from solvers.budgets.solve import solve_budget
 

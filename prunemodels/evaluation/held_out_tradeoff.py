@@ -20,10 +20,11 @@ from formulations.arguments import Count, Seconds, Share, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.shown import Card, Shown, error_name
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_changes
-from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.wording import amount, error, interval
+from prunemodels.evaluation.held_out_change import held_out_changes
 from prunemodels.models.forests.reading import check_columns
+from prunemodels.statements.change import HeldOutChange
+from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.wording import amount, error, interval
 from solvers.budgets.solve import solve_budget
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, error_name
-from prunemodels.evaluation.wording import amount, error
+from prunemodels.statements.wording import amount, error
 from solvers.budgets import solve_limits
 from solvers.budgets.limits.solve import LimitMethod
 

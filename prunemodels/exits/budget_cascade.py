@@ -18,7 +18,6 @@ from tqdm import tqdm
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
-from prunemodels.estimators.samples import Sample
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
 from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
@@ -46,6 +45,7 @@ from prunemodels.exits.stage_models import MANY_ROWS, stage_models
 from prunemodels.exits.waiting import Latency, wait_limits
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
 
 SEARCHED_ROWS = 10_000

@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
-from prunemodels.estimators.samples import Sample, labelled, rows_to_predict
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
 from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.orders import best_orders
@@ -28,6 +27,7 @@ from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.exits.waiting import WITHIN, Calls, calls_of, combined, wait_limits
+from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
 
 Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]

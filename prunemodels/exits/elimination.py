@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.instance.cost_items import CostItems
-from prunemodels.estimators.samples import Sample
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import columns_of, predictions_of
+from prunemodels.models.labelled_samples import Sample
 
 SEVERAL_ABOVE = 16
 """With more items than this, several are dropped at once."""

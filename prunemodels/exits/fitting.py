@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.estimators.samples import Sample
 from prunemodels.exits.elimination import constant_of
 from prunemodels.exits.gain import losses
 from prunemodels.exits.inputs import exit_table
@@ -27,6 +26,7 @@ from prunemodels.exits.set_stages import Blend, Constant, SetStages, check_proba
 from prunemodels.exits.stage_columns import on_columns
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import Sample
 
 Division = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Rows to train on, and held-out rows."""

@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.estimators.samples import Sample
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, check_options, keep_columns
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
@@ -33,6 +32,7 @@ from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.waiting import Latency
 from prunemodels.models.costs import Costs, column_prices
+from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
 
 

@@ -1,6 +1,6 @@
 """A user's table as it is: words, categories, times and missing values beside numbers.
 
-A table of numbers alone is cast as scikit-learn's trees do, see `prunemodels.estimators.samples`. A table with any other column
+A table of numbers alone is cast as scikit-learn's trees do, see `prunemodels.models.labelled_samples`. One with any other column
 is never cast: stages read its columns with the types that it has. The cascade keeps the names of these types. Rows to predict,
 from a file or from suppliers, may hold the same values in other types, and get those of the training rows.
 """
@@ -18,9 +18,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from formulations.errors import InvalidInputError
-from prunemodels.estimators.samples import Sample, training_sample, weights_of
 from prunemodels.exits.table_preparation import is_numeric, kind_of, level_words
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.models.labelled_samples import Sample, training_sample, weights_of
 
 FEWEST_TO_JUDGE = 20
 """With fewer values a column is not taken for one of identifiers."""

@@ -27,12 +27,12 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.instance.routing import n_examples
-from prunemodels.estimators.samples import Sample
 from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate
 from prunemodels.exits.fitting import Judged, StagePlan, Training, fit_stage
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import Sample
 
 Columns = NDArray[np.int64]
 

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.estimators.samples import named
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.prices import evaluation_of, priced_stages
 from prunemodels.exits.raw_tables import misfits, with_types
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
+from prunemodels.models.labelled_samples import named
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, Purchases, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, _advance, _ask_for_all

@@ -9,7 +9,6 @@ from formulations.arguments import checked
 from formulations.instance.cost_items import exact
 from formulations.shown import is_rate
 from prunemodels.evaluation.two_currencies import LimitsTradeoff
-from prunemodels.evaluation.wording import amount
 from prunemodels.plots.picture import (
     COLOURS,
     axes_for,
@@ -23,6 +22,7 @@ from prunemodels.plots.picture import (
     styled,
 )
 from prunemodels.plots.tradeoff import trees_error
+from prunemodels.statements.wording import amount
 
 
 @checked

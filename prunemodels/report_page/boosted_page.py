@@ -18,9 +18,7 @@ from formulations.instance.routing import leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.evaluation.curve import TradeoffCurve, boosted_curve
-from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
 from prunemodels.evaluation.item_costs import ItemCost
-from prunemodels.evaluation.wording import count
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.labels import class_numbers, losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
@@ -30,6 +28,8 @@ from prunemodels.on_demand.tree_order import items_on_path
 from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.facts import Labels, PageOptions, shown_as, versions
 from prunemodels.report_page.rendering import BY_CLASS, render_page
+from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.wording import count
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from scipy import stats
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.evaluation.mean_bounds import mean_interval
+from prunemodels.statements.mean_bounds import mean_interval
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -23,16 +23,17 @@ from formulations.extras import package
 from formulations.instance.problem import PruningProblem
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, held_out_change
+from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
-from prunemodels.evaluation.limit_uses import transferable
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.evaluation.wording import is_overrun
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
+from prunemodels.statements.change import HeldOutChange
+from prunemodels.statements.limit_uses import transferable
+from prunemodels.statements.wording import is_overrun
 
 POINTS = 16
 """Rows of a path that a table shows."""

@@ -22,8 +22,6 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.wording import amount, count, error, share
 from prunemodels.exits.stops import Stops
 from prunemodels.plots.choice import SEEN_WHOLE, draw_budget
 from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
@@ -48,6 +46,8 @@ from prunemodels.report_page.boosted_page import BoostedFacts
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.facts import Facts, spread
 from prunemodels.report_page.rendering import measure, printable
+from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.wording import amount, count, error, share
 
 WIDTH, HEIGHT = 4.4, 3.1
 """Inches of a picture that is as wide as a telephone: text of 9 points can be read there."""

@@ -1,4 +1,4 @@
-"""Write a page by the one template: everything that is not markup is escaped, numbers are written by `evaluation.wording`."""
+"""Write a page by the one template: everything that is not markup is escaped, numbers are written by `statements.wording`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import jinja2
 from markupsafe import Markup
 
 from formulations.shown import error_name, is_rate
-from prunemodels.evaluation import wording
-from prunemodels.evaluation.limit_uses import use_in_words
-from prunemodels.evaluation.wording import budget_verdict
 from prunemodels.report_page.by_class import Rate
 from prunemodels.report_page.evidence import figures_of
 from prunemodels.report_page.facts import asked_for
+from prunemodels.statements import wording
+from prunemodels.statements.limit_uses import use_in_words
+from prunemodels.statements.wording import budget_verdict
 
 TEMPLATE = "page.html.jinja"
 

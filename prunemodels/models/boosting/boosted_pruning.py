@@ -19,13 +19,13 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown
-from prunemodels.evaluation.held_out_change import Paid, change_of
-from prunemodels.evaluation.wording import amount, asked_for, count
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
 from prunemodels.models.losses import SampleLoss, loss_of
+from prunemodels.statements.change import Paid, change_of
+from prunemodels.statements.wording import amount, asked_for, count
 
 if TYPE_CHECKING:
     import pandas as pd

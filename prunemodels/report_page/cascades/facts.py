@@ -25,8 +25,6 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import usual_loss
-from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
-from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import ExitPathEvaluation
 from prunemodels.exits.exit_path import ExitPath
@@ -36,6 +34,8 @@ from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_
 from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_of_cascade
 from prunemodels.report_page.cascades.purchases import Purchase, purchases
 from prunemodels.report_page.facts import Labels, half_width, table_or_array, versions
+from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.mean_bounds import standard_error
 
 Floats = NDArray[np.float64]
 

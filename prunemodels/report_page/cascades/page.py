@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from formulations.extras import package
-from prunemodels.evaluation.wording import amount, change, count, error, exactly, share
 from prunemodels.exits.doubt import MarginDoubt
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
 from prunemodels.report_page.facts import spread
 from prunemodels.report_page.rendering import BY_CLASS, render_page
+from prunemodels.statements.wording import amount, change, count, error, exactly, share
 
 NAMED_STAGES = 4
 """The number of stages that the sentence on who stops where names, if there are more."""

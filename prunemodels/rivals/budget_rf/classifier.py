@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from formulations.arguments import Count, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
-from prunemodels.estimators.samples import Sample, named
 from prunemodels.models.costs import Costs, column_prices, example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
+from prunemodels.models.labelled_samples import Sample, named
 from prunemodels.rivals.budget_rf.growing import (
     GrownTrees,
     grow_within,

@@ -24,8 +24,8 @@ from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, EvaluationCost
-from prunemodels.estimators.samples import Sample, split
 from prunemodels.models.costs import staged_costs
+from prunemodels.models.labelled_samples import Sample, split
 from prunemodels.rivals.budget_rf.greedy_tree import TrainingTable, grow_tree, sorted_rows
 from prunemodels.rivals.budget_rf.options import GrowingOptions
 from prunemodels.rivals.budget_rf.stumps import SplitPrices

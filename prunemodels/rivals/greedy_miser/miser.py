@@ -16,8 +16,8 @@ from formulations.arguments import Count, Finite, Positive, Range, Share, check_
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows
-from prunemodels.estimators.samples import Sample, rows_to_predict, split, training_sample
 from prunemodels.models.costs import column_prices, example_costs, staged_costs
+from prunemodels.models.labelled_samples import Sample, rows_to_predict, split, training_sample
 from prunemodels.models.losses import Loss, LossName, class_targets
 from prunemodels.rivals.greedy_miser.boosting import BoostedTrees, Schedule, boost, staged_margins
 from prunemodels.rivals.greedy_miser.growth import GrowthLimits

@@ -21,11 +21,12 @@ from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
 from prunemodels.evaluation.held_out import held_out_cost, on_other_rows
-from prunemodels.evaluation.held_out_change import Paid, change_of, held_out_change
-from prunemodels.evaluation.limit_uses import limit_uses
-from prunemodels.evaluation.wording import budget_verdict
+from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.problems import pruning_from_forest
+from prunemodels.statements.change import Paid, change_of
+from prunemodels.statements.limit_uses import limit_uses
+from prunemodels.statements.wording import budget_verdict
 from solvers.budgets import solve_budget
 from solvers.budgets.by_path import exact_cost
 from tests.prunemodels.command_line.conftest import House, close, screen, told, written

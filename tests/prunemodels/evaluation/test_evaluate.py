@@ -12,8 +12,8 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from prunemodels.evaluation.mean_bounds import MeanInterval
-from prunemodels.evaluation.wording import budget_verdict, is_overrun
+from prunemodels.statements.mean_bounds import MeanInterval
+from prunemodels.statements.wording import budget_verdict, is_overrun
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 

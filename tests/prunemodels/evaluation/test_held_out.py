@@ -21,8 +21,8 @@ from formulations import PruningProblem
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
-from prunemodels.evaluation.held_out_change import HeldOutChange, Paid, change_of
-from prunemodels.evaluation.mean_bounds import MeanInterval, Method, mean_interval, standard_error, upper_bound
+from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval, standard_error, upper_bound
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 

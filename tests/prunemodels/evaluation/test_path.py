@@ -19,8 +19,8 @@ from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from formulations.instance import usage
 from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.mean_bounds import standard_error
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path, sweep_path
+from prunemodels.statements.mean_bounds import standard_error
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets

@@ -11,11 +11,11 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 import prunemodels as pm
-from prunemodels.evaluation.wording import amount
 from prunemodels.other_libraries import BoostedPath, boosted_path
 from prunemodels.report_page import report_page, write_report
 from prunemodels.report_page.boosted_page import gather_boosted
 from prunemodels.report_page.facts import Labels
+from prunemodels.statements.wording import amount
 from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
 

@@ -13,13 +13,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
-from prunemodels.evaluation.wording import amount, error
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.tree_stages import trees_as_stages
 from prunemodels.report_page import report_page, write_report
+from prunemodels.statements.wording import amount, error
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph

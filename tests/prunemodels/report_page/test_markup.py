@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from markupsafe import Markup
 
-from prunemodels.evaluation import wording
 from prunemodels.report_page.rendering import bdi, first_names, listed, printable, rounded_claim
+from prunemodels.statements import wording
 from tests.loops import looped
 
 

@@ -12,9 +12,10 @@ from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import _paid, _paired, change_of, held_out_change
+from prunemodels.evaluation.held_out_change import _paid, held_out_change
 from prunemodels.evaluation.item_costs import item_costs
 from prunemodels.report_page.counts import UsageCounts, tree_shapes, usage_counts
+from prunemodels.statements.change import _paired, change_of
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.report_page.cases import classifier, regressor
 

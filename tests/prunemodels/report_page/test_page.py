@@ -11,11 +11,11 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.held_out import hold_out
-from prunemodels.evaluation.wording import amount
 from prunemodels.report_page import report_page
 from prunemodels.report_page.facts import Labels, gather
 from prunemodels.report_page.page import render
 from prunemodels.report_page.rendering import DARK, LIGHT
+from prunemodels.statements.wording import amount
 from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
 from tests.prunemodels.report_page.contrast import SHAPE_ON, TEXT_ON, contrast

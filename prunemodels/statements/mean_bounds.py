@@ -54,7 +54,7 @@ class MeanInterval:
     low, high
         the two-sided interval: the population's mean is beyond each end with probability (1 - confidence) / 2 at most.
     method
-        of the interval, see `prunemodels.evaluation.mean_bounds`.
+        of the interval, see `prunemodels.statements.mean_bounds`.
     n
         number of examples.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from formulations.shown import is_rate
-from prunemodels.evaluation.mean_bounds import MeanInterval
+from prunemodels.statements.mean_bounds import MeanInterval
 
 MINUS = "\u2212"
 

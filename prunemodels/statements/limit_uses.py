@@ -21,9 +21,9 @@ from formulations.instance.limit import SIZES, Limit, meter_of
 from formulations.instance.limit_members import members_of
 from formulations.instance.usage import Usage
 from formulations.instance.usage_arcs import charges_of
-from prunemodels.evaluation.mean_bounds import mean_interval
-from prunemodels.evaluation.wording import amount, share
 from prunemodels.points import ROUNDING
+from prunemodels.statements.mean_bounds import mean_interval
+from prunemodels.statements.wording import amount, share
 
 
 @dataclass(frozen=True, eq=False)

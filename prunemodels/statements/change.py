@@ -1,0 +1,211 @@
+"""Cost and error on held-out examples before and after, and their differences, example by example.
+
+Before is the unpruned forest, or a cascade whose last stage answers every example. Both models see the same examples, so their
+difference is known better than either figure: its interval is that of the mean of
+
+    x_i(before) - x_i(after)        the cost that example i saves                                                         (1)
+    l_i(after) - l_i(before)        loss of the model's own prediction, see `TreeLoss`                                      (2)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from formulations.instance.tree_loss import TreeLoss
+from formulations.shown import Card, Shown, error_name, is_rate
+from prunemodels.statements.limit_uses import LimitUse, use_in_words
+from prunemodels.statements.mean_bounds import MeanInterval, mean_interval, standard_error
+from prunemodels.statements.wording import POINTS, amount, change, count, error, interval
+
+SMALL = 0.01
+"""An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean of paired differences with Student's two-sided interval, which describes and does not guarantee: see `hold_out`."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class HeldOutChange(Shown):
+    """Cost and error before and after, on held-out examples.
+
+    Parameters
+    ----------
+    n
+        number of examples of positive weight.
+    cost_before, cost_after, error_before, error_after
+        means with their intervals; costs include items that are paid once for all examples.
+    saving, increase
+        means of (1) and (2), with their intervals.
+    broken, mended
+        number of examples that only the first model, and that only the second predicts correctly; None for regression. Under
+        misclassification costs: that the second, and that the first predicts at a higher cost than the other.
+    measure
+        what the errors are, see `Ensemble.measure`.
+    uses
+        what the second model uses of each limit.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_valid, costs, forest, y_test, y_valid
+    >>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+    >>> result.evaluate(X_test, y_test).error_after.n
+    169
+    """
+
+    n: int
+    confidence: float
+    cost_before: MeanInterval
+    cost_after: MeanInterval
+    saving: Difference
+    error_before: MeanInterval
+    error_after: MeanInterval
+    increase: Difference
+    broken: int | None
+    mended: int | None
+    measure: str
+    uses: tuple[LimitUse, ...] = ()
+
+    @property
+    def task(self) -> str:
+        """``"classification"`` or ``"regression"``."""
+        return "regression" if self.broken is None else "classification"
+
+    def rows(self) -> tuple[tuple[str, str, str, str], ...]:
+        """Rows of a table: cost and error before, after, and their differences with intervals."""
+        measure, saved, increase = self.measure, self.saving, self.increase
+        return (
+            (
+                "cost per prediction",
+                amount(self.cost_before.mean),
+                amount(self.cost_after.mean),
+                f"{amount(-saved.mean)} ({amount(-saved.high)} to {amount(-saved.low)})",
+            ),
+            (
+                error_name(measure),
+                error(self.error_before.mean, measure),
+                error(self.error_after.mean, measure),
+                f"{change(increase.mean, measure)} ({interval(increase.low, increase.high, measure)})",
+            ),
+        )
+
+    @property
+    def header(self) -> tuple[str, str, str, str]:
+        """The headings of `rows`."""
+        return "", "before", "after", f"change ({100 * self.confidence:g} % interval)"
+
+    def _card(self) -> Card:
+        notes = (self.verdict, *(use_in_words(use) for use in self.uses))
+        return Card(f"Before and after, on {count(self.n, 'example')}", self.rows(), self.header, notes)
+
+    def __repr__(self) -> str:
+        return self._card().text()
+
+    @property
+    def far_worse(self) -> bool:
+        """Whether the error rose by more than counts as small (`SMALL`), with the confidence of the interval."""
+        return self.increase.low > small_increase(self.measure, self.error_before.mean)
+
+    @property
+    def verdict(self) -> str:
+        """What the interval of the increase says, in a sentence: whether the error rose, and by how much it may have risen.
+
+        A difference whose interval includes 0 is not "no difference": the sentence then gives the end of the interval.
+        """
+        d, examples = self.increase, count(self.n, "example")
+        low, high = (_size(end, self.measure) for end in (d.low, d.high))
+        if d.low == d.high == 0:
+            return "No example is predicted worse or better."
+        if d.low > 0:
+            return f"The error rose, by {low.removesuffix(POINTS)} to {high}."
+        if d.high < 0:
+            return f"The error fell, by {high.removesuffix(POINTS)} to {low}."
+        if max(-d.low, d.high) <= small_increase(self.measure, self.error_before.mean):
+            return f"The error changed by at most {_size(max(-d.low, d.high), self.measure)}, on {examples}."
+        if d.mean > 0:
+            return f"The error may have risen by up to {high}; {examples} are too few to say."
+        return f"The error may have fallen by up to {low} or risen by up to {high}; {examples} are too few to say."
+
+
+def small_increase(measure: str, before: float) -> float:
+    """The largest increase of an error that counts as small: `SMALL` of a rate, this share of any other error before."""
+    return SMALL if is_rate(measure) else SMALL * before
+
+
+def _size(x: float, measure: str) -> str:
+    """The size of a difference, without its sign: ``15 points``, ``0.32 points``."""
+    if is_rate(measure):
+        points = abs(100 * x)
+        return f"{points:.0f}{POINTS}" if points >= 9.95 else f"{points:.2g}{POINTS}"
+    return change(abs(x), measure).lstrip("+")
+
+
+@dataclass(frozen=True, eq=False)
+class Paid:
+    """The cost of a model on some examples.
+
+    Parameters
+    ----------
+    rows
+        float64, shape (N,): what each example pays.
+    once
+        the price of the items that are paid once for all of them.
+    largest
+        an upper bound on what an example can pay; infinite where none is known.
+    """
+
+    rows: NDArray[np.float64]
+    once: float
+    largest: float = math.inf
+
+
+def change_of(
+    paid: tuple[Paid, Paid],
+    losses: tuple[NDArray[np.float64], NDArray[np.float64]],
+    weights: NDArray[np.float64],
+    confidence: float,
+    *,
+    loss: TreeLoss,
+) -> HeldOutChange:
+    """Compare costs and losses of two models on the same examples of positive weight; pairs are in the order before, after."""
+    classification = loss.name in ("zero_one", "misclassification_costs")
+    before, after = paid
+    l_before, l_after = losses
+    return HeldOutChange(
+        n=len(weights),
+        confidence=confidence,
+        cost_before=_cost(before, weights, confidence),
+        cost_after=_cost(after, weights, confidence),
+        saving=_paired(before.rows - after.rows + (before.once - after.once), weights, confidence),
+        error_before=mean_interval(l_before, loss.largest, confidence, "t", weights),
+        error_after=mean_interval(l_after, loss.largest, confidence, "t", weights),
+        increase=_paired(l_after - l_before, weights, confidence),
+        broken=int((l_after > l_before).sum()) if classification else None,
+        mended=int((l_after < l_before).sum()) if classification else None,
+        measure=loss.measure,
+    )
+
+
+def _cost(paid: Paid, weights: NDArray[np.float64], confidence: float) -> MeanInterval:
+    """The mean cost with its interval. Items that are paid once for all examples shift it, without uncertainty."""
+    rows = mean_interval(paid.rows, paid.largest, confidence, "t", weights)
+    mean, low, high = (paid.once + number for number in (rows.mean, rows.low, rows.high))
+    return MeanInterval(mean, rows.standard_error, low, high, confidence, "t", rows.n)
+
+
+def _paired(d: NDArray[np.float64], w: NDArray[np.float64], confidence: float) -> Difference:
+    """The weighted mean of differences, with its interval."""
+    mean = float(w @ d / w.sum())
+    half = float(stats.t.ppf((1 + confidence) / 2, len(d) - 1)) * standard_error(d, w)
+    return Difference(mean, mean - half, mean + half)
