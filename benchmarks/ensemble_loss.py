@@ -29,7 +29,10 @@ def lines(name: str, trees: int, rows: int | None, lams: int, seconds: float) ->
     data = parts(name, rows=rows)
     X, y, train, valid, test = data
     forest = data.forest(trees)
-    samples = {"out of bag": pm.samples.OutOfBag(X[train], y[train]), "cost sample": pm.samples.Given(X[valid], y[valid])}
+    samples: dict[str, pm.samples.OutOfBag | pm.samples.Given] = {
+        "out of bag": pm.samples.OutOfBag(X[train], y[train]),
+        "cost sample": pm.samples.Given(X[valid], y[valid]),
+    }
     for sample, errors in samples.items():
         problem = ensemble_problem(forest, X[valid], costs=1, errors=errors, loss="brier")
         answers = solve_ensemble_path(problem, lams=lams, tolerance=2e-3, time_limit=seconds)
