@@ -32,8 +32,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
-from benchmarks.measuring import apart, line, markdown
-from prunemodels.comparison.machine import STATUS, PeakMemory
+from benchmarks.measuring import Peak, apart, line, markdown
+from prunemodels.comparison.machine import STATUS
 from prunemodels.tables import problem_from_table
 from solvers.price_sharing import price_sharing
 
@@ -125,10 +125,10 @@ def measure(way: str, folder: Path) -> list[str]:
         write_table(few, 1000)
     WAYS[way](forest, few)  # compiling and importing are finished before the measurement
     started = time.perf_counter()
-    with PeakMemory() as peak, AnonymousMemory() as anonymous:
+    with Peak() as peak, AnonymousMemory() as anonymous:
         found = WAYS[way](forest, folder / "events.parquet")
     seconds = time.perf_counter() - started
-    memory = [f"{n / 2**20:,.0f} MB" for n in (peak.bytes or 0, anonymous.bytes)]
+    memory = [f"{n / 2**20:,.0f} MB" for n in (peak.extra, anonymous.bytes)]
     return [way, f"{seconds:.1f} s", *memory, _told(found)]
 
 

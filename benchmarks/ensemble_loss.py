@@ -12,88 +12,40 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations.instance.ensemble_loss import EnsembleProblem
-from prunemodels.data_files import load_dataset, part_sizes
+from benchmarks.instances import parts
+from benchmarks.measuring import line, markdown
 from prunemodels.ensemble_loss.objective import solve_ensemble_path
 from prunemodels.ensemble_loss.samples import ensemble_problem
 
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """A forest with the data that it was grown on, data to prune on, and data to judge on."""
-
-    forest: RandomForestClassifier
-    X: NDArray[np.float32]
-    y: NDArray[Any]
-    train: NDArray[np.int64]
-    valid: NDArray[np.int64]
-    test: NDArray[np.int64]
+HEAD = ("losses", "lambda", "features", "error", "trees' path: features", "error", "trees' cost for that error", "gap")
 
 
-def grown(name: str, trees: int, rows: int | None = None) -> Parts:
-    """Grow BP16's forest; with `rows`, on a small part of the data."""
-    data = load_dataset(name)
-    order = np.random.default_rng(0).permutation(len(data.y))[:rows]
-    n_train, n_valid, n_test = part_sizes(data.name if rows is None else "part", len(order))
-    train, valid, test = np.split(order, [n_train, n_train + n_valid])
-    X = np.asarray(data.X, dtype=np.float32)
-    forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, n_jobs=-1, random_state=0)
-    return Parts(forest.fit(X[train], data.y[train]), X, data.y, train, valid, test[:n_test])
-
-
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """Cost and error of prunings on held-out rows."""
-
-    trees: pm.PruningProblem
-    problem: EnsembleProblem
-    truth: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, parts: Parts) -> Judge:
-        X, y = parts.X[parts.test], parts.y[parts.test]
-        problem = ensemble_problem(parts.forest, X, costs=1, errors=pm.samples.Given(X, y))
-        return cls(problem.problem, problem, np.searchsorted(parts.forest.classes_, y))
-
-    def __call__(self, pruning: pm.Pruning) -> tuple[float, float]:
-        """Cost, and error in per cent."""
-        held_out = pm.Pruning(self.trees, pruning.kept)
-        F = self.problem.of_pruning(held_out)
-        predicted = F[:, 0] > 0.5 if F.shape[1] == 1 else F.argmax(axis=1)
-        return held_out.cost, 100 * float((predicted != self.truth).mean())
-
-
-def run(parts: Parts, lams: int, seconds: float) -> Iterator[dict[str, Any]]:
-    """One row for each lambda and error sample: both objectives on held-out rows, at equal cost on the cost sample."""
-    X, y, judge = parts.X, parts.y, Judge.of(parts)
-    print("unpruned: cost {:.2f}, error {:.2f} %".format(*judge(pm.Pruning.unpruned(judge.trees))), flush=True)
-    samples = {
-        "out-of-bag": pm.samples.OutOfBag(X[parts.train], y[parts.train]),
-        "cost sample": pm.samples.Given(X[parts.valid], y[parts.valid]),
+def lines(name: str, trees: int, rows: int | None, lams: int, seconds: float) -> Iterator[list[object]]:
+    """The unpruned forest, then a line for each lambda and error sample."""
+    data = parts(name, rows=rows)
+    X, y, train, valid, test = data
+    forest = data.forest(trees)
+    samples: dict[str, pm.samples.OutOfBag | pm.samples.Given] = {
+        "out of bag": pm.samples.OutOfBag(X[train], y[train]),
+        "cost sample": pm.samples.Given(X[valid], y[valid]),
     }
-    curve: list[tuple[float, float]] = []
-    for name, sample in samples.items():
-        problem = ensemble_problem(parts.forest, X[parts.valid], costs=1, errors=sample, loss="brier")
+    for sample, errors in samples.items():
+        problem = ensemble_problem(forest, X[valid], costs=1, errors=errors, loss="brier")
         answers = solve_ensemble_path(problem, lams=lams, tolerance=2e-3, time_limit=seconds)
-        if not curve:
-            rows = answers.tree_path
-            curve = [judge(rows[k]) for k in range(0, len(rows), max(1, len(rows) // 60))]
-        for k, found in enumerate(answers.solutions):
-            cost, error = judge(found.pruning)
-            tree_cost, tree_error = judge(answers.tree_path.at_cost(answers.cost[k] * (1 + 1e-12)))
-            needed = min((c for c, e in curve if e <= error), default=np.nan)
-            figures = (found.lam, cost, error, tree_cost, tree_error, needed)
-            names = ("lambda", "cost", "error", "trees: cost", "trees: error", "trees: cost for that error")
-            yield {"sample": name, **dict(zip(names, figures, strict=True)), "relative gap": found.relative_gap}
+        curve = pm.evaluate_path(answers.tree_path, X[test], y[test])
+        if sample == "out of bag":
+            yield ["unpruned", "", f"{curve.cost[0]:.1f}", f"{100 * curve.error[0]:.2f} %", "", "", "", ""]
+        for cost, found in zip(answers.cost, answers.solutions, strict=True):
+            held_out = pm.evaluate(pm.apply_pruning(found.pruning, forest), X[test], y[test], costs=1)
+            row = answers.tree_path.row_at_cost(float(cost) * (1 + 1e-12))
+            needed = min(curve.cost[curve.error <= held_out.error], default=np.nan)
+            pairs = ((held_out.cost, held_out.error), (curve.cost[row], curve.error[row]))
+            told = [text for c, e in pairs for text in (f"{c:.1f}", f"{100 * e:.2f} %")]
+            yield [sample, f"{found.lam:.3g}", *told, f"{needed:.1f}", f"{100 * found.relative_gap:.1f} %"]
 
 
 def main() -> None:
@@ -104,8 +56,9 @@ def main() -> None:
     parser.add_argument("--lams", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=300.0, help="for each error sample")
     args = parser.parse_args()
-    rows = pd.DataFrame(run(grown(args.data, args.trees, args.rows), args.lams, args.seconds))
-    print(rows.to_string(index=False, float_format="{:.4g}".format))
+    print(markdown(HEAD, []), flush=True)
+    for cells in lines(args.data, args.trees, args.rows, args.lams, args.seconds):
+        print(line(*cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ def study(
     *,
     sizes: Sequence[int] | None = None,
     isolate: bool = True,
-    keep: Callable[[Growth], object] = lambda growth: None,
+    keep: Callable[[Growth], object] | None = None,
 ) -> Growth:
     """Measure `engines`, None: those of the study, on `sizes`, None: all; `keep` is called with the answers of each size."""
     what = STUDIES[against]
@@ -122,7 +122,8 @@ def study(
         )
         if what.programs:
             growth.table["nonzeros"] = model_size(problem, "IP3").nonzeros
-        keep(growth)
+        if keep is not None:
+            keep(growth)
         found = growth if found is None else merged(found, growth)
         remaining = list(growth.table["solver"][growth.table["usable"]])
     if found is None:
@@ -155,8 +156,7 @@ def main() -> None:
             parser.error(f"--sizes {unknown[0]}: no such instance of the study against {against}")
     for against in args.against:
         file = None if args.out is None else args.out / f"growth-{against}.json"
-        keep = {} if file is None else {"keep": partial(kept, file)}
-        growth = study(against, args.engines, args.limit, sizes=args.sizes, **keep)
+        growth = study(against, args.engines, args.limit, sizes=args.sizes, keep=None if file is None else partial(kept, file))
         shown = growth if file is None else read(file)
         print(f"{shown.machine}\n\n{table(shown)}\n\n{shown.reach().to_string()}\n", flush=True)
 

@@ -19,9 +19,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV
 
 import prunemodels as pm
+from benchmarks.instances import parts
 from formulations.answers.pruning_path import PruningPath
 from prunemodels.comparison.machine import machine
-from prunemodels.data_files import load_dataset, part_sizes
 
 
 def sweep(forest: Any, path: PruningPath, X: NDArray[Any], y: NDArray[Any]) -> str:
@@ -75,19 +75,13 @@ def main() -> None:
     parser.add_argument("--data", default="miniboone", choices=("miniboone", "covtype426k"))
     parser.add_argument("--budget", type=float, default=15.0)
     args = parser.parse_args()
-    data = load_dataset(args.data)
-    order = np.random.default_rng(0).permutation(len(data.y))
-    n_train, n_cost, n_test = part_sizes(data.name, len(data.y))
-    train, cost, test = np.split(order, [n_train, n_train + n_cost])
-    X = np.asarray(data.X, dtype=np.float32)
-    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=0)
-    forest.fit(X[train], data.y[train]).set_params(n_jobs=None)
-    path = pm.pruning_path(pm.problem_from_forest(forest, X[cost], costs=1), certificate=False)
-    held_out = test[:n_test]
+    data = parts(args.data)
+    forest, X, y = data.forest().set_params(n_jobs=None), data.X[data.test], data.y[data.test]
+    path = pm.pruning_path(pm.problem_from_forest(forest, data.X[data.cost], costs=1), certificate=False)
     print(f"{machine()}\n{path}")
-    print(sweep(forest, path, X[held_out], data.y[held_out]), flush=True)
-    print(cross_validation(X[test[:12_000]], data.y[test[:12_000]], np.linspace(2, 40, 50).round(1).tolist(), 40), flush=True)
-    print(at_work(forest, pm.apply_pruning(path.at_cost(args.budget), forest), X[held_out], 100))
+    print(sweep(forest, path, X, y), flush=True)
+    print(cross_validation(X[:12_000], y[:12_000], np.linspace(2, 40, 50).round(1).tolist(), 40), flush=True)
+    print(at_work(forest, pm.apply_pruning(path.at_cost(args.budget), forest), X, 100))
 
 
 if __name__ == "__main__":

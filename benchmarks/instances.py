@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -139,16 +139,34 @@ def real_instances(*, quick: bool = False) -> Iterator[Instance]:
         yield Instance(f"{name}, {'equal' if file is None else 'real'} prices", "UCI", problem)
 
 
-def train(name: str, seed: int, file: Path) -> None:
-    """Grow BP16's forest, 40 entropy trees that try all features, and save it with the rows of the cost sample."""
+class Parts(NamedTuple):
+    """Rows and labels of a data set, and the numbers of the rows that train, pay and test."""
+
+    X: NDArray[np.float32]
+    y: NDArray[Any]
+    train: NDArray[np.int64]
+    cost: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    def forest(self, trees: int = 40, seed: int = 0) -> RandomForestClassifier:
+        """BP16's forest: entropy trees that try all features."""
+        forest = RandomForestClassifier(trees, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
+        return forest.fit(self.X[self.train], self.y[self.train])
+
+
+def parts(name: str, seed: int = 0, rows: int | None = None) -> Parts:
+    """A data set in the papers' proportions, shuffled; with `rows` so many of it."""
     data = load_dataset(name)
-    order = np.random.default_rng(seed).permutation(len(data.y))
-    n_train, n_cost, _ = part_sizes(data.name, len(data.y))
-    train_rows, cost_rows = order[:n_train], order[n_train : n_train + n_cost]
-    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=seed)
-    X = np.asarray(data.X, dtype=np.float32)
-    forest.fit(X[train_rows], data.y[train_rows])
-    joblib.dump((forest, X[cost_rows]), file)
+    order = np.random.default_rng(seed).permutation(len(data.y))[:rows]
+    n_train, n_cost, n_test = part_sizes(data.name if rows is None else "part", len(order))
+    train, cost, test = np.split(order, [n_train, n_train + n_cost])
+    return Parts(np.asarray(data.X, dtype=np.float32), data.y, train, cost, test[:n_test])
+
+
+def train(name: str, seed: int, file: Path) -> None:
+    """Grow BP16's forest, and save it with the rows of the cost sample."""
+    data = parts(name, seed)
+    joblib.dump((data.forest(seed=seed), data.X[data.cost]), file)
 
 
 def bp16(name: str, seed: int = 0) -> tuple[RandomForestClassifier, NDArray[np.float32]]:

@@ -27,8 +27,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -74,43 +73,10 @@ def grow(X: pd.DataFrame, y: NDArray[Any], costs: Any, seed: int) -> tuple[Rando
     return forest, pm.problem_from_forest(forest, X, costs=costs, errors=errors)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Dollars and error of a forest on examples that it was not grown on."""
-
-    dollars: float
-    error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Repeat:
-    """The measurements of one training part on its test part.
-
-    Parameters
-    ----------
-    unpruned, default
-        BP16's forest, and scikit-learn's default one (100 trees, sqrt(F) features at each split).
-    by_budget
-        for each knowledge, one a budget of `SHARES`.
-    chosen
-        the budget of (1), as a place in `SHARES`; len(SHARES) for the unpruned forest.
-    unproven, solved
-        budgets not closed in time, and all.
-    """
-
-    name: str
-    seed: int
-    unpruned: Measured
-    default: Measured
-    by_budget: Mapping[Knowledge, Sequence[Measured]]
-    chosen: int
-    unproven: int
-    solved: int
-
-    @property
-    def at_choice(self) -> Measured:
-        """The measurements at the budget of (1)."""
-        return (*self.by_budget["all prices"], self.unpruned)[self.chosen]
+Row = dict[str, Any]
+"""Dollars and error of one forest on examples that it was not grown on: ``data``, ``seed``, ``known``, ``budget``, ``dollars``,
+``error``. ``known`` is what the optimiser knows, and ``budget`` a place in `SHARES`; or ``known`` is "unpruned" (BP16's forest),
+"default" (scikit-learn's: 100 trees, sqrt(F) features at each split) or "chosen" (at the budget of (1)), and ``budget`` is -1."""
 
 
 class Optimiser:
@@ -151,31 +117,31 @@ def budgets_of(data: MedicalData, shares: Sequence[float]) -> list[Fraction]:
     return [Fraction(round(100 * share * data.price_of_all), 100) for share in shares]
 
 
-def one_repeat(name: str, seed: int) -> Repeat:
-    """Split, grow, prune for every budget, measure."""
+def one_repeat(name: str, seed: int) -> tuple[list[Row], int, int]:
+    """Split, grow, prune for every budget, measure; how many budgets were solved, and how many not proven in time."""
     data = load_medical(name)
     train, test = data.split(seed)
     X, y = data.X.iloc[train], data.y[train]
-    held_out = (data.X.iloc[test], data.y[test])
+    rows: list[Row] = []
+
+    def measure(forest: Any, known: str, budget: int = -1) -> None:
+        seen = pm.evaluate(forest, data.X.iloc[test], data.y[test], costs=data.costs)
+        about = {"data": name, "seed": seed, "known": known, "budget": budget}
+        rows.append({**about, "dollars": seen.cost, "error": seen.error})
+
     forest, true = grow(X, y, data.costs, seed)
-    budgets, by_budget, optimisers = budgets_of(data, SHARES), {}, {}
-    for known in KNOWN:
-        problem = true if known == "all prices" else _blind(true, data, known)
-        optimisers[known] = Optimiser(problem, true)
-        prunings = optimisers[known].within(budgets)
-        by_budget[known] = [measure(pm.apply_pruning(p, forest), held_out, data) for p in prunings]
-    default = RandomForestClassifier(random_state=seed).fit(X, y)
-    inner = cross_validated(data, X, y, seed, SHARES)
-    return Repeat(
-        name,
-        seed,
-        measure(forest, held_out, data),
-        measure(default, held_out, data),
-        by_budget,
-        smallest_within([m.error for m in inner[:-1]], inner[-1].error, len(y)),
-        sum(o.unproven for o in optimisers.values()),
-        sum(o.solved for o in optimisers.values()),
-    )
+    optimisers = {k: Optimiser(true if k == "all prices" else _blind(true, data, k), true) for k in KNOWN}
+    for known, optimiser in optimisers.items():
+        for budget, pruning in enumerate(optimiser.within(budgets_of(data, SHARES))):
+            measure(pm.apply_pruning(pruning, forest), known, budget)
+    measure(forest, "unpruned")
+    measure(RandomForestClassifier(random_state=seed).fit(X, y), "default")
+    *errors, unpruned = cross_validated(data, X, y, seed, SHARES)
+    chosen = smallest_within(errors, unpruned, len(y))
+    wanted = ("all prices", chosen) if chosen < len(SHARES) else ("unpruned", -1)
+    at_choice = next(row for row in rows if (row["known"], row["budget"]) == wanted)
+    rows.append({**at_choice, "known": "chosen", "budget": -1})
+    return rows, sum(o.solved for o in optimisers.values()), sum(o.unproven for o in optimisers.values())
 
 
 def _blind(true: pm.PruningProblem, data: MedicalData, known: Knowledge) -> pm.PruningProblem:
@@ -184,26 +150,14 @@ def _blind(true: pm.PruningProblem, data: MedicalData, known: Knowledge) -> pm.P
     return pm.PruningProblem.build(true.ensemble, true.errors, true.X, costs)
 
 
-def measure(forest: Any, held_out: tuple[pd.DataFrame, NDArray[Any]], data: MedicalData) -> Measured:
-    """Dollars and error on held-out examples, at true prices."""
-    seen = pm.evaluate(forest, *held_out, costs=data.costs)
-    return Measured(seen.cost, seen.error)
-
-
-def cross_validated(data: MedicalData, X: pd.DataFrame, y: NDArray[Any], seed: int, shares: Sequence[float]) -> list[Measured]:
-    """Dollars and errors at each budget, and of the unpruned forest, over folds of the training part."""
-    folds = []
+def cross_validated(data: MedicalData, X: pd.DataFrame, y: NDArray[Any], seed: int, shares: Sequence[float]) -> list[float]:
+    """The error at each budget, and of the unpruned forest, over folds of the training part; each patient counts once."""
+    wrong = np.zeros(len(shares) + 1)
     for inner, outer in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(X, y):
-        held_out = (X.iloc[outer], y[outer])
         forest, problem = grow(X.iloc[inner], y[inner], data.costs, seed)
         pruned = [pm.apply_pruning(p, forest) for p in Optimiser(problem, problem).within(budgets_of(data, shares))]
-        folds.append(([measure(f, held_out, data) for f in (*pruned, forest)], len(outer)))
-    weights = [n for _, n in folds]
-    columns = zip(*(measured for measured, _ in folds), strict=True)
-    return [
-        Measured(*(float(np.average([getattr(m, of) for m in column], weights=weights)) for of in ("dollars", "error")))
-        for column in columns
-    ]
+        wrong += [np.sum(f.predict(X.iloc[outer]) != y[outer]) for f in (*pruned, forest)]
+    return [float(n) / len(y) for n in wrong]
 
 
 def smallest_within(errors: Sequence[float], unpruned: float, n: int) -> int:
@@ -217,44 +171,23 @@ def standard_error(rate: float, n: int) -> float:
     return math.sqrt(rate * (1 - rate) / n)
 
 
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """All repeats of one data set.
+def means(rows: pd.DataFrame, known: str) -> tuple[list[float], list[float]]:
+    """Mean dollars and mean error over repeats, a number for each budget."""
+    some = rows[rows["known"] == known].groupby("budget")[["dollars", "error"]].mean()
+    return some["dollars"].tolist(), some["error"].tolist()
 
-    Parameters
-    ----------
-    tested
-        patients that were in a test part.
-    """
 
-    data: MedicalData
-    repeats: Sequence[Repeat]
-    tested: int
+def enough(rows: pd.DataFrame, known: str, tested: int) -> float:
+    """Dollars for the unpruned error within one standard error; what the unpruned forest pays if no budget does."""
+    dollars, errors = means(rows, known)
+    paid, error = means(rows, "unpruned")
+    return [*dollars, *paid][smallest_within(errors, error[0], tested)]
 
-    @classmethod
-    def of(cls, data: MedicalData, repeats: Sequence[Repeat]) -> Summary:
-        """Collect the repeats of one data set."""
-        tested = np.unique(np.concatenate([data.split(r.seed)[1] for r in repeats]))
-        return cls(data, repeats, len(tested))
 
-    def dollars(self, known: Knowledge) -> NDArray[np.float64]:
-        """Mean dollars paid on the test parts at each budget, shape (len(SHARES),)."""
-        return np.array([[m.dollars for m in r.by_budget[known]] for r in self.repeats]).mean(axis=0)
-
-    def errors(self, known: Knowledge) -> NDArray[np.float64]:
-        """Test error of each repeat at each budget, shape (repeats, len(SHARES))."""
-        return np.array([[m.error for m in r.by_budget[known]] for r in self.repeats])
-
-    def enough(self, known: Knowledge) -> float:
-        """Dollars for the unpruned error within one standard error; what the unpruned forest pays if no budget does."""
-        unpruned = [r.unpruned for r in self.repeats]
-        error = float(np.mean([m.error for m in unpruned]))
-        place = smallest_within(self.errors(known).mean(axis=0).tolist(), error, self.tested)
-        return float((*self.dollars(known), np.mean([m.dollars for m in unpruned]))[place])
-
-    def lost(self, known: Knowledge) -> NDArray[np.float64]:
-        """Error, less that with all prices known at the same budget: mean over positive budgets, one number a repeat."""
-        return (self.errors(known) - self.errors("all prices"))[:, 1:].mean(axis=1)
+def lost(rows: pd.DataFrame, known: str) -> NDArray[np.float64]:
+    """Error, less that with all prices known at the same budget: mean over positive budgets, one number a repeat."""
+    wide = rows[rows["budget"] > 0].pivot_table(index="seed", columns="known", values="error", aggfunc="mean")
+    return np.asarray(wide[known] - wide["all prices"])
 
 
 def rate(values: Sequence[float] | NDArray[np.float64]) -> str:
@@ -263,49 +196,40 @@ def rate(values: Sequence[float] | NDArray[np.float64]) -> str:
     return f"{100 * np.mean(values):.1f}{spread} %"
 
 
-def price(values: Sequence[float]) -> str:
-    """Mean in dollars."""
-    return f"${np.mean(values):.2f}"
+def cell(rows: pd.DataFrame, known: str, budget: int = -1) -> str:
+    """Mean dollars, mean error and its deviation."""
+    some = rows[(rows["known"] == known) & (rows["budget"] == budget)]
+    return f"${some['dollars'].mean():.2f}: {rate(some['error'].to_numpy())}"
 
 
-def row(s: Summary) -> list[str]:
-    """The cells of a data set in the first table."""
+def report(rows: pd.DataFrame, tested: dict[str, int], full: dict[str, float]) -> str:
+    """Both tables, from the patients that were ever tested and the price of all tests, by data set."""
     columns = [max(k for k, share in enumerate(SHARES) if share <= shown) for shown in SHOWN]
-    unpruned, default, chosen = ([getattr(r, what) for r in s.repeats] for what in ("unpruned", "default", "at_choice"))
-    return [
-        f"{s.data.name} ({s.tested:,} tested)",
-        price([s.data.price_of_all]),
-        f"{price([m.dollars for m in default])}: {rate([m.error for m in default])}",
-        f"{price([m.dollars for m in unpruned])}: {rate([m.error for m in unpruned])}",
-        *(f"{price([s.dollars('all prices')[k]])}: {rate(s.errors('all prices')[:, k])}" for k in columns),
-        f"{price([m.dollars for m in chosen])}: {rate([m.error for m in chosen])}",
-    ]
+    budgets = [f"budget {100 * SHARES[k]:.0f} %" for k in columns]
+    first = ["", "all tests", "scikit-learn's default", "unpruned", *budgets, "chosen"]
+    second = ["", "enough, all prices known", "enough, no discounts known", "enough, no prices known"]
+    second += [f"{known}: error, points" for known in KNOWN[1:]]
+    lines, others = [], []
+    for name, some in rows.groupby("data", sort=False):
+        within = [cell(some, "all prices", k) for k in columns]
+        shown = [cell(some, "default"), cell(some, "unpruned"), *within, cell(some, "chosen")]
+        lines.append([f"{name} ({tested[str(name)]:,} tested)", f"${full[str(name)]:.2f}", *shown])
+        points = [100 * lost(some, known) for known in KNOWN[1:]]
+        spreads = [f"{p.mean():+.1f} ± {p.std(ddof=min(1, len(p) - 1)):.1f}" for p in points]
+        others.append([name, *(f"${enough(some, known, tested[str(name)]):.2f}" for known in KNOWN), *spreads])
+    return f"{markdown(first, lines)}\n\n{markdown(second, others)}"
 
 
-def knowledge_row(s: Summary) -> list[str]:
-    """The cells of a data set in the second table."""
-    points = [f"{100 * s.lost(k).mean():+.1f} ± {100 * s.lost(k).std(ddof=min(1, len(s.repeats) - 1)):.1f}" for k in KNOWN[1:]]
-    return [s.data.name, *(price([s.enough(known)]) for known in KNOWN), *points]
-
-
-def report(summaries: Sequence[Summary]) -> str:
-    """Both tables and the notes below them."""
-    shown = [f"budget {100 * max(x for x in SHARES if x <= share):.0f} %" for share in SHOWN]
-    first = ["", "all tests", "scikit-learn's default", "unpruned", *shown, "chosen"]
-    second = ["", *(f"enough, {known} known" for known in KNOWN), *(f"{known}: error, points" for known in KNOWN[1:])]
-    second[2:4] = ["enough, no discounts known", "enough, no prices known"]
-    solved = sum(r.solved for s in summaries for r in s.repeats)
-    unproven = sum(r.unproven for s in summaries for r in s.repeats)
-    tables = [markdown(first, [row(s) for s in summaries]), markdown(second, [knowledge_row(s) for s in summaries])]
-    return "\n\n".join([*tables, f"budgets solved {solved:,}, not proven optimal in time {unproven}"])
-
-
-def run(names: Sequence[str], repeats: int, jobs: int) -> list[Summary]:
+def run(names: Sequence[str], repeats: int, jobs: int) -> str:
     """All repeats of all data sets, in the given number of processes."""
     loaded = {name: load_medical(name) for name in names}  # refuses before anything is computed
     tasks = [(name, seed) for seed in range(repeats) for name in names]
     done = joblib.Parallel(n_jobs=jobs)(joblib.delayed(one_repeat)(name, k) for name, k in tasks)
-    return [Summary.of(data, [r for r in done if r.name == name]) for name, data in loaded.items()]
+    tested = {n: len(np.unique(np.concatenate([d.split(k)[1] for k in range(repeats)]))) for n, d in loaded.items()}
+    rows = pd.DataFrame([row for some, _, _ in done for row in some])
+    solved, unproven = (sum(one[k] for one in done) for k in (1, 2))
+    tables = report(rows, tested, {n: d.price_of_all for n, d in loaded.items()})
+    return f"{tables}\n\nbudgets solved {solved:,}, not proven optimal in time {unproven}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -315,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     args = parser.parse_args(arguments)
     start = time.perf_counter()
-    print(report(run(args.data, args.repeats, args.jobs)))
+    print(run(args.data, args.repeats, args.jobs))
     print(f"\n{args.repeats} repeats, {time.perf_counter() - start:.0f} s, {machine()}")
     return 0
 

@@ -132,7 +132,8 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, help="seconds of branch and bound for each instance (60; 5 with --quick)")
     args = parser.parse_args()
     limit = args.time_limit or (5.0 if args.quick else 60.0)
-    start, pairs, skipped = time.perf_counter(), [], ""
+    start, skipped = time.perf_counter(), ""
+    pairs: list[Pair] = []
     warm_up()
     for source in (random_instances, shipped_instances, real_instances):
         try:

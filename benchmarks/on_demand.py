@@ -19,9 +19,10 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.data.medical import load_prices
+from benchmarks.instances import parts
 from benchmarks.measuring import line, markdown
 from prunemodels.comparison.machine import machine
-from prunemodels.data_files import load_dataset, part_sizes
+from prunemodels.data_files import load_dataset
 from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 
@@ -54,13 +55,8 @@ def costs_of(forest: Any, X: Any, y: NDArray[Any], costs: Any, calibration: Any)
 
 def uniform(name: str, most: int) -> None:
     """Print a line for each budget."""
-    data = load_dataset(name)
-    order = np.random.default_rng(0).permutation(len(data.y))
-    n_train, n_cost, _ = part_sizes(data.name, len(data.y))
-    train, cost, test = order[:n_train], order[n_train : n_train + n_cost], order[n_train + n_cost :][:most]
-    X = np.asarray(data.X, dtype=np.float32)
-    forest = RandomForestClassifier(40, criterion="entropy", max_features=None, n_jobs=-1, random_state=0)
-    forest.fit(X[train], data.y[train])
+    data = parts(name)
+    forest, X, cost, test = data.forest(), data.X, data.cost, data.test[:most]
     path = pm.pruning_path(pm.problem_from_forest(forest, X[cost], costs=1.0), certificate=False)
     for budget in BUDGETS[name]:
         model = forest if budget is None else pm.apply_pruning(path.at_cost(budget), forest)

@@ -83,7 +83,7 @@ def load_yahoo(folder: str | Path | None = None, *, split: Literal["brf15", "cha
     costs = CostItems.plain([float(p) for p in read_prices(price_file, used)], names)
     parts = [_part(d, used) for d in documents]
     if split == "challenge":
-        return PublishedData("yahoo", *parts, costs, names)
+        return PublishedData("yahoo", parts[0], parts[1], parts[2], costs, names)
     rows, remark = whole_queries(documents[0].query)
     train, validation, test = (parts[0].take(r) for r in rows)
     return PublishedData("yahoo", train, validation, test, costs, names, (remark,))

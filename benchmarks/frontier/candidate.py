@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,48 +55,31 @@ class Candidate:
     ends: Mapping[str, str] = field(default_factory=dict)
 
 
-class Method(Protocol):
-    """A method that is compared."""
-
-    @property
-    def name(self) -> str:
-        """The name in tables and legends, in plain words."""
-        ...
-
-    @property
-    def ours(self) -> bool:
-        """Whether this project invented it."""
-        ...
-
-    def refusal(self, problem: Problem) -> str | None:
-        """The reason why it cannot take this problem; None if it can."""
-        ...
-
-    def __call__(self, problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-        """All models that the method offers.
-
-        `scouted` holds the settings that validation chose at some budget on the first seed, on which grids are widened until no
-        chosen value is an edge. On the other seeds a method need not try others. None: this is the first seed.
-        """
-        ...
+Scouted = Sequence[Mapping[str, Value]] | None
+"""The settings that validation chose at some budget on the first seed, on which grids are widened until no chosen value is an
+edge. On the other seeds a method need not try others. None: this is the first seed."""
 
 
 @dataclass(frozen=True)
-class FunctionMethod:
-    """A method defined by a function."""
+class Method:
+    """A method that is compared.
+
+    Parameters
+    ----------
+    name
+        in tables, in plain words.
+    run
+        yields all models that the method offers.
+    ours
+        whether this project invented it.
+    refusal
+        the reason why it cannot take a problem; None if it can.
+    """
 
     name: str
-    run: Callable[[Problem, Sequence[Mapping[str, Value]] | None], Iterator[Candidate]]
+    run: Callable[[Problem, Scouted], Iterator[Candidate]]
     ours: bool = False
-    refuses: Callable[[Problem], str | None] = lambda problem: None
-
-    def refusal(self, problem: Problem) -> str | None:
-        """See `Method`."""
-        return self.refuses(problem)
-
-    def __call__(self, problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
-        """See `Method`."""
-        return self.run(problem, scouted)
+    refusal: Callable[[Problem], str | None] = lambda problem: None
 
 
 def rounded(value: float) -> float:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Method, Value, candidate, error_and_loss, rounded
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, candidate, error_and_loss, rounded
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals.boosted import ENGINES, Setting
@@ -106,9 +106,7 @@ def _frame(part: Part, columns: Sequence[str] | None) -> Any:
     return part.X if columns is None else pd.DataFrame(part.X, columns=columns)
 
 
-def _over_leaves(
-    problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, fit: Callable[[int], list[Candidate]]
-) -> Iterator[Candidate]:
+def _over_leaves(problem: Problem, scouted: Scouted, fit: Callable[[int], list[Candidate]]) -> Iterator[Candidate]:
     """The candidates of forests with leaves of at least 1, 2, 4, ... rows."""
     if scouted:
         for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
@@ -121,7 +119,7 @@ def _ends(rung: int) -> dict[str, str]:
     return {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {}
 
 
-def pruning_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def pruning_path(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """All optimal prunings of a random forest of 40 trees, for its trees' mean error and the costs of the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
@@ -135,7 +133,7 @@ def pruning_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None
     yield from _over_leaves(problem, scouted, fit)
 
 
-def exits_along_the_path(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def exits_along_the_path(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """Exit policies along the optimal path of a random forest of 40 trees, learned on the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
@@ -162,7 +160,7 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
     return list(exit_candidates(problem, model, params, seconds, ends, columns))
 
 
-def default_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def default_cascade(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """`BudgetCascade` as it comes: it chooses models, sets and orders itself. One object for all budgets."""
     yield from fitted_cascade(problem, None, {}, {})
 
@@ -175,7 +173,7 @@ ENGINE = "LightGBM"
 """Of the stages."""
 
 
-def boosted_cascade(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def boosted_cascade(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """`BudgetCascade` with boosted trees at every stage; it finds the sets, and learns exits on the validation part."""
 
     def fit(rung: int) -> list[Candidate]:
@@ -213,8 +211,8 @@ def _leaves_for_all_columns(problem: Problem) -> int:
 
 
 OURS: list[Method] = [
-    FunctionMethod("optimal pruning path", pruning_path, ours=True),
-    FunctionMethod("exits along the optimal path", exits_along_the_path, ours=True),
-    FunctionMethod("cascade", default_cascade, ours=True),
-    FunctionMethod("cascade of LightGBM models", boosted_cascade, ours=True),
+    Method("optimal pruning path", pruning_path, ours=True),
+    Method("exits along the optimal path", exits_along_the_path, ours=True),
+    Method("cascade", default_cascade, ours=True),
+    Method("cascade of LightGBM models", boosted_cascade, ours=True),
 ]

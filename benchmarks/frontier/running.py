@@ -6,11 +6,11 @@ import multiprocessing
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 
-from benchmarks.frontier.candidate import Value, nothing_bought, winners
+from benchmarks.frontier.candidate import Scouted, nothing_bought, winners
 from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.methods import method_named
 from benchmarks.frontier.problem import Problem
@@ -51,7 +51,7 @@ def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
     start = time.process_time()
     try:
         scouted = scouting(unit, store, problem)
-        candidates = [nothing_bought(problem), *method(problem, scouted)]
+        candidates = [nothing_bought(problem), *method.run(problem, scouted)]
     except Exception as error:  # a failure must not end the other units, which take hours
         _say(f"{unit}: failed\n{traceback.format_exc()}")
         return f"{unit}: {type(error).__name__}: {error}"
@@ -62,7 +62,7 @@ def do_unit(unit: Unit, store: Store, *, log: bool = True) -> str | None:
     return None
 
 
-def scouting(unit: Unit, store: Store, problem: Problem) -> Sequence[Mapping[str, Value]] | None:
+def scouting(unit: Unit, store: Store, problem: Problem) -> Scouted:
     """The settings that validation chose on the first seed, by its unit or else by the table of results; None on that seed, or if
     neither has it.
     """

@@ -98,6 +98,7 @@ def measure_hard(data: str, setting: Setting) -> Found:
     path = pm.pruning_path(problem, certificate=False)
     rows: list[Row] = []
     figures: list[Figure] = []
+    lam: Lam
     for label, lam in hard_lambdas(path, 1 if setting.quick else EDGES, 2 if setting.quick else OTHERS):
         where = f"{name}, {label}"
         works: dict[str, Any] = {"raw cut": raw_cut(problem, lam), "price_sharing": partial(price_sharing, problem, lam)}
@@ -127,6 +128,7 @@ def measure_sizes(data: str, setting: Setting) -> Found:
     rows: list[Row] = []
     figures: list[Figure] = []
     warm_up()
+    lam: Lam
     for n in (20, 100) if setting.quick else ROWS:
         name, problem = instance(data, setting, n)
         cut, sharing = predicted_seconds(problem.n_usage_arcs, problem.ensemble.n_splits)

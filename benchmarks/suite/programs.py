@@ -168,7 +168,7 @@ def measure_dantzig_wolfe(setting: Setting) -> Found:
         figures.append(Figure(where, "usage arcs", problem.n_usage_arcs))
         works: dict[str, Any] = {"min_cut": partial(min_cut, problem, lam)}
         for name, scheme in SCHEMES.items():
-            options = {"gap": GAP, "scheme": scheme, "pricing": "shortest paths", "time_limit": SECONDS}
+            options: dict[str, Any] = {"gap": GAP, "scheme": scheme, "pricing": "shortest paths", "time_limit": SECONDS}
             works[f"dantzig_wolfe, {name}"] = partial(dantzig_wolfe, problem, lam, **options)
         found = alternate(works, repeats=setting.repeats, limit=setting.limit / 6)
         optimum = found.answer["min_cut"].value

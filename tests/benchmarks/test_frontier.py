@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from benchmarks.frontier import running
 from benchmarks.frontier.candidate import (
     Candidate,
-    FunctionMethod,
+    Method,
+    Scouted,
     Value,
     chosen,
     error_and_loss,
@@ -171,12 +172,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
     """A method that notes each of its runs: the seed, and what was scouted."""
     calls: list[tuple[int, object]] = []
 
-    def run(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    def run(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
         calls.append((problem.seed, scouted))
         for k in (1, 2, 3):
             yield measured(problem, {"k": k}, partial(_by_proline, 0.6 if k == 2 else 0.5), float(k), 0.5)
 
-    monkeypatch.setitem(METHODS, "counted", FunctionMethod("counted", run))
+    monkeypatch.setitem(METHODS, "counted", Method("counted", run))
     return calls
 
 
@@ -197,8 +198,8 @@ def test_a_failure_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch, tmp
     def fail(problem: Problem, scouted: object) -> Iterator[Candidate]:
         raise ValueError("broken on purpose")
 
-    monkeypatch.setitem(METHODS, "fails", FunctionMethod("fails", fail))
-    monkeypatch.setitem(METHODS, "works", FunctionMethod("works", lambda problem, scouted: iter(())))
+    monkeypatch.setitem(METHODS, "fails", Method("fails", fail))
+    monkeypatch.setitem(METHODS, "works", Method("works", lambda problem, scouted: iter(())))
     store = Store(tmp_path)
     told = running.run_units(running.units_of(["wine"], [0], ["fails", "works"]), store, log=False)
     assert told == ["wine, seed 0, fails: ValueError: broken on purpose"]

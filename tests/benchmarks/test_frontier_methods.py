@@ -55,7 +55,7 @@ def test_candidates_are_complete(name: str, data: str) -> None:
     if method.refusal(problem) is not None:
         pytest.skip(f"{name} on {data}: {method.refusal(problem)}")
     pytest.importorskip("lightgbm")
-    found = list(method(problem, [{**SCOUTED[name], "rounds": 5}]))
+    found = list(method.run(problem, [{**SCOUTED[name], "rounds": 5}]))
     assert found
     for c in found:
         numbers = [c.valid_error, c.valid_loss, c.test_error, c.test_loss, c.fit_s, c.predict_s]

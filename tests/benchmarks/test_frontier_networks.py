@@ -46,7 +46,7 @@ def routed(prices: tuple[float, ...] = (1, 1, 1), budget: float = 1.6, *, regres
 
 def best(rival: ModuleType, problem: Problem) -> Candidate:
     """What validation chooses for the problem's only budget."""
-    found = chosen(list(rival.METHODS[0](problem, [SETTING.params])), problem.budgets[0])
+    found = chosen(list(rival.METHODS[0].run(problem, [SETTING.params])), problem.budgets[0])
     assert found is not None
     return found
 
@@ -76,7 +76,7 @@ def test_a_seed_gives_the_same_candidates_again(rival: ModuleType) -> None:
     problem, few = routed(), replace(SETTING, steps=20).params
 
     def numbers(of: Problem) -> list[dict[str, object]]:
-        return [{**vars(c), "fit_s": 0, "predict_s": 0} for c in rival.METHODS[0](of, [few])]
+        return [{**vars(c), "fit_s": 0, "predict_s": 0} for c in rival.METHODS[0].run(of, [few])]
 
     first = numbers(problem)
     masked_networks.torch().rand(7)
@@ -166,7 +166,7 @@ def test_without_torch_the_extra_is_named(rival: ModuleType, monkeypatch: pytest
     method = rival.METHODS[0]
     assert 'pip install "prunemodels[rivals]"' in str(method.refusal(routed()))
     with pytest.raises(MissingPackageError, match=r"needs torch, .*prunemodels\[rivals\]"):
-        list(method(routed(), None))
+        list(method.run(routed(), None))
 
 
 @pytest.mark.usefixtures("_torch")

@@ -14,13 +14,13 @@ stay that validation chooses at some budget. Settings are tuned one hyperparamet
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frontier.candidate import Candidate, Value, candidate, winners
+from benchmarks.frontier.candidate import Candidate, Scouted, Value, candidate, winners
 from benchmarks.frontier.ladder import climb_each
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, one_thread, torch
@@ -136,7 +136,7 @@ START = {"dropout": 0.2, "steps": 500, "rate": 3e-3, "width": 64}
 START_LARGE = {"dropout": 0.1, "steps": 4000, "rate": 1e-3, "width": 256}
 
 
-def tuned(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, train: Train) -> Iterator[Candidate]:
+def tuned(problem: Problem, scouted: Scouted, train: Train) -> Iterator[Candidate]:
     """The candidates of all settings tried."""
     table = Table(problem)
     rows = table.rows(problem.train)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Predict, Value, winners
+from benchmarks.frontier.candidate import Candidate, Method, Predict, Scouted, winners
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.sequences import checkpoints, prefixes
@@ -238,7 +238,7 @@ def _predictions(problem: Problem, raw: NDArray[np.float64]) -> NDArray[np.float
     return two_columns(expit(raw)) if raw.ndim == 1 else np.asarray(softmax(raw, axis=1))
 
 
-def fewer_rounds(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def fewer_rounds(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """Search leaves at the rate 0.1, then rates with the best leaves, on the first seed; take the chosen ones on the others."""
     if scouted:
         for leaves, rate in sorted({(int(s["leaves"]), float(s["rate"])) for s in scouted}):
@@ -256,4 +256,4 @@ def _at_rate(problem: Problem, leaves: int, known: Mapping[int, list[Candidate]]
     return known[rung] if rung in known else fit(problem, leaves, RATES[rung])
 
 
-METHODS = [FunctionMethod("LightGBM, fewer rounds", fewer_rounds)]
+METHODS = [Method("LightGBM, fewer rounds", fewer_rounds)]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, error_and_loss, measured
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, error_and_loss, measured
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals.boosted import ENGINES, LEAVES, Boosted, Setting, lightgbm_engine, trees_of
 from prunemodels.models.costs import example_costs
@@ -129,7 +129,7 @@ def most_important(problem: Problem) -> tuple[list[list[int]], float]:
     return by_importance(problem, kept["value"]), kept["seconds"]
 
 
-def retrained(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None, *, engine: str, sets: Sets) -> Iterator[Candidate]:
+def retrained(problem: Problem, scouted: Scouted, *, engine: str, sets: Sets) -> Iterator[Candidate]:
     """Models on nested sets of columns."""
     found, seconds = sets(problem)
     known: list[Mapping[str, Value]] = list(scouted or ())
@@ -195,6 +195,6 @@ def costs_of(problem: Problem, columns: Sequence[int], model: Boosted) -> tuple[
 
 
 METHODS = [
-    FunctionMethod("LightGBM, most important columns", partial(retrained, engine="LightGBM", sets=most_important)),
-    *(FunctionMethod(f"{name}, backward elimination", partial(retrained, engine=name, sets=eliminated)) for name in ENGINES),
+    Method("LightGBM, most important columns", partial(retrained, engine="LightGBM", sets=most_important)),
+    *(Method(f"{name}, backward elimination", partial(retrained, engine=name, sets=eliminated)) for name in ENGINES),
 ]

@@ -6,7 +6,7 @@ BudgetRF splits by impurity per price, and stops early at every threshold: one f
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.sequences import prefixes, sequence_candidates
@@ -48,7 +48,7 @@ def votes(forest: Any, X: NDArray[np.float32]) -> Iterator[NDArray[np.float64]]:
         yield total / k
 
 
-def fewer_trees(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """The first trees of forests with leaves of at least 1, 2, 4, ... rows."""
 
     def fit(rung: int) -> list[Candidate]:
@@ -82,7 +82,7 @@ def start_rungs(problem: Problem) -> list[int]:
 IMPURITIES: tuple[Impurity, ...] = ("pairs", "cost_weighted_entropy")
 
 
-def budget_rf(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def budget_rf(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """Try both impurities on the first seed, and the chosen ones on the others."""
     plain = problem.imputed
     trees = 40 if problem.is_small else 16
@@ -113,8 +113,6 @@ def budget_rf(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -
 
 
 METHODS = [
-    FunctionMethod("random forest, fewer trees", fewer_trees),
-    FunctionMethod(
-        "BudgetRF", budget_rf, refuses=lambda problem: "it knows classes only" if problem.task == "regression" else None
-    ),
+    Method("random forest, fewer trees", fewer_trees),
+    Method("BudgetRF", budget_rf, refusal=lambda problem: "it knows classes only" if problem.task == "regression" else None),
 ]

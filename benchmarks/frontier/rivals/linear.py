@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, measured
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, measured
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.boosted import two_columns
@@ -44,7 +44,7 @@ def _scale(problem: Problem) -> Any:
     return StandardScaler() if problem.is_small else QuantileTransformer(output_distribution="normal", random_state=problem.seed)
 
 
-def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def l1(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """One model for each strength of the penalty."""
     plain = problem.imputed
     scale = _scale(problem).fit(plain.train.X)
@@ -73,7 +73,7 @@ def l1(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Itera
     yield from climb(fit, range(-8, 5), *RUNGS, problem.budgets)
 
 
-def cstc(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def cstc(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """CSTC at rungs of lambda, two for a factor of ten.
 
     It has no probabilities: for its log loss every predicted class has the share of training examples that are predicted right.
@@ -110,4 +110,4 @@ def _refuses(problem: Problem) -> str | None:
     return None if problem.is_small else "it takes minutes a model"
 
 
-METHODS = [FunctionMethod("L1 linear model", l1), FunctionMethod("CSTC", cstc, refuses=_refuses)]
+METHODS = [Method("L1 linear model", l1), Method("CSTC", cstc, refusal=_refuses)]

@@ -23,10 +23,10 @@ of features, or, for classes, when the entropy of what f says is small (`acquisi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value
+from benchmarks.frontier.candidate import Candidate, Method, Scouted
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.acquisition import Buyer, tuned
 from benchmarks.frontier.rivals.masked_networks import (
@@ -92,9 +92,9 @@ def _step(table: Table, f: Network, q: Network, optimizers: list[Any], some: Row
     return t.maximum(state, table.needs[w.argmax(dim=1)])
 
 
-def policy_network(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def policy_network(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """Tune and measure."""
     yield from tuned(problem, scouted, train)
 
 
-METHODS = [FunctionMethod("policy network (GDFS)", policy_network, refuses=refusal)]
+METHODS = [Method("policy network (GDFS)", policy_network, refusal=refusal)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value, measured, winners
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, measured, winners
 from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.boosted import STOPPING_ROUNDS, least_in_leaf
@@ -75,7 +75,7 @@ class Priced:
     most_rounds: Mapping[bool, int]
     narrows: bool = False
 
-    def __call__(self, problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+    def __call__(self, problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
         """All candidates: those of the chosen settings, or of all that are searched on the first seed."""
         todo, rungs, rounds = self.start(problem)
         found: list[Candidate] = []
@@ -262,7 +262,7 @@ def _refuses_catboost(problem: Problem) -> str | None:
 
 
 METHODS = [
-    FunctionMethod("CEGB", CEGB),
-    FunctionMethod("CatBoost's penalties", CATBOOST, refuses=_refuses_catboost),
-    FunctionMethod("GreedyMiser", GREEDY_MISER),
+    Method("CEGB", CEGB),
+    Method("CatBoost's penalties", CATBOOST, refusal=_refuses_catboost),
+    Method("GreedyMiser", GREEDY_MISER),
 ]

@@ -29,9 +29,9 @@ over the rows. Beside the feature of (7), v learns from one feature drawn at ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
-from benchmarks.frontier.candidate import Candidate, FunctionMethod, Value
+from benchmarks.frontier.candidate import Candidate, Method, Scouted
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.acquisition import Buyer, entropy, tuned
 from benchmarks.frontier.rivals.masked_networks import (
@@ -110,9 +110,9 @@ def _step(table: Table, f: Network, g: Network, optimizers: list[object], some: 
     return t.where(ended, table.at_start(len(some)), state)
 
 
-def value_network(problem: Problem, scouted: Sequence[Mapping[str, Value]] | None) -> Iterator[Candidate]:
+def value_network(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """Tune and measure."""
     yield from tuned(problem, scouted, train)
 
 
-METHODS = [FunctionMethod("value network (DIME)", value_network, refuses=refusal)]
+METHODS = [Method("value network (DIME)", value_network, refusal=refusal)]

@@ -175,8 +175,8 @@ def level_sets(mixture: list[tuple[NDArray[np.bool_], float]]) -> list[NDArray[n
     return [y >= theta - 5e-10 for theta in levels[levels > 0][::-1]]
 
 
-def relax(oracle: Oracle, *, gap: float = GAP, deadline: float = math.inf) -> Relaxation:
-    """Solve (1) to (3) up to a gap relative to the error of the all-roots forest less the bound.
+def relax(oracle: Oracle, *, deadline: float = math.inf) -> Relaxation:
+    """Solve (1) to (3) up to the gap `GAP` relative to the error of the all-roots forest less the bound.
 
     Multipliers are tried between the master's and those of the best bound, and at the master's own where that brings nothing.
 
@@ -195,7 +195,7 @@ def relax(oracle: Oracle, *, gap: float = GAP, deadline: float = math.inf) -> Re
         master.enrich()
         span = max(roots - best.bound, 1e-300)
         open_gap = (master.value - best.bound) / span
-        if open_gap <= gap or master.value - best.bound <= ROUNDING * roots:
+        if open_gap <= GAP or master.value - best.bound <= ROUNDING * roots:
             new = master.broken()
             if new.size == 0:
                 break
