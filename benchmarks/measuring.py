@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import resource
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any, TypeVar
 
 from sklearn.datasets import load_iris
@@ -28,34 +25,6 @@ def best_of(repeats: int, work: Callable[[], T], clock: Callable[[], float] = ti
         answer = work()
         seconds.append(clock() - start)
     return min(seconds), answer
-
-
-def resident() -> int:
-    """Bytes of memory that the process holds now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-class Peak:
-    """The largest resident memory while a block runs, `extra` bytes above that at its start."""
-
-    def __enter__(self) -> Peak:
-        self.before = self.most = resident()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        return self
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.005):
-            self.most = max(self.most, resident())
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    @property
-    def extra(self) -> int:
-        return self.most - self.before
 
 
 def apart(work: Callable[..., T], *given: Any) -> T:
