@@ -16,7 +16,7 @@ import prunemodels as pm
 from benchmarks.instances import bp16
 from formulations.programs.limit_rows import limit_rows
 from prunemodels.comparison.machine import machine
-from solvers.budgets.limits.oracle import Oracle
+from solvers.budgets.limits.oracle import LagrangianOracle
 from solvers.budgets.limits.relaxation import relax
 from solvers.closures.min_cut import closure_at
 
@@ -34,8 +34,8 @@ def measure(data: str, seconds: float) -> None:
     limits = [pm.Limit(share * use, name) for (name, share), use in zip(SHARES.items(), whole, strict=True)]
     print(f"{problem}\n{machine()}\n")
     rows = limit_rows(problem, limits)
-    relax(Oracle(rows))  # compiles
-    oracle = Oracle(rows)
+    relax(LagrangianOracle(rows))  # compiles
+    oracle = LagrangianOracle(rows)
     started, cpu = time.perf_counter(), time.process_time()
     relaxed = relax(oracle)
     found = (time.perf_counter() - started, time.process_time() - cpu)

@@ -64,7 +64,7 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class LogLoss:
+class MeanLogLoss:
     """(4): log loss of smoothed fractions.
 
     Parameters
@@ -91,7 +91,7 @@ class LogLoss:
         return 1.0 / (F + self.epsilon) ** 2
 
 
-ExampleLoss = Squares | LogLoss
+ExampleLoss = Squares | MeanLogLoss
 """The loss of one example, (3) or (4)."""
 
 NO_VOTE = -1

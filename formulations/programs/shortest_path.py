@@ -62,10 +62,10 @@ class FictitiousLeaves:
 
     def block(self, name: str) -> Block:
         """Names: name[u,m,i]."""
-        return _Rows(name, (self.node, self.item, self.row))
+        return _PathRows(name, (self.node, self.item, self.row))
 
 
-class _Rows(Block):
+class _PathRows(Block):
     """A block whose members may stand for several rows."""
 
     def key(self, k: int) -> tuple[int | str, ...]:

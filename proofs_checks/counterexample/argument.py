@@ -35,7 +35,7 @@ from proofs_checks.counterexample.printed import (
     parse,
     smallest_data_set,
 )
-from proofs_checks.counterexample.steps import Argument, Step, table
+from proofs_checks.counterexample.steps import Argument, Claim, table
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
@@ -113,7 +113,7 @@ def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
     return Verdict(claim, argument.holds, METHOD, argument)
 
 
-def _naive_steps(case: _Case) -> Iterator[Step]:
+def _naive_steps(case: _Case) -> Iterator[Claim]:
     """All steps about IP1, once its rows are known to be the paper's."""
     certificate = vertex_certificate(case.body, case.body.point([POINT[name] for name in case.names]))
     yield _feasible_step(case, certificate)
@@ -122,7 +122,7 @@ def _naive_steps(case: _Case) -> Iterator[Step]:
     yield _only_optimum(case, arbitrary, _sum_of_slacks(arbitrary), ())
     data = smallest_data_set(*_scaled(case))
     if data is None:
-        yield Step(f"No data set of up to {MOST_ROWS} rows makes the point the only optimum.", None)
+        yield Claim(f"No data set of up to {MOST_ROWS} rows makes the point the only optimum.", None)
     else:
         yield _only_optimum(case, data.objective, str(data), table(data.table()))
 
@@ -141,8 +141,8 @@ def _scaled(case: _Case) -> tuple[NDArray[np.int64], int]:
     return np.array(points, dtype=np.int64), points.index(papers) if papers in points else -1
 
 
-def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequence[str]) -> Step:
-    """Step: the rows are the printed ones, one for one."""
+def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequence[str]) -> Claim:
+    """Claim: the rows are the printed ones, one for one."""
     names = _names(body)
     ours, printed = lines_of(body, names), [parse(line) for line in text]
     places = [[str(body.rows[k]) for k, row in enumerate(ours) if row == line] for line in printed]
@@ -158,18 +158,18 @@ def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequ
         "between 0 and 1."
     )
     evidence = {"rows": dict(zip(text, places, strict=True)), "not in the paper": more, "variables": names}
-    return Step(sentence, holds, lines, evidence)
+    return Claim(sentence, holds, lines, evidence)
 
 
-def _feasible_step(case: _Case, certificate: VertexCertificate) -> Step:
-    """Step: the point is feasible."""
+def _feasible_step(case: _Case, certificate: VertexCertificate) -> Claim:
+    """Claim: the point is feasible."""
     point = ", ".join(f"{name} = {certificate.point.value(j)}" for j, name in enumerate(case.names))
     values = {name: certificate.point.value(j) for j, name in enumerate(case.names)}
     wrong = () if certificate.violated is None else (str(certificate.violated),)
-    return Step(f"The point {point} fulfils all rows and bounds.", certificate.feasible, wrong, {"point": values})
+    return Claim(f"The point {point} fulfils all rows and bounds.", certificate.feasible, wrong, {"point": values})
 
 
-def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Step]:
+def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Claim]:
     """Steps: the tight rows and their rank; the fractional coordinates."""
     tight, n = certificate.tight, certificate.dimension
     text = [face_text(case.body, case.names, face) for face in tight]
@@ -188,14 +188,14 @@ def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Step]
     kinds = [f"{'bound of' if face.is_bound else 'row'} {face.name}" for face in tight]
     rows = table(list(zip(text, kinds, marks, strict=True)))
     evidence = {"tight": text, "not listed": rest, "rank": certificate.rank, "rank of the listed": papers_rank, "variables": n}
-    yield Step(sentence.strip(), holds, rows, evidence)
+    yield Claim(sentence.strip(), holds, rows, evidence)
     broken = {case.names[int(j)]: certificate.point.value(int(j)) for j in certificate.point.fractional}
     count = len(case.corners) - int(case.corners.is_integral.sum())
     sentence = (
         f"{len(broken)} of its coordinates are fractional, so (IP1) is no integral formulation: of all {len(case.corners)} "
         f"vertices {count} are fractional."
     )
-    yield Step(sentence, bool(broken), (), {"fractional": broken, "vertices": len(case.corners), "fractional vertices": count})
+    yield Claim(sentence, bool(broken), (), {"fractional": broken, "vertices": len(case.corners), "fractional vertices": count})
 
 
 def _key(text: str) -> tuple[Any, ...]:
@@ -225,8 +225,8 @@ def _sum_of_slacks(objective: Coefficients) -> str:
     )
 
 
-def _only_optimum(case: _Case, objective: Coefficients, sentence: str, lines: tuple[str, ...]) -> Step:
-    """Step: of all vertices, the point alone has the least value of the objective."""
+def _only_optimum(case: _Case, objective: Coefficients, sentence: str, lines: tuple[str, ...]) -> Claim:
+    """Claim: of all vertices, the point alone has the least value of the objective."""
     values = sorted(zip(case.values(objective), case.corners, strict=True), key=lambda pair: pair[0])
     (least, point), (second, _) = values[:2]
     is_papers_point = {name: point.value(j) for j, name in enumerate(case.names)} == POINT
@@ -236,11 +236,11 @@ def _only_optimum(case: _Case, objective: Coefficients, sentence: str, lines: tu
         f"{second}, the best integral one {integral}, so the relaxation is {integral - least} too low."
     )
     evidence = {"objective": objective, "value": least, "next best vertex": second, "integral optimum": integral}
-    return Step(found, is_papers_point and least < second and least < integral, lines, evidence)
+    return Claim(found, is_papers_point and least < second and least < integral, lines, evidence)
 
 
-def _strong_step(naive: _Case, strong: _Case, objectives: list[Coefficients]) -> Step:
-    """Step: all vertices of IP3 are integral, and its relaxation has the integral optimum of the same objectives."""
+def _strong_step(naive: _Case, strong: _Case, objectives: list[Coefficients]) -> Claim:
+    """Claim: all vertices of IP3 are integral, and its relaxation has the integral optimum of the same objectives."""
     fractional = len(strong.corners) - int(strong.corners.is_integral.sum())
     found = [(min(strong.values(c)), naive.best_integral(c)) for c in objectives]
     holds = len(strong.corners) > 0 and not fractional and all(least == integral for least, integral in found)
@@ -256,10 +256,10 @@ def _strong_step(naive: _Case, strong: _Case, objectives: list[Coefficients]) ->
         "optima": [least for least, _ in found],
         "integral optima": [integral for _, integral in found],
     }
-    return Step(sentence, holds, (), evidence)
+    return Claim(sentence, holds, (), evidence)
 
 
-def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
+def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Claim]:
     """Steps: a submatrix, its determinant computed again, shows that IP1's matrix is not totally unimodular; IP3's is."""
     weak, strong = (_check_matrix(body) for body in (naive, unimodular))
     found, value, shown = weak.certificate, None, str(weak.certificate)
@@ -269,12 +269,12 @@ def _matrix_steps(naive: Polyhedron, unimodular: Polyhedron) -> Iterator[Step]:
     holds = None if weak.holds is None else value is not None and value not in (-1, 0, 1)
     sentence = "The matrix of (IP1) is not totally unimodular: this square submatrix has a determinant other than -1, 0 and 1."
     evidence = {"determinant": value, "submatrix": shown, "method": weak.method}
-    yield Step(sentence, holds, tuple(shown.splitlines()), evidence)
+    yield Claim(sentence, holds, tuple(shown.splitlines()), evidence)
     sentence = (
         "The matrix of (IP3) is totally unimodular, so that all vertices are integral whatever whole numbers its right-hand "
         "sides are (Hoffman and Kruskal 1956)."
     )
-    yield Step(
+    yield Claim(
         sentence, strong.holds, (str(strong.certificate),), {"certificate": str(strong.certificate), "method": strong.method}
     )
 

@@ -55,7 +55,7 @@ _OURS = re.compile(r"(?P<kind>z|w|w_t)\[(?P<key>\d+(,\d+)*)\]")
 
 
 @dataclass(frozen=True)
-class Line:
+class PrintedRow:
     """One row, lower <= sum of coefficient * variable <= upper, turned so that the first coefficient is positive."""
 
     terms: tuple[tuple[str, Number], ...]
@@ -63,7 +63,7 @@ class Line:
     upper: Number | float
 
     @classmethod
-    def of(cls, coefficients: Mapping[str, Number], lower: Any, upper: Any) -> Line:
+    def of(cls, coefficients: Mapping[str, Number], lower: Any, upper: Any) -> PrintedRow:
         """A row with its terms in the order of the names, times -1 where the first coefficient is negative."""
         terms = tuple(sorted((name, x) for name, x in coefficients.items() if x))
         if terms and terms[0][1] < 0:
@@ -76,8 +76,8 @@ class Line:
         return relation(dict(self.terms), "=" if equal else "<=" if self.lower == -np.inf else ">=", bound)
 
 
-def parse(text: str) -> Line:
-    """A printed row as a `Line`: sums of names and whole numbers on both sides of =, >= or <=."""
+def parse(text: str) -> PrintedRow:
+    """A printed row as a `PrintedRow`: sums of names and whole numbers on both sides of =, >= or <=."""
     left, sense, right = re.split(r"\s*(>=|<=|=)\s*", text)
     coefficients: dict[str, Number] = {}
     bound = 0
@@ -87,7 +87,7 @@ def parse(text: str) -> Line:
                 bound -= sign * int(term)
             else:
                 coefficients[term] = coefficients.get(term, 0) + sign
-    return Line.of(coefficients, -np.inf if sense == "<=" else bound, np.inf if sense == ">=" else bound)
+    return PrintedRow.of(coefficients, -np.inf if sense == "<=" else bound, np.inf if sense == ">=" else bound)
 
 
 def papers_name(name: str) -> str | None:
@@ -104,10 +104,10 @@ def papers_name(name: str) -> str | None:
     return f"w{key[1] + 1}^(1)" if kind == ("w_t", 3) and key[2] == 0 else None
 
 
-def lines_of(body: Polyhedron, names: list[str]) -> list[Line]:
+def lines_of(body: Polyhedron, names: list[str]) -> list[PrintedRow]:
     """The rows of a polyhedron in the papers' names."""
     return [
-        Line.of({names[j]: x for j, x in body.row(k).items()}, body.row_lower[k], body.row_upper[k])
+        PrintedRow.of({names[j]: x for j, x in body.row(k).items()}, body.row_lower[k], body.row_upper[k])
         for k in range(len(body.rows))
     ]
 

@@ -13,7 +13,7 @@ WIDTH = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class Claim:
     """One sentence of an argument, and its evidence.
 
     Parameters
@@ -47,7 +47,7 @@ class Argument:
     """
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[Claim, ...]
 
     @property
     def holds(self) -> bool | None:

@@ -58,7 +58,7 @@ def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: 
     InvalidInputError
         if there are more: the cone is too large to enumerate.
     """
-    state = _State(inequalities.shape[1], len(inequalities), limit)
+    state = _RaysSoFar(inequalities.shape[1], len(inequalities), limit)
     for a in equations:
         if state.crosses_a_line(a):
             state.project(a)
@@ -81,7 +81,7 @@ def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: 
     return Cone(state.rays, state.lines, state.most_rays)
 
 
-class _State:
+class _RaysSoFar:
     """The rays and lines so far. Bit k % 64 of word k // 64 of `tight` says whether a ray is tight at the k-th inequality."""
 
     def __init__(self, width: int, inequalities: int, limit: int) -> None:

@@ -30,7 +30,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
-from proofs_checks.optimality.edges import Edge, edges_of, prove_edges
+from proofs_checks.optimality.edges import LevelComponents, edges_of, prove_edges
 from proofs_checks.optimality.path_optimality import PathProof
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
@@ -233,7 +233,7 @@ def at_budgets(proof: PathProof, asked: list[Fraction] | None) -> Budgets:
     levels = range(first, first + len(points) - 1)
     edges = edges_of(proof)
     lam = tuple(path.breakpoints[at] for at in levels)
-    between = [edges.get(at, Edge((), ())) for at in levels]
+    between = [edges.get(at, LevelComponents((), ())) for at in levels]
     if asked is None:
         asked = [(a.cost + b.cost) / 2 for a, b in itertools.pairwise(points)]
     rows = tuple(_at_budget(b, points, lam, between, ints.gain_unit) for b in asked)
@@ -241,7 +241,7 @@ def at_budgets(proof: PathProof, asked: list[Fraction] | None) -> Budgets:
 
 
 def _at_budget(
-    budget: Fraction, points: tuple[Point, ...], lam: tuple[Fraction, ...], edges: list[Edge], gain_unit: Fraction
+    budget: Fraction, points: tuple[Point, ...], lam: tuple[Fraction, ...], edges: list[LevelComponents], gain_unit: Fraction
 ) -> AtBudget:
     """(1) to (4) at one budget."""
     k = next(k for k, p in enumerate(points) if p.cost <= budget)  # the last row costs nothing

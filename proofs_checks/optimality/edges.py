@@ -35,7 +35,7 @@ MOST_BITS = 10**7
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
+class LevelComponents:
     """The components of one level.
 
     Parameters
@@ -107,7 +107,7 @@ def prove_edges(path: PruningPath, X: Any = None) -> PathProof:
     return proof
 
 
-def edges_of(proof: PathProof) -> dict[int, Edge]:
+def edges_of(proof: PathProof) -> dict[int, LevelComponents]:
     """The components of every level, all levels at once: (1) to (3) never leave one."""
     evidence = proof.evidence
     n, level = evidence.recount.ensemble.n_nodes, evidence.level
@@ -125,10 +125,10 @@ def edges_of(proof: PathProof) -> dict[int, Edge]:
     return {at: _edge(found, needs) for at, found in members.items()}
 
 
-def _edge(gains: dict[int, int], needs: dict[int, set[int]]) -> Edge:
+def _edge(gains: dict[int, int], needs: dict[int, set[int]]) -> LevelComponents:
     """Components numbered from 0."""
     place = {c: k for k, c in enumerate(gains)}
-    return Edge(tuple(gains.values()), tuple(frozenset(place[d] for d in needs.get(c, ())) for c in gains))
+    return LevelComponents(tuple(gains.values()), tuple(frozenset(place[d] for d in needs.get(c, ())) for c in gains))
 
 
 def _needs(label: NDArray[Any], tail: NDArray[Any], head: NDArray[Any], of_splits: set[int]) -> dict[int, set[int]]:

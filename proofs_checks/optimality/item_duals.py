@@ -39,7 +39,7 @@ from proofs_checks.optimality.recount import Recount, Refuted
 
 
 @dataclass(frozen=True, eq=False)
-class Forced:
+class ForcedValues:
     """The best closure's worth, and (3) and (4) of every open split."""
 
     best: int
@@ -61,7 +61,7 @@ def tree_worth(
     return worth, best
 
 
-def forced(profit: Mapping[int, int], left: Sequence[int], right: Sequence[int], parent: Sequence[int]) -> Forced:
+def forced(profit: Mapping[int, int], left: Sequence[int], right: Sequence[int], parent: Sequence[int]) -> ForcedValues:
     """(3) and (4) by one pass up and one down."""
     worth, best = tree_worth(profit, left, right, parent)
     lost_in: dict[int, int] = {}
@@ -70,7 +70,7 @@ def forced(profit: Mapping[int, int], left: Sequence[int], right: Sequence[int],
         adds = max(0, worth[h])
         lost_in[h] = lost_in.get(parent[h], 0) + adds - worth[h]
         lost_out[h] = min(adds, lost_out.get(parent[h], adds))
-    return Forced(best, lost_in, lost_out)
+    return ForcedValues(best, lost_in, lost_out)
 
 
 def bound_of_duals(recount: Recount, certificate: ItemDuals) -> Fraction:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import SharedPrices
-from proofs_checks.optimality.item_duals import Forced, charges_of_duals, forced, profits
+from proofs_checks.optimality.item_duals import ForcedValues, charges_of_duals, forced, profits
 from proofs_checks.optimality.recount import Recount, Refuted
 
 GRID = 2**90
@@ -77,7 +77,7 @@ class _Decisions:
             charge[segment.split] += _product(weight[segment.split], _sum_below(rate[segment.purchases]))
         return charge
 
-    def forced(self, charge: dict[int, int]) -> tuple[Forced, Fraction]:
+    def forced(self, charge: dict[int, int]) -> tuple[ForcedValues, Fraction]:
         """The trees at these charges, and the unit of what they are worth."""
         profit, unit = profits(self.recount, self.lam, charge, Fraction(1, GRID))
         return forced(profit, self.recount.left, self.recount.right, self.recount.parent), unit
@@ -145,7 +145,7 @@ def proven_by_scores(
     return Decided(min(value, roots - decisions.base() - trees.best * unit), decisions.kept, set(decisions.open_splits()))
 
 
-def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) -> tuple[Forced, Fraction]:
+def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) -> tuple[ForcedValues, Fraction]:
     """The open trees under the duals of the core, after checking that these are allowed."""
     nodes = _node_ids(certificate.nodes, "the core's splits")
     everything = decisions.open_splits()

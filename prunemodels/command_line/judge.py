@@ -37,7 +37,7 @@ from prunemodels.exits.raw_tables import identifiers
 from prunemodels.exits.table_preparation import is_numeric, prepared
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.models.tree_model import TreeModel, tree_model_of
-from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import budget_verdict, error, is_overrun
@@ -80,7 +80,7 @@ def changed(before: TreeModel, after: TreeModel, rows: Examples, costs: Any, eva
     paid, losses, at = [], [], weights > 0
     for model in (before, after):
         usage, splits = model.usage(rows.X, costs, rows.weights, evaluation_cost), model.ensemble.is_split
-        paid.append(Paid(usage.row_costs(splits), usage.once_cost(splits)))
+        paid.append(SampleCost(usage.row_costs(splits), usage.once_cost(splits)))
         losses.append(model.losses(rows.X, rows.y)[at])
     pairs = (paid[0], paid[1]), (losses[0], losses[1])
     return change_of(*pairs, weights[at], 0.95, loss=usual_loss(before.task))

@@ -12,7 +12,7 @@ from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import Price
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, ExampleLoss, LogLoss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, ExampleLoss, MeanLogLoss, Squares
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, leaves_of, route
@@ -101,7 +101,7 @@ def _loss_of(ensemble: Ensemble, name: str | None, smoothing: float) -> ExampleL
         return Squares()
     if not (smoothing > 0 and np.isfinite(smoothing)):
         raise InvalidInputError(f"smoothing is {smoothing!r}; give a number of votes > 0: the logarithm of 0 is infinite")
-    return LogLoss(smoothing / ensemble.n_trees, ensemble.value.shape[1])
+    return MeanLogLoss(smoothing / ensemble.n_trees, ensemble.value.shape[1])
 
 
 def _votes(
@@ -126,7 +126,7 @@ def _votes(
 def _compared(ensemble: Ensemble, loss: ExampleLoss, labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """`first` and `target` of `EnsembleProblem`."""
     n_rows, n_classes = len(labels), ensemble.value.shape[1]
-    if isinstance(loss, LogLoss):
+    if isinstance(loss, MeanLogLoss):
         return labels.astype(np.int32), np.ones((n_rows, 1))
     if ensemble.task == "regression":
         return np.zeros(n_rows, dtype=np.int32), labels[:, None].astype(np.float64)

@@ -23,7 +23,7 @@ from formulations.instance.routing import n_examples
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class LabelledRows:
     """Some labelled rows.
 
     Parameters
@@ -68,7 +68,7 @@ def in_chunks(X: Any) -> bool:
 
 
 def each_block(
-    ensemble: Ensemble, X: Any, y: Any, do: Callable[[Block], None], what: str, *, sample_weight: Column = None
+    ensemble: Ensemble, X: Any, y: Any, do: Callable[[LabelledRows], None], what: str, *, sample_weight: Column = None
 ) -> None:
     """Call `do` with each block; `what` names the activity in messages and in the progress bar.
 
@@ -82,7 +82,7 @@ def each_block(
         for a table that cannot be read to its end, and on Ctrl-C.
     """
     if not in_chunks(X):
-        do(Block(X, y, sample_weight))
+        do(LabelledRows(X, y, sample_weight))
         return
     from prunemodels.tables.reading import Reader, RowBlock
     from prunemodels.tables.table import as_chunked
@@ -94,7 +94,7 @@ def each_block(
 
     def take(block: RowBlock) -> None:
         rows = block.rows if names is None else pd.DataFrame(block.rows, columns=list(names))
-        do(Block(rows, block.y, block.weights, lambda i: f"{table.source.name}, row {block.first + i + 1:,}: y"))
+        do(LabelledRows(rows, block.y, block.weights, lambda i: f"{table.source.name}, row {block.first + i + 1:,}: y"))
 
     Reader(table, ensemble, y=y, weight=sample_weight).each(what, take)
 

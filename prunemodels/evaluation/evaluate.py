@@ -17,7 +17,7 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.limit import Limit
 from formulations.instance.tree_loss import ERROR_RATE, usual_loss
 from formulations.shown import Card, Shown, error_name, rate
-from prunemodels.evaluation.blocks import Block, each_block, in_chunks
+from prunemodels.evaluation.blocks import LabelledRows, each_block, in_chunks
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.prices import check_same_prices, unit_prices
@@ -142,7 +142,7 @@ def evaluate(
     uses: list[LimitUse] = []
     splits, bills, losses = trees.ensemble.is_split, list[Bill](), list[NDArray[np.float64]]()
 
-    def add(block: Block) -> None:
+    def add(block: LabelledRows) -> None:
         usage = trees.usage(block.X, costs, evaluation_cost=evaluation_cost)
         more = [u.bill(splits) for u in (usage, trees.counting_features(usage))]
         bills[:] = [a + b for a, b in zip(bills, more, strict=True)] if bills else more

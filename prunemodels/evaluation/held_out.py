@@ -26,7 +26,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
-from prunemodels.evaluation.blocks import Block, each_block, joined_weights
+from prunemodels.evaluation.blocks import LabelledRows, each_block, joined_weights
 from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import apply_pruning
@@ -217,7 +217,7 @@ def hold_out(
     pruned = None if y is None else apply_pruning(pruning, forest)
     paid, weights, losses = [], [], []
 
-    def add(block: Block) -> None:
+    def add(block: LabelledRows) -> None:
         check_columns(block.X, usage.ensemble.names_to_check)
         row_costs, weight = usage.on(block.X).row_costs(kept), block.weights
         paid.append(row_costs[weight > 0])

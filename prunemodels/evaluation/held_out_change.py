@@ -15,7 +15,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
 from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import apply_pruning
-from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 
 
@@ -60,7 +60,7 @@ def held_out_changes(
     return found
 
 
-def _paid(pruning: Pruning) -> Paid:
+def _paid(pruning: Pruning) -> SampleCost:
     usage = pruning.problem.usage
     largest = usage.largest_row_cost(pruning.kept)
-    return Paid(np.minimum(usage.row_costs(pruning.kept), largest), usage.once_cost(pruning.kept), largest)
+    return SampleCost(np.minimum(usage.row_costs(pruning.kept), largest), usage.once_cost(pruning.kept), largest)

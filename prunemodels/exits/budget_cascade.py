@@ -19,7 +19,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
-from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate, grow, mean_loss
+from prunemodels.exits.elimination import ItemSet, JudgedFold, SetSearch, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
     Judged,
@@ -180,7 +180,7 @@ class _BudgetCascade(Cascade):
         priced = int((items.price > 0).sum())
         if priced <= FEW_ITEMS and priced < self.n_stages:
             return self._lattice(items, classes)
-        search = Search([self._part(model, a, b, classes) for a, b in parts], items, classes)
+        search = SetSearch([self._part(model, a, b, classes) for a, b in parts], items, classes)
         with tqdm(total=priced, desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
             def advance(dropped: int) -> None:
@@ -243,7 +243,7 @@ class _BudgetCascade(Cascade):
         settings = (type(model), model.get_params(), self._seed)
         return SetLog(Path(self.checkpoint), fingerprint(seen, items, settings))
 
-    def _part(self, model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> Part:
+    def _part(self, model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> JudgedFold:
         truth = np.asarray(held_out.y)
         if classes is not None:
             unseen = np.setdiff1d(truth, classes)
@@ -253,7 +253,7 @@ class _BudgetCascade(Cascade):
                 )
             truth = np.searchsorted(classes, truth)
         labelled = Sample(held_out.X, truth, held_out.weight)
-        return Part(lambda columns: fit_stage(StagePlan(model, columns), train, classes, self._seed, 0), labelled)
+        return JudgedFold(lambda columns: fit_stage(StagePlan(model, columns), train, classes, self._seed, 0), labelled)
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):

@@ -73,7 +73,7 @@ class ItemSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class JudgedFold:
     """One division of the examples into rows to train on and rows to judge by.
 
     Parameters
@@ -94,7 +94,7 @@ class Part:
 
 
 def eliminate(
-    search: Search,
+    search: SetSearch,
     seed: int,
     advance: Callable[[int], None],
     log: SetLog | None = None,
@@ -128,7 +128,7 @@ def eliminate(
     return found
 
 
-def grow(search: Search, eliminated: Sequence[ItemSet], dearest: float = np.inf) -> list[ItemSet]:
+def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.inf) -> list[ItemSet]:
     """Nested sets from what is free on: the purchase of largest fall of the loss per price joins; the smallest set first.
 
     A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
@@ -172,7 +172,7 @@ def grow(search: Search, eliminated: Sequence[ItemSet], dearest: float = np.inf)
     return found
 
 
-class Search:
+class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
     Parameters
@@ -185,7 +185,7 @@ class Search:
         the labels, for classification.
     """
 
-    def __init__(self, parts: Sequence[Part], items: CostItems, classes: NDArray[Any] | None) -> None:
+    def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
         self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
         self.needs = np.zeros((items.n_features, items.n_items), dtype=bool)
         for f, needed in enumerate(items.needs):
@@ -230,7 +230,7 @@ class Search:
             self.fitted[key] = tuple(part.train(columns) for part in self.parts) if columns.size else ()
         return self.fitted[key]
 
-    def _loss(self, part: Part, model: Any, columns: NDArray[np.int64]) -> float:
+    def _loss(self, part: JudgedFold, model: Any, columns: NDArray[np.int64]) -> float:
         """Mean log loss, or squared error, of a model; without one, of the class shares or the mean."""
         y, weights = part.held_out.y, part.weights
         if model is None:

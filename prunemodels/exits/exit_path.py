@@ -24,7 +24,7 @@ from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
 from prunemodels.exits.spending import between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable
-from prunemodels.exits.validation import CrossFitted, HeldOut, cross_fit
+from prunemodels.exits.validation import CrossFitted, HeldOutPolicies, cross_fit
 from prunemodels.exits.waiting import WITHIN, Late
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
@@ -140,7 +140,7 @@ class ExitPath:
         return np.array([own.mean_loss(self.policy(k)) for k in range(len(self))])
 
     @cached_property
-    def _on_other_rows(self) -> tuple[HeldOut, ...]:
+    def _on_other_rows(self) -> tuple[HeldOutPolicies, ...]:
         return tuple(self.cross_fitted.at_lam(float(lam)) for lam in self.lam)
 
     @property
@@ -244,7 +244,7 @@ class ExitPath:
         """The policy of row k, or if it breaks the limits on rounds and latency one that costs as much at most and keeps them."""
         return self.choice(k) if self.sample.in_time(self.policy(k)) else self._within(float(self.cost[k]))
 
-    def _choice(self, policy: ExitPolicy, seen: HeldOut, row: int | None) -> Choice:
+    def _choice(self, policy: ExitPolicy, seen: HeldOutPolicies, row: int | None) -> Choice:
         own = self.sample.own_rows
         held_out = seen.mean(seen.cost), seen.mean(seen.loss)
         return Choice(policy, own.mean_cost(policy), own.mean_loss(policy), *held_out, row, seen.mean(seen.judged))

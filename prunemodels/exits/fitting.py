@@ -22,7 +22,7 @@ from formulations.instance.cost_items import CostItems
 from prunemodels.exits.elimination import constant_of
 from prunemodels.exits.gain import losses
 from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.set_stages import Blend, Constant, SetStages, check_probabilities, columns_of
+from prunemodels.exits.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of
 from prunemodels.exits.stage_columns import on_columns
 from prunemodels.exits.stages import Stages, StageTable
 from prunemodels.models.forests.labels import class_numbers
@@ -309,7 +309,7 @@ def _best_of_alternatives(training: Training, judged: Judged[SetStages], place: 
         means = [judged.table.value[ranked[: m + 1]].mean(axis=0) for m in range(here.size)]
         m = int(np.argmin([float(losses(value, truth) @ weights) for value in means]))
         chosen = tuple(judged.stages.models[k] for k in ranked[: m + 1])
-        models.append(chosen[0] if m == 0 else Blend(chosen))
+        models.append(chosen[0] if m == 0 else BlendedStage(chosen))
         values.append(means[m])
     first = np.unique(place, return_index=True)[1]
     stages = stages_of(training.plans, models, training.items, training.classes)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.instance.routing import n_examples
-from prunemodels.exits.elimination import ItemSet, Part, Search, eliminate
+from prunemodels.exits.elimination import ItemSet, JudgedFold, SetSearch, eliminate
 from prunemodels.exits.fitting import Judged, StagePlan, Training, fit_stage
 from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
@@ -160,8 +160,8 @@ def _sets_of(
     train, held_out = rows
     some = train.take(np.random.RandomState(seed).permutation(len(train))[:SEARCHED_ROWS])
     truth = class_numbers(classes, held_out.y, len(held_out))
-    part = Part(lambda columns: fit_stage(StagePlan(model, columns), some, classes, seed, 0), replace(held_out, y=truth))
-    found = eliminate(Search([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
+    part = JudgedFold(lambda columns: fit_stage(StagePlan(model, columns), some, classes, seed, 0), replace(held_out, y=truth))
+    found = eliminate(SetSearch([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
     counts = np.array([int((s.items & (items.price > 0)).sum()) for s in found])
     return [found[min(int(np.searchsorted(counts, size)), len(found) - 1)] for size in sizes]
 

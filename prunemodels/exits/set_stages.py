@@ -37,7 +37,7 @@ class Constant:
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
+class BlendedStage:
     """A stage that predicts the mean of several models' probabilities, or numbers.
 
     Parameters
@@ -56,7 +56,7 @@ class SetStages:
     Parameters
     ----------
     models
-        fitted scikit-learn estimators, `Blend` of several, or `Constant`.
+        fitted scikit-learn estimators, `BlendedStage` of several, or `Constant`.
     features
         int64 arrays: the columns that each reads.
     items
@@ -102,7 +102,7 @@ class SetStages:
         found: NDArray[Any] = np.array([f"x{f}" for f in range(self.items.n_features)], dtype=object)
         remembered = False
         for model, columns in zip(self.models, self.features, strict=True):
-            for part in model.models if isinstance(model, Blend) else (model,):
+            for part in model.models if isinstance(model, BlendedStage) else (model,):
                 if hasattr(part, "feature_names_in_"):
                     found[columns], remembered = part.feature_names_in_, True
         return found if remembered else None
@@ -165,7 +165,7 @@ def predictions_of(model: Any, X: Any, classes: NDArray[Any] | None) -> NDArray[
     """Probabilities of all classes, or the predicted numbers, shape (rows, K)."""
     if isinstance(model, Constant):
         return np.tile(model.value, (n_examples(X), 1))
-    if isinstance(model, Blend):
+    if isinstance(model, BlendedStage):
         return np.asarray(np.mean([predictions_of(part, X, classes) for part in model.models], axis=0))
     if classes is None:
         return np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1)

@@ -31,7 +31,7 @@ Method = Callable[[LearnedExits, ExitSample], ExitPolicy]
 """A way to choose a policy by rows that it may see."""
 
 
-class HeldOut(NamedTuple):
+class HeldOutPolicies(NamedTuple):
     """What policies do on rows that they were not learned from.
 
     Parameters
@@ -74,7 +74,7 @@ class CrossFitted:
         """Without what can be computed again."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def held_out(self, method: Method) -> HeldOut:
+    def held_out(self, method: Method) -> HeldOutPolicies:
         """Every row under the policy that a method chooses without the row's fold."""
         n = self.sample.n_rows
         cost, loss, judged = np.empty(n), np.empty(n), np.empty(n)
@@ -85,14 +85,14 @@ class CrossFitted:
             stage, place = policy.stop_stages(part.doubt), np.arange(rows.size)
             cost[rows] = part.cost[stage, place] + part.once[policy.last_stage]
             loss[rows], judged[rows] = part.loss[stage, place], part.judged[stage, place]
-        return HeldOut(cost, loss, judged, self.sample.weights)
+        return HeldOutPolicies(cost, loss, judged, self.sample.weights)
 
-    def at_lam(self, lam: float) -> HeldOut:
+    def at_lam(self, lam: float) -> HeldOutPolicies:
         """The optima for a price of cost."""
         return self.held_out(lambda learned, _: learned.policy(learned.path.row_at_lam(lam)))
 
     @cached_property
-    def curve(self) -> tuple[HeldOut, ...]:
+    def curve(self) -> tuple[HeldOutPolicies, ...]:
         """`at_lam` for every point."""
         return tuple(self.at_lam(float(lam)) for lam in self.lam)
 

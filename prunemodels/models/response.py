@@ -7,8 +7,8 @@
     several classes                exp(s_k) / sum_j exp(s_j), or (3) for each class                                        (4)
 
 The sums are in the library's own floating-point type and order: XGBoost adds float32, all others doubles. The results have the
-type of the sums. A `Decision` changes them: a calibrated probability takes the place of the model's own, a threshold that of the
-likelier class.
+type of the sums. A `TwoClassRule` changes them: a calibrated probability takes the place of the model's own, a threshold that
+of the likelier class.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.instance.ensemble import Ensemble
-from prunemodels.models.wrappers import Decision, calibrate
+from prunemodels.models.wrappers import TwoClassRule, calibrate
 
 if TYPE_CHECKING:
     from prunemodels.models.libraries.model_forest import ModelForest
@@ -94,7 +94,7 @@ class Response:
     sharpness: float
     classes: NDArray[Any] | None
     second: SecondClass = "probability > 1/2"
-    decision: Decision | None = None
+    decision: TwoClassRule | None = None
 
     @property
     def unit_roundoff(self) -> float:
@@ -189,14 +189,14 @@ def _softmax_range(low: Sums, high: Sums) -> tuple[NDArray[np.float64], NDArray[
     return least, greatest
 
 
-def average_response(ensemble: Ensemble, decision: Decision | None = None) -> Response:
+def average_response(ensemble: Ensemble, decision: TwoClassRule | None = None) -> Response:
     """The response of a forest of scikit-learn: the mean of its trees."""
     link: Link = "identity" if ensemble.classes is None else "fractions"
     start = np.zeros(ensemble.value.shape[1])
     return Response(ensemble.value, start, ensemble.n_trees, np.float64, link, 1.0, ensemble.classes, decision=decision)
 
 
-def sum_response(forest: ModelForest, decision: Decision | None = None) -> Response:
+def sum_response(forest: ModelForest, decision: TwoClassRule | None = None) -> Response:
     """The response of a model of another library."""
     ensemble = forest.ensemble
     if forest.link == "fractions":

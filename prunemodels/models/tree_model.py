@@ -32,7 +32,7 @@ from prunemodels.models.forests.reading import check_columns, is_boosted, read_f
 from prunemodels.models.forests.saved_prices import saved_prices
 from prunemodels.models.forests.survival import predicts_curves
 from prunemodels.models.response import Response, average_response, sum_response
-from prunemodels.models.wrappers import Decision, merged, unwrapped
+from prunemodels.models.wrappers import TwoClassRule, merged, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.models.libraries.model_forest import ModelForest
@@ -124,7 +124,7 @@ class TreeModel:
     model: Any
     ensemble: Ensemble
     forest: ModelForest | None = None
-    decision: Decision | None = None
+    decision: TwoClassRule | None = None
 
     @cached_property
     def response(self) -> Response:
@@ -354,4 +354,4 @@ def with_threshold(model: TreeModel, threshold: float) -> TreeModel:
     if model.classes is None or len(model.classes) != 2:
         found = "numbers" if model.classes is None else f"{len(model.classes)} classes"
         raise InvalidInputError(f"threshold is {threshold}, but the model predicts {found}; a threshold is for two classes")
-    return replace(model, decision=merged(model.decision, Decision(threshold=threshold)))
+    return replace(model, decision=merged(model.decision, TwoClassRule(threshold=threshold)))

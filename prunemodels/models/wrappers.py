@@ -22,7 +22,7 @@ Score = Literal["margin", "probability"]
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class TwoClassRule:
     """How the scores of a classifier for two classes become probabilities and labels.
 
     Parameters
@@ -46,7 +46,7 @@ class Decision:
     positive: int = 1
 
 
-def unwrapped(model: Any) -> tuple[Any, Decision | None]:
+def unwrapped(model: Any) -> tuple[Any, TwoClassRule | None]:
     """The model inside of a frozen, calibrated or thresholded one, and what that changes; (model, None) for all others.
 
     Raises
@@ -78,10 +78,10 @@ def unwrapped(model: Any) -> tuple[Any, Decision | None]:
     if threshold == "auto":
         threshold = 0.5 if compared == "probability" else 0.0
     positive = 1 if pos is None else int(np.flatnonzero(np.asarray(inner.classes_) == pos)[0])
-    return inner, Decision(threshold=float(threshold), compared=compared, positive=positive)
+    return inner, TwoClassRule(threshold=float(threshold), compared=compared, positive=positive)
 
 
-def _calibrated(model: CalibratedClassifierCV) -> tuple[Any, Decision]:
+def _calibrated(model: CalibratedClassifierCV) -> tuple[Any, TwoClassRule]:
     if not hasattr(model, "calibrated_classifiers_"):
         raise NotFittedForestError.of(model)
     parts = model.calibrated_classifiers_
@@ -96,10 +96,10 @@ def _calibrated(model: CalibratedClassifierCV) -> tuple[Any, Decision]:
     if part.method not in ("sigmoid", "isotonic"):
         raise UnsupportedModelError(f"calibration by {part.method!r} is not read; take method='sigmoid' or 'isotonic'")
     calibrated: Score = "margin" if hasattr(part.estimator, "decision_function") else "probability"
-    return part.estimator, Decision(calibration=part.calibrators[0], calibrated=calibrated)
+    return part.estimator, TwoClassRule(calibration=part.calibrators[0], calibrated=calibrated)
 
 
-def merged(inner: Decision | None, outer: Decision | None) -> Decision | None:
+def merged(inner: TwoClassRule | None, outer: TwoClassRule | None) -> TwoClassRule | None:
     """A wrapper around a wrapper: the outer one's threshold, on the inner one's probabilities.
 
     Raises
@@ -111,10 +111,10 @@ def merged(inner: Decision | None, outer: Decision | None) -> Decision | None:
         return outer if inner is None else inner
     if outer.calibration is not None or inner.threshold is not None:
         raise UnsupportedModelError("a wrapper around a calibrated or thresholded model changes its scores again; wrap it once")
-    return Decision(inner.calibration, inner.calibrated, outer.threshold, outer.compared, outer.positive)
+    return TwoClassRule(inner.calibration, inner.calibrated, outer.threshold, outer.compared, outer.positive)
 
 
-def calibrate(decision: Decision, score: NDArray[np.floating]) -> NDArray[np.float64]:
+def calibrate(decision: TwoClassRule, score: NDArray[np.floating]) -> NDArray[np.float64]:
     """The second class' probability, in scikit-learn's own arithmetic."""
     second = np.asarray(decision.calibration.predict(score), dtype=np.float64)
     return np.where((second > 1.0) & (second <= 1.0 + 1e-5), 1.0, second)  # as CalibratedClassifierCV mends roundings

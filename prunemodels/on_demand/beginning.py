@@ -20,7 +20,7 @@ from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.pipeline_walk import PipelineWalk, raw_columns_of
-from prunemodels.on_demand.plan import MOST_UNITS, Purchases
+from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.stage_steps import TreeSteps, steps_of
 from prunemodels.on_demand.walk import Walk
@@ -38,7 +38,7 @@ class Begin:
         makes a new walk from the function to ask, the rows' labels, and the known values.
     """
 
-    plan: Purchases
+    plan: PurchasePlan
     walk: Callable[[Acquire | None, pd.Index[Any], Cells], Walk]
 
 
@@ -88,7 +88,7 @@ def cap_of_limits(limits: Sequence[Limit], max_cost: Price | None) -> Price:
     return min(exact(limit.at_most, "limits") for limit in limits)
 
 
-def cap_of(max_cost: Price | None, plan: Purchases) -> int | None:
+def cap_of(max_cost: Price | None, plan: PurchasePlan) -> int | None:
     """The most that a row may pay, in units.
 
     Raises

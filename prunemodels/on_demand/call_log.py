@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.exits.waiting import Calls
-from prunemodels.on_demand.plan import Purchases
+from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import Request
 
 
@@ -24,7 +24,7 @@ class CallLog:
         number of rows.
     """
 
-    def __init__(self, plan: Purchases, n: int) -> None:
+    def __init__(self, plan: PurchasePlan, n: int) -> None:
         self._plan, self._n = plan, n
         self._noted: dict[int, tuple[tuple[int, int], NDArray[np.int64], tuple[str, ...]]] = {}
 

@@ -36,7 +36,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Progress:
+class RowStates:
     """Where n rows are.
 
     Parameters
@@ -96,7 +96,7 @@ class CascadeWalk(Walk):
         said = StageOutput(np.full((n, K), np.nan), np.zeros(n))
         self._inputs = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self._at = Progress(steps.start(n), zero, first.level, first.sent, none, said, no, no, no, no)
+        self._at = RowStates(steps.start(n), zero, first.level, first.sent, none, said, no, no, no, no)
 
     def result(self) -> CascadeResult:
         """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
@@ -120,7 +120,7 @@ class CascadeWalk(Walk):
             refused=self.refused,
         )
 
-    def _guessed(self, rows: Rows) -> Progress:
+    def _guessed(self, rows: Rows) -> RowStates:
         """For rows without an answer: the first stage's answer by the nodes that they came to, if its nodes have answers."""
         at = self._at
         return self._with_answers(rows, self._alone(0, rows), spoken=-1) if rows.size and self._stages.guesses else at
@@ -172,7 +172,7 @@ class CascadeWalk(Walk):
     def _alone(self, s: int, rows: Rows) -> StageOutput:
         return self._stages.output(s, _of(self._at.place, rows), self._cells[rows])
 
-    def _with_answers(self, rows: Rows, output: StageOutput, spoken: int) -> Progress:
+    def _with_answers(self, rows: Rows, output: StageOutput, spoken: int) -> RowStates:
         at = self._at
         value, spread, answered = at.said.value.copy(), at.said.spread.copy(), at.spoken.copy()
         value[rows], spread[rows], answered[rows] = output.value, output.spread, spoken

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from formulations.instance.requests import AT_HAND
 from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.orders import Bundle
-from prunemodels.on_demand.plan import Purchases
+from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Request
 
 
@@ -27,7 +27,7 @@ class NumberedRequests:
         labels of the walk's rows.
     """
 
-    def __init__(self, plan: Purchases, rows: pd.Index[Any]) -> None:
+    def __init__(self, plan: PurchasePlan, rows: pd.Index[Any]) -> None:
         self._plan, self._rows, self._made = plan, rows, 0
 
     def of_round(

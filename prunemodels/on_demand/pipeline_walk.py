@@ -25,7 +25,7 @@ from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.forest_walk import ForestWalk
 from prunemodels.on_demand.misfits import refused_rows
 from prunemodels.on_demand.orders import Orders
-from prunemodels.on_demand.plan import Plan, Purchases, purchases_of
+from prunemodels.on_demand.plan import Plan, PurchasePlan, purchases_of
 from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
@@ -51,7 +51,7 @@ class RawColumns:
         bool, shape (F, R): which raw columns each is made from.
     """
 
-    plan: Purchases
+    plan: PurchasePlan
     made: MadeFeatures
     features: NDArray[np.int64]
     sources: NDArray[np.bool_]

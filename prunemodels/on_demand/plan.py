@@ -25,7 +25,7 @@ MOST_UNITS = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Purchases:
+class PurchasePlan:
     """What may be bought, the same for all rows. F features are read, M items exist.
 
     Parameters
@@ -74,8 +74,8 @@ class Purchases:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Purchases):
-    """Purchases for a forest.
+class Plan(PurchasePlan):
+    """PurchasePlan for a forest.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def purchases_of(
     steps: Sequence[Fraction] = (),
     longest: int = 0,
     dtype: Any = np.float32,
-) -> Purchases:
+) -> PurchasePlan:
     """Names, items and integer prices of some features of a model.
 
     Parameters
@@ -202,4 +202,4 @@ def purchases_of(
     item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
     fee_units = np.array([int(fee / unit) for fee in fees], dtype=np.int64)
     names = tuple(everything[f] for f in features)
-    return Purchases(costs, names, features, everything, needs, unit, item_units, fee_units, classes, dtype)
+    return PurchasePlan(costs, names, features, everything, needs, unit, item_units, fee_units, classes, dtype)

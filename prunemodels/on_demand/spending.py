@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from formulations.instance.cost_items import exact
 from prunemodels.on_demand.call_log import CallLog
-from prunemodels.on_demand.plan import Purchases
+from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Request
 
 
@@ -39,7 +39,7 @@ class Spending:
         for a limit that is no number >= 0.
     """
 
-    def __init__(self, plan: Purchases, paid_by: NDArray[np.int32], calls: CallLog, most: Any) -> None:
+    def __init__(self, plan: PurchasePlan, paid_by: NDArray[np.int32], calls: CallLog, most: Any) -> None:
         self._plan, self._paid_by, self._limit = plan, paid_by, None if most is None else exact(most, "max_total_cost")
         self._once = dict(zip(plan.costs.names, plan.costs.paid_once.tolist(), strict=True))
         self._price = dict(zip(plan.costs.names, plan.costs.prices, strict=True))

@@ -22,7 +22,7 @@ from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.labelled_samples import named
 from prunemodels.on_demand.orders import Orders, StageOrders
-from prunemodels.on_demand.plan import Plan, Purchases, plan_of, purchases_of
+from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, _advance, _ask_for_all
 
 Table = NDArray[Any]
@@ -49,7 +49,7 @@ class StageSteps(Protocol):
     """The interface of one kind of stages on demand."""
 
     @property
-    def plan(self) -> Purchases:
+    def plan(self) -> PurchasePlan:
         """What can be bought."""
         ...
 
@@ -106,7 +106,7 @@ class SetSteps:
 
     stages: SetStages
     cascade: Cascade
-    plan: Purchases
+    plan: PurchasePlan
     names: NDArray[Any] | None
     guesses = False
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.on_demand.call_log import CallLog
-from prunemodels.on_demand.plan import Plan, Purchases
+from prunemodels.on_demand.plan import Plan, PurchasePlan
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import LOST
 
@@ -70,7 +70,7 @@ def result_of(plan: Plan, rows: pd.Index[Any], at: Standing, rounds: int, reques
     )
 
 
-def account_of(plan: Purchases, paid_by: NDArray[np.int32], steps: NDArray[np.int64], calls: CallLog) -> dict[str, Any]:
+def account_of(plan: PurchasePlan, paid_by: NDArray[np.int32], steps: NDArray[np.int64], calls: CallLog) -> dict[str, Any]:
     """What was bought, and what it cost: fields of `OnDemandResult`.
 
     Parameters

@@ -36,7 +36,7 @@ from prunemodels.on_demand.concurrency import ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.numbered_requests import NumberedRequests
 from prunemodels.on_demand.orders import Orders
-from prunemodels.on_demand.plan import Purchases
+from prunemodels.on_demand.plan import PurchasePlan
 from prunemodels.on_demand.request import NEVER, Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.spending import Spending
@@ -100,7 +100,7 @@ class Walk(ABC):
 
     def __init__(
         self,
-        plan: Purchases,
+        plan: PurchasePlan,
         orders: Orders,
         acquire: Acquire | None,
         asking: Asking,

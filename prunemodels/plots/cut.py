@@ -111,7 +111,7 @@ def source_side(pruning: Pruning) -> set[Hashable]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Network:
+class _DrawnCut:
     """A network with its maximum flow and a cut; `inside` is the cut's source side."""
 
     problem: PruningProblem
@@ -187,7 +187,7 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
             f"the picture would have {len(graph) - 2:,} splits and purchases, at most {MOST_DRAWN} can be read"
         )
     value, flow = nx.maximum_flow(graph, SOURCE, SINK)
-    network = _Network(problem, graph, flow, value, source_side(pruning))
+    network = _DrawnCut(problem, graph, flow, value, source_side(pruning))
     plan = _Plan.of(network, first)
     caption = textwrap.fill(_caption(network), int(plan.width / 0.075))
     foot = 0.35 + 0.16 * caption.count("\n")
@@ -219,7 +219,7 @@ class _Plan:
     the sink has a row of its own among the purchases.
     """
 
-    network: _Network
+    network: _DrawnCut
     place: dict[Hashable, Point]
     half: dict[Hashable, Point]
     through: dict[Hashable, float]
@@ -231,7 +231,7 @@ class _Plan:
     height: float
 
     @classmethod
-    def of(cls, network: _Network, first: int) -> _Plan:
+    def of(cls, network: _DrawnCut, first: int) -> _Plan:
         """Measure the texts and set the columns side by side."""
         problem, graph = network.problem, network.graph
         half = {node: _half(_title(problem, node, first)) for node in graph}
@@ -299,7 +299,7 @@ class _Plan:
         return [(start, ya), (first, level), (last, level), (end, yb)], ((first + last) / 2, level + above)
 
 
-def _split_rows(network: _Network) -> tuple[dict[int, float], float]:
+def _split_rows(network: _DrawnCut) -> tuple[dict[int, float], float]:
     """The height of each split, below that of its parent, with room for the arcs that leave it; and the height of all."""
     ensemble, rows, y, tree = network.problem.ensemble, {}, 0.0, -1
     for h in network.problem.splits.tolist():
@@ -323,7 +323,7 @@ def _half(title: str) -> Point:
     return width / 2 + pad, height / 2 + pad
 
 
-def _arc(ax: Axes, network: _Network, plan: _Plan, a: Hashable, b: Hashable, *, in_cut: bool) -> None:
+def _arc(ax: Axes, network: _DrawnCut, plan: _Plan, a: Hashable, b: Hashable, *, in_cut: bool) -> None:
     """Draw an arc with its flow, and with its capacity if that is limited."""
     flow, limited = network.flow[a][b], "capacity" in network.graph.edges[a, b]
     colour = VERMILION if in_cut else BLACK if flow else FAINT
@@ -347,7 +347,7 @@ def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
     return str(node)
 
 
-def _caption(network: _Network) -> str:
+def _caption(network: _DrawnCut) -> str:
     """The line below the picture: the values of cut and flow."""
     unit: Fraction = network.graph.graph["unit"]
     sums = " + ".join(network.amount(network.graph.edges[arc]["capacity"]) for arc in network.cut)

@@ -28,7 +28,7 @@ from prunemodels.on_demand.tree_order import items_on_path
 from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.facts import Labels, PageOptions, shown_as, versions
 from prunemodels.report_page.rendering import BY_CLASS, render_page
-from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.wording import count
 
 
@@ -87,7 +87,7 @@ def gather_boosted(
         errors.append(losses_of(response.classes, said[-1], y)[counted])
         margins = pruning.forest.margins(rows, pruning.kept)
         losses.append(float(np.average(loss_of(pruning.forest, y, len(rows)).values(margins), weights=weight)))
-    paid = [Paid(usage.row_costs(p.kept), usage.once_cost(p.kept)) for p in (before, chosen)]
+    paid = [SampleCost(usage.row_costs(p.kept), usage.once_cost(p.kept)) for p in (before, chosen)]
     made = before.forest.made
     columns = ensemble.names[: before.forest.n_columns] if made is None else made.names
     loss = usual_loss("regression" if before.forest.classes is None else "classification")
@@ -110,7 +110,7 @@ def _by_class(
     y: Any,
     counted: NDArray[np.bool_],
     weights: NDArray[np.float64],
-    paid: Sequence[Paid],
+    paid: Sequence[SampleCost],
     costs: CostItems,
     confidence: float,
     positive: Any,

@@ -152,7 +152,7 @@ def _size(x: float, measure: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Paid:
+class SampleCost:
     """The cost of a model on some examples.
 
     Parameters
@@ -171,7 +171,7 @@ class Paid:
 
 
 def change_of(
-    paid: tuple[Paid, Paid],
+    paid: tuple[SampleCost, SampleCost],
     losses: tuple[NDArray[np.float64], NDArray[np.float64]],
     weights: NDArray[np.float64],
     confidence: float,
@@ -197,7 +197,7 @@ def change_of(
     )
 
 
-def _cost(paid: Paid, weights: NDArray[np.float64], confidence: float) -> MeanInterval:
+def _cost(paid: SampleCost, weights: NDArray[np.float64], confidence: float) -> MeanInterval:
     """The mean cost with its interval. Items that are paid once for all examples shift it, without uncertainty."""
     rows = mean_interval(paid.rows, paid.largest, confidence, "t", weights)
     mean, low, high = (paid.once + number for number in (rows.mean, rows.low, rows.high))

@@ -43,7 +43,7 @@ from solvers.price_sharing.stopping import (
     IDLE_ROUNDS_WHEN_CLOSE,
     ROUNDS_PER_CHECK,
     SMALL_CORE,
-    Goal,
+    StopRule,
     cut_fits_memory,
     negligible_gain,
 )
@@ -279,7 +279,7 @@ def _drive(run: Run, how: Division, ends: int, save: Callable[[], None] | None) 
     """
     negligible = negligible_gain(run.objective)
     while True:
-        stopped, _ = drive(run, Goal(math.inf, 0.0, run.iteration + ROUNDS_PER_CHECK, SMALL_CORE), save, progress=False)
+        stopped, _ = drive(run, StopRule(math.inf, 0.0, run.iteration + ROUNDS_PER_CHECK, SMALL_CORE), save, progress=False)
         how.tick()
         if stopped is StopReason.CONVERGED:
             return

@@ -14,7 +14,7 @@ from solvers.closures.cut import Ties
 from solvers.price_sharing.checkpoint import ScoreFile, Scores, one_writer
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
-from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, Goal, negligible_gain, without_progress
+from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, StopRule, negligible_gain, without_progress
 from solvers.progress import Progress
 
 SECONDS_BETWEEN_WRITES = 1.0
@@ -22,7 +22,7 @@ SECONDS_BETWEEN_WRITES = 1.0
 
 
 def run_to_goal(
-    rows: Rows, goal: Goal, *, ties: Ties, start: Scores | None, checkpoint: str | Path | None, progress: bool
+    rows: Rows, goal: StopRule, *, ties: Ties, start: Scores | None, checkpoint: str | Path | None, progress: bool
 ) -> tuple[Run, StopReason, int]:
     """Make a run over some rows, or go on with the one whose scores are in the checkpoint, and drive it to the goal.
 
@@ -53,7 +53,7 @@ def run_to_goal(
     return run, stopped, core_arcs
 
 
-def drive(run: Run, goal: Goal, save: Callable[[], None] | None, *, progress: bool) -> tuple[StopReason, int]:
+def drive(run: Run, goal: StopRule, save: Callable[[], None] | None, *, progress: bool) -> tuple[StopReason, int]:
     """Rounds and checks until the goal: why the run stopped, and the number of arcs of the core's network.
 
     Parameters

@@ -50,7 +50,7 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
 from solvers.price_sharing.run import Run, check_size, scores_after
-from solvers.price_sharing.stopping import SMALL_CORE, Goal
+from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 
 WARM_START_ITERATION = 5
 """Rounds that count as made when a run starts from the scores of another lambda."""
@@ -127,7 +127,7 @@ def price_sharing(
     started = time.perf_counter()
     rate = exact(lam, "lam")
     warn_if_short(problem)
-    goal = Goal(started + time_limit, gap, rounds, small_core)
+    goal = StopRule(started + time_limit, gap, rounds, small_core)
     with interruption_explained(checkpoint), ThreadPoolExecutor(1) as pool:
         objective, groups = integer_objective(problem, rate).refined(), None
         if objective.exact:  # a grid rounds gains otherwise than the integers that the reduction is true for

@@ -62,7 +62,7 @@ LARGE_CORE = 20_000_000
 
 
 @dataclass(frozen=True)
-class Goal:
+class StopRule:
     """When to stop.
 
     Parameters

@@ -18,7 +18,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost, exact
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning, warn_if_empty
-from prunemodels.models.boosting.search import GRID_SIZE, Search
+from prunemodels.models.boosting.search import GRID_SIZE, BoostedSearch
 from prunemodels.models.costs import Costs
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
@@ -183,7 +183,7 @@ def _search(
     rounds: int,
     solver: Solver,
     time_limit: float,
-) -> Search:
+) -> BoostedSearch:
     """Set up the search, with its seeds in the pool."""
     forest = model if isinstance(model, ModelForest) else read_model(model)
     if forest.made is not None:
@@ -193,7 +193,7 @@ def _search(
     usage = usage_of(forest, rows, costs, sample_weight, evaluation_cost)
     weightless = len(usage.rows) < len(rows)
     loss = loss_of(forest, np.asarray(y)[usage.rows], usage.n_rows) if weightless else loss_of_all
-    return Search(forest, usage, loss, rounds, solver, time_limit)
+    return BoostedSearch(forest, usage, loss, rounds, solver, time_limit)
 
 
 def usage_of(

@@ -38,7 +38,7 @@ NOTICEABLE_FALL = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class PricedPruning:
     """A pruning with its loss and its cost.
 
     Parameters
@@ -74,7 +74,7 @@ class Descent:
         number of pruning problems solved.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[PricedPruning, ...]
     stationary: bool
     solved: int
 
@@ -124,9 +124,9 @@ def descend(
     return Descent(tuple(points), False, solved)
 
 
-def point_of(usage: Usage, state: State, share: float = 0.0) -> Point:
+def point_of(usage: Usage, state: State, share: float = 0.0) -> PricedPruning:
     """The state's pruning with its cost."""
-    return Point(state.kept, state.loss, usage.cost(state.kept), share)
+    return PricedPruning(state.kept, state.loss, usage.cost(state.kept), share)
 
 
 def _shares(last: float) -> Iterator[float]:
@@ -156,11 +156,11 @@ class Pool:
 
     def __init__(self) -> None:
         self._cost: list[float] = []
-        self._points: list[Point] = []
+        self._points: list[PricedPruning] = []
         self.visited: list[tuple[float, float]] = []
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[PricedPruning, ...]:
         """The points of the pool, by rising cost and falling loss."""
         return tuple(self._points)
 
@@ -170,7 +170,7 @@ class Pool:
         k = bisect_right(self._cost, cost)
         return k == 0 or loss < self._points[k - 1].loss
 
-    def add(self, point: Point) -> None:
+    def add(self, point: PricedPruning) -> None:
         """Add a pruning unless another one beats it, and remove those that it beats."""
         k = bisect_right(self._cost, point.cost)
         if k and self._points[k - 1].loss <= point.loss:
@@ -182,16 +182,16 @@ class Pool:
         self._points[start:stop] = [point]
         self._cost[start:stop] = [point.cost]
 
-    def best(self, lam: float) -> Point:
+    def best(self, lam: float) -> PricedPruning:
         """The point of least loss + lam * cost, the cheapest of equals."""
         return min(self._points, key=lambda p: (p.value(lam), p.cost))
 
-    def within(self, budget: float) -> Point:
+    def within(self, budget: float) -> PricedPruning:
         """The point of least loss within the budget."""
         k = bisect_right(self._cost, budget)
         return self._points[max(0, k - 1)]
 
-    def above(self, budget: float) -> Point | None:
+    def above(self, budget: float) -> PricedPruning | None:
         """The cheapest pruning that costs more than the budget."""
         k = bisect_right(self._cost, budget)
         return self._points[k] if k < len(self._points) else None

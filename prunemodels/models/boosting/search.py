@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.boosting.descent import Point, Pool, descend, point_of
+from prunemodels.models.boosting.descent import Pool, PricedPruning, descend, point_of
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.boosting.seeds import (
-    Part,
+    SomeTrees,
     eliminate,
     evenly,
     items_of,
@@ -57,7 +57,7 @@ PART_PASSES, PART_BISECTIONS = 2, 4
 """For a budget: passes of descents inside parts around the best pruning, and bisections of lambda in each part."""
 
 
-class Search:
+class BoostedSearch:
     """The search for one model and sample; `prune_boosted` documents the parameters."""
 
     def __init__(
@@ -66,20 +66,20 @@ class Search:
         self.started = time.perf_counter()
         self.deadline = self.started + time_limit
         self.loss, self.rounds, self.solver, self.solved = loss, rounds, solver, 0
-        self.pool, self.stationary = Pool(), set[tuple[Point, float]]()
-        self.whole = Part.whole(forest, usage, loss)
+        self.pool, self.stationary = Pool(), set[tuple[PricedPruning, float]]()
+        self.whole = SomeTrees.whole(forest, usage, loss)
         self.firsts = {self.whole.trees: self.whole}
-        self.eliminated: list[Point] = []
+        self.eliminated: list[PricedPruning] = []
         self.unpruned = self._point(self.whole, forest.ensemble.is_split)
         self.roots = self._point(self.whole, np.zeros_like(forest.ensemble.is_split))
         self._seed()
 
-    def _point(self, part: Part, kept: NDArray[np.bool_]) -> Point:
+    def _point(self, part: SomeTrees, kept: NDArray[np.bool_]) -> PricedPruning:
         """A pruning of a part, with loss and cost; the pool takes it up."""
         point = point_of(part.usage, state_of(part.forest, part.usage, self.loss, kept))
         return self._see(part, point) or point
 
-    def _see(self, part: Part, point: Point, *, rough: bool = False) -> Point | None:
+    def _see(self, part: SomeTrees, point: PricedPruning, *, rough: bool = False) -> PricedPruning | None:
         """Put a point of a part into the pool, as one of the whole; None if a point there is as cheap and as good.
 
         If its cost is `rough`, it is recomputed.
@@ -105,12 +105,12 @@ class Search:
         for trees in reversed(self._ends(ELIMINATED_PREFIXES)):
             part = self.first(trees)
             for removal in eliminate(part, self.deadline):
-                point = Point(removal.kept, removal.loss, removal.cost)
+                point = PricedPruning(removal.kept, removal.loss, removal.cost)
                 self._see(part, point, rough=rounded)
                 if removal.taken and part is whole:
                     self.eliminated.append(point)
 
-    def _prefixes(self) -> Iterator[Point]:
+    def _prefixes(self) -> Iterator[PricedPruning]:
         return iter(()) if self.whole.forest.averaged else prefixes(self.whole)
 
     def _ends(self, n: int) -> list[int]:
@@ -118,7 +118,7 @@ class Search:
         forest = self.whole.forest
         return [self.whole.trees] if forest.averaged else evenly(round_ends(forest), n)
 
-    def first(self, trees: int | None) -> Part:
+    def first(self, trees: int | None) -> SomeTrees:
         """The part of the first trees with all their splits; made once."""
         trees = self.whole.trees if trees is None else trees
         if trees not in self.firsts:
@@ -133,7 +133,7 @@ class Search:
         top = math.sqrt(LAMBDA_RANGE) / 3.0 * loss_saved / self.unpruned.cost
         return [0.0, *np.geomspace(top / LAMBDA_RANGE, top, n - 1).tolist()]
 
-    def _descend(self, part: Part, start: NDArray[np.bool_], lam: float) -> tuple[NDArray[np.bool_], bool]:
+    def _descend(self, part: SomeTrees, start: NDArray[np.bool_], lam: float) -> tuple[NDArray[np.bool_], bool]:
         """One descent of a part, whose points go into the pool; the last pruning, and whether it is the start and stationary."""
         found = descend(
             part.forest,
@@ -220,13 +220,13 @@ class Search:
             if self.pool.within(budget) is best:
                 return
 
-    def _parts_near(self, best: Point, budget: float) -> Iterator[tuple[int, frozenset[int]]]:
+    def _parts_near(self, best: PricedPruning, budget: float) -> Iterator[tuple[int, frozenset[int]]]:
         """Trees and items of the budget's best, of the next dearer one, and of the elimination's last step that is too dear."""
         dearer = [p for p in (self.pool.above(budget), *[p for p in self.eliminated if p.cost > budget][-1:]) if p]
         for point in (best, *dearer):
             yield point.trees or self.whole.trees, frozenset(items_of(self.whole.usage, point.kept))
 
-    def _bisect(self, part: Part, budget: float, top: float) -> None:
+    def _bisect(self, part: SomeTrees, budget: float, top: float) -> None:
         """Descend inside a part, from all its splits, and bisect lambda towards a cost that equals the budget."""
         kept = self._descend(part, part.forest.ensemble.is_split, 0.0)[0]
         low, high = 0.0, top
@@ -238,7 +238,7 @@ class Search:
             else:
                 high = lam
 
-    def answer(self, point: Point, lam: float) -> BoostedPruning:
+    def answer(self, point: PricedPruning, lam: float) -> BoostedPruning:
         """A point of the pool as an answer; its loss is recomputed."""
         part = self.whole
         forest = part.forest if point.trees is None else _first_rounds(part.forest, point.trees)

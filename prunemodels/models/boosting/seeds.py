@@ -12,7 +12,7 @@ From a pruning K on, (2) is repeated until no split that costs something is left
 includes all single removals. One sweep counts the cost that each removal saves (`RemovalEffects`); the losses come from the
 margins of K, corrected for the rows below the removed splits.
 
-A `Part` of the ensemble, its first trees or some splits of these, is an ensemble of its own. A search inside a part is a search
+A `SomeTrees` of the ensemble, its first trees or some splits of these, is an ensemble of its own. A search inside it is a search
 of the whole model that may keep no other splits. Losses and costs are those of the whole model, pruned to the part. Trees after
 the part's last one add nothing, as in a model of fewer rounds.
 """
@@ -31,7 +31,7 @@ from formulations.answers.pruning import integer_cost
 from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.descent import Point
+from prunemodels.models.boosting.descent import PricedPruning
 from prunemodels.models.boosting.majoriser import state_of
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
@@ -40,7 +40,7 @@ from prunemodels.models.removal_effects import RemovalEffects, units_of
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SomeTrees:
     """A part of the trees, with the rows and prices of the whole.
 
     Parameters
@@ -65,7 +65,7 @@ class Part:
     trees: int
 
     @classmethod
-    def whole(cls, forest: ModelForest, usage: Usage, loss: SampleLoss) -> Part:
+    def whole(cls, forest: ModelForest, usage: Usage, loss: SampleLoss) -> SomeTrees:
         """The whole model as a part."""
         n = forest.ensemble.n_nodes
         return cls(forest, usage, loss, np.arange(n), n, forest.ensemble.n_trees)
@@ -75,14 +75,14 @@ class Part:
         """The prices of the part in integers."""
         return self.usage.in_integers()
 
-    def inside(self, kept: NDArray[np.bool_], trees: int) -> Part:
+    def inside(self, kept: NDArray[np.bool_], trees: int) -> SomeTrees:
         """The part of the whole with its first trees, in which all splits outside `kept`, shape (n,), are leaves."""
         forest, nodes = pruned_part(self.forest, kept, trees)
         smaller = forest.ensemble
         u = self.usage
         rows, evaluation = np.asarray(u.X)[u.rows], list(u.evaluation)
         usage = Usage.build(smaller, u.costs, rows, sample_weight=u.weights, evaluation_cost=evaluation)
-        return Part(forest, usage, self.loss, nodes, self.forest.ensemble.n_nodes, trees)
+        return SomeTrees(forest, usage, self.loss, nodes, self.forest.ensemble.n_nodes, trees)
 
     def lift(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """A pruning of the part as one of the whole, shape (size,)."""
@@ -127,7 +127,7 @@ def evenly(numbers: NDArray[np.int64], n: int) -> list[int]:
     return [int(numbers[k]) for k in places if k >= 0]
 
 
-def prefixes(part: Part) -> Iterator[Point]:
+def prefixes(part: SomeTrees) -> Iterator[PricedPruning]:
     """The model before the first round, and after each but the last."""
     forest, usage, ensemble = part.forest, part.usage, part.forest.ensemble
     ends = round_ends(forest)
@@ -141,10 +141,10 @@ def prefixes(part: Part) -> Iterator[Point]:
             margins[:, forest.output[t]] += _values(part, t)
         done = trees
         loss = float(np.average(part.loss.values(margins), weights=usage.weights))
-        yield Point(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
+        yield PricedPruning(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
 
 
-def _values(part: Part, t: int) -> NDArray[np.float64]:
+def _values(part: SomeTrees, t: int) -> NDArray[np.float64]:
     """What an unpruned tree adds to each row."""
     ensemble, routing = part.forest.ensemble, part.usage.routing
     nodes = ensemble.nodes_of(t)
@@ -155,7 +155,7 @@ def _values(part: Part, t: int) -> NDArray[np.float64]:
     return added
 
 
-def single_features(part: Part) -> Iterator[NDArray[np.bool_]]:
+def single_features(part: SomeTrees) -> Iterator[NDArray[np.bool_]]:
     """For each feature that is split on, the splits that need no other items than this feature needs."""
     usage = part.usage
     used = np.unique(usage.ensemble.feature[usage.ensemble.is_split])
@@ -181,7 +181,7 @@ class Removal:
     taken: bool
 
 
-def eliminate(part: Part, deadline: float) -> Iterator[Removal]:
+def eliminate(part: SomeTrees, deadline: float) -> Iterator[Removal]:
     """All removals of an elimination that starts with all splits of a part; the one taken in a step comes last.
 
     Parameters
@@ -218,7 +218,7 @@ def eliminate(part: Part, deadline: float) -> Iterator[Removal]:
 
 
 def without(
-    part: Part, kept: NDArray[np.bool_], remaining: NDArray[np.bool_], margins: NDArray[np.float64]
+    part: SomeTrees, kept: NDArray[np.bool_], remaining: NDArray[np.bool_], margins: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The margins of a pruning that keeps fewer splits, from those of one that keeps more."""
     forest, routing = part.forest, part.usage.routing

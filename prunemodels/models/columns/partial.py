@@ -27,7 +27,7 @@ Cells = tuple[NDArray[Any], NDArray[np.bool_]]
 """Values of any type, shape (n, columns), and whether each is known; values that are not known mean nothing."""
 
 
-class Part(Protocol):
+class PartialStep(Protocol):
     """Computes what it can of the output columns."""
 
     def run(self, cells: Cells) -> Cells:
@@ -35,7 +35,7 @@ class Part(Protocol):
         ...
 
 
-def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = False) -> Part:
+def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = False) -> PartialStep:
     """Prepare a fitted transformer.
 
     Parameters
@@ -64,7 +64,7 @@ def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = Fal
         needs[f, list(columns)] = True
     fitted = getattr(transformer, "feature_names_in_", None)
     names = [str(name) for name in fitted] if fitted is not None else list(inputs.names or []) if table else None
-    return Leaf(transformer, inputs.path, needs, names, single)
+    return SingleStep(transformer, inputs.path, needs, names, single)
 
 
 def writes_sparse(transformer: Any, inputs: Inputs, given_sparse: bool = False) -> bool:
@@ -84,7 +84,7 @@ def writes_sparse(transformer: Any, inputs: Inputs, given_sparse: bool = False) 
     return bool(getattr(transformer, "sparse_output", False)) or getattr(transformer, "encode", None) == "onehot"
 
 
-def accepted_values(part: Part, count: int) -> list[Any]:
+def accepted_values(part: PartialStep, count: int) -> list[Any]:
     """For each of the input columns of a part a value that the first step that reads it accepts."""
     values: list[Any] = [1.0] * count
     if isinstance(part, Chain) and part.steps:
@@ -93,7 +93,7 @@ def accepted_values(part: Part, count: int) -> list[Any]:
         for below, places, _ in part.parts:
             for f, value in zip(places, accepted_values(below, len(places)), strict=True):
                 values[f] = value if values[f] == 1.0 else values[f]
-    if isinstance(part, Leaf):
+    if isinstance(part, SingleStep):
         values = [part.accepted(j) for j in range(count)]
     return values
 
@@ -102,10 +102,10 @@ def accepted_values(part: Part, count: int) -> list[Any]:
 class Chain:
     """Steps one after the other."""
 
-    steps: Sequence[Part]
+    steps: Sequence[PartialStep]
 
     def run(self, cells: Cells) -> Cells:
-        """See `Part`."""
+        """See `PartialStep`."""
         for step in self.steps:
             cells = step.run(cells)
         return cells
@@ -115,10 +115,10 @@ class Chain:
 class SideBySide:
     """Parts, each with the columns that it reads and the columns that it writes."""
 
-    parts: Sequence[tuple[Part, list[int], slice]]
+    parts: Sequence[tuple[PartialStep, list[int], slice]]
 
     def run(self, cells: Cells) -> Cells:
-        """See `Part`."""
+        """See `PartialStep`."""
         shape = len(cells[0]), max((out.stop for _, _, out in self.parts), default=0)
         values, known = np.zeros(shape, dtype=object), np.zeros(shape, dtype=bool)
         for part, places, out in self.parts:
@@ -127,7 +127,7 @@ class SideBySide:
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class SingleStep:
     """A transformer that does not consist of others.
 
     Parameters
@@ -149,7 +149,7 @@ class Leaf:
     single: bool
 
     def run(self, cells: Cells) -> Cells:
-        """See `Part`."""
+        """See `PartialStep`."""
         values, known = cells
         out_known = ~(~known @ self.needs.T)  # no column that it needs is missing
         rows = np.flatnonzero(out_known.any(axis=1))

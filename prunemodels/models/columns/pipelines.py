@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.models.columns.partial import Cells, Part, accepted_values, part_of, writes_sparse
+from prunemodels.models.columns.partial import Cells, PartialStep, accepted_values, part_of, writes_sparse
 from prunemodels.models.columns.restored import RestoredColumns
 from prunemodels.models.columns.steps import STATEMENT, Inputs, dense, names_out
 from prunemodels.models.columns.tracing import is_identity, sources_of
@@ -122,7 +122,7 @@ class TracedColumns:
         return writes_sparse(Pipeline(list(self.steps)), self.inputs)
 
     @cached_property
-    def _part(self) -> Part:
+    def _part(self) -> PartialStep:
         return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
 
     def restored(self, kept: Sequence[int]) -> RestoredColumns:

@@ -110,7 +110,7 @@ def steps_of(pipeline: Pipeline, inputs: Inputs) -> list[tuple[Any, Inputs]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class TransformerPart:
     """A part of a `ColumnTransformer` or a `FeatureUnion`: it reads the columns `places` and writes the columns `out`.
 
     `single` says that it reads its one column as a line of values, not as a table.
@@ -123,14 +123,14 @@ class Block:
     single: bool = False
 
 
-def blocks_of(transformer: Any, inputs: Inputs) -> list[Block]:
+def blocks_of(transformer: Any, inputs: Inputs) -> list[TransformerPart]:
     """The parts of a fitted `ColumnTransformer` or `FeatureUnion` that write columns, in the order of these columns."""
     return (
         _column_blocks(transformer, inputs) if isinstance(transformer, ColumnTransformer) else _union_blocks(transformer, inputs)
     )
 
 
-def _column_blocks(transformer: ColumnTransformer, inputs: Inputs) -> list[Block]:
+def _column_blocks(transformer: ColumnTransformer, inputs: Inputs) -> list[TransformerPart]:
     names = getattr(transformer, "feature_names_in_", None)
     count = int(transformer.n_features_in_)
     blocks = []
@@ -142,17 +142,17 @@ def _column_blocks(transformer: ColumnTransformer, inputs: Inputs) -> list[Block
         known = names if names is not None else inputs.names
         own = None if known is None else [str(known[f]) for f in places]
         below = inputs.of_step(name, len(places), own, out.stop - out.start)
-        blocks.append(Block(part, below, places, out, np.isscalar(columns)))
+        blocks.append(TransformerPart(part, below, places, out, np.isscalar(columns)))
     return blocks
 
 
-def _union_blocks(union: FeatureUnion, inputs: Inputs) -> list[Block]:
+def _union_blocks(union: FeatureUnion, inputs: Inputs) -> list[TransformerPart]:
     blocks, done = [], 0
     parts = [(name, part) for name, part in union.transformer_list if not is_dropped(part)]
     for name, part in parts:
         below = inputs.of_step(name, inputs.count, inputs.names, inputs.n_out if len(parts) == 1 else None)
         n_out = len(sources_of(part, below)[0])
-        blocks.append(Block(part, below, list(range(inputs.count)), slice(done, done + n_out)))
+        blocks.append(TransformerPart(part, below, list(range(inputs.count)), slice(done, done + n_out)))
         done += n_out
     return blocks
 

@@ -34,7 +34,7 @@ from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_
 from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_of_cascade
 from prunemodels.report_page.cascades.purchases import Purchase, purchases
 from prunemodels.report_page.facts import Labels, half_width, table_or_array, versions
-from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import standard_error
 
 Floats = NDArray[np.float64]
@@ -217,7 +217,7 @@ def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confid
     stops = stops_of(cascade, X, y, sample_weight=weights, unpriced=True)
     seen, policy = stops.evaluation, cascade.policy_
     once = seen.table.once
-    paid = Paid(seen.table.cost[-1], float(once[-1])), Paid(stops.cost, float(once[policy.last_stage]))
+    paid = SampleCost(seen.table.cost[-1], float(once[-1])), SampleCost(stops.cost, float(once[policy.last_stage]))
     losses = seen.last_loss, seen.losses(policy)
     change = change_of(paid, losses, weights, confidence, loss=usual_loss(seen.path.stages.task))
     return OnRows(stops, change, stage_figures(seen, policy), _by_class(stops, policy, confidence, positive))

@@ -35,7 +35,7 @@ NOTICEABLE_GAIN = 1e-10
 
 
 @dataclass(eq=False)
-class GrownTree:
+class ListedTree:
     """A tree as lists over its nodes, parents before children; ``gain`` is (12), 0 at leaves."""
 
     left: list[int] = field(default_factory=list)
@@ -95,12 +95,12 @@ class _Grower:
 
     def __init__(self, data: BinnedRows, terms: NDArray[np.float64], purchases: Purchases, settings: Settings) -> None:
         self.data, self.terms, self.purchases, self.settings = data, terms, purchases, settings
-        self.tree, s = GrownTree(), settings
+        self.tree, s = ListedTree(), settings
         # sums are differences of sums, so slightly less than the least sum is accepted
         least = s.min_child_weight * (1 - 1e-9)
         self.needed = Needed(s.min_child_samples, least, s.reg_lambda, share=2 * NOTICEABLE_GAIN)
 
-    def run(self) -> tuple[GrownTree, list[tuple[int, NDArray[np.int64]]]]:
+    def run(self) -> tuple[ListedTree, list[tuple[int, NDArray[np.int64]]]]:
         """The tree, and (node, rows) of each leaf."""
         rows = np.arange(len(self.terms))
         leaves = [self._leaf(rows, self._histogram(rows), 0)]
@@ -172,7 +172,7 @@ def boost(
     binning, purchases = Binning.of(X, weight, settings.max_bin), Purchases(prices, weight)
     data = BinnedRows(binning, binning.codes(X), weight)
     base = loss.baseline(train.targets, weight)
-    margins, trees = np.tile(base, (len(X), 1)), list[GrownTree]()
+    margins, trees = np.tile(base, (len(X), 1)), list[ListedTree]()
     with tqdm(total=settings.n_estimators, desc="CEGB", file=sys.stderr, leave=False, disable=hidden) as bar:
         for _ in range(settings.n_estimators):
             g, h = loss.gradient(train.targets, margins), loss.hessian(margins)
@@ -191,7 +191,7 @@ def boost(
     return forest, tuple(np.array(tree.gain) for tree in trees or grown)
 
 
-def as_forest(trees: list[GrownTree], base: NDArray[np.float64], loss: Loss, n_features: int) -> ModelForest:
+def as_forest(trees: list[ListedTree], base: NDArray[np.float64], loss: Loss, n_features: int) -> ModelForest:
     """The trees as arrays; a round's trees are in the order of the outputs."""
     given = [
         one_tree(

@@ -40,11 +40,11 @@ from tqdm import tqdm
 from formulations.arguments import NotNegative, check_argument
 from formulations.errors import InvalidInputError
 from prunemodels.models.costs import Costs
-from prunemodels.rivals.cstc.classifier_tree import FINE_RIDGE, ClassifierTree, Examples
+from prunemodels.rivals.cstc.classifier_tree import FINE_RIDGE, ClassifierTree, LearnerOutputs
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import Weights
 from prunemodels.rivals.cstc.training import dividing_threshold, principal_direction
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 SPENT = 1e-8
 """A column is not used when less than this share of its variance over all examples is left: it is constant in the node, but for
@@ -61,9 +61,9 @@ class Selection:
 
 
 def select(
-    train: Examples,
+    train: LearnerOutputs,
     rows: NDArray[np.int64],
-    purchases: Purchases,
+    purchases: LearnerPrices,
     before: NDArray[np.bool_],
     budget: float,
     min_gain: float,
@@ -100,7 +100,7 @@ def select(
 class _Account:
     """The items that the path has paid, the rest of its budget, and the cost of a further weak learner."""
 
-    def __init__(self, purchases: Purchases, before: NDArray[np.bool_], budget: float) -> None:
+    def __init__(self, purchases: LearnerPrices, before: NDArray[np.bool_], budget: float) -> None:
         self.purchases = purchases
         self.used = before.copy()
         self.paid = purchases.needs[before].any(axis=0)
@@ -195,7 +195,7 @@ class _ASTC(TreeOfClassifiers):
             )
         return budgets
 
-    def _grow(self, train: Examples, purchases: Purchases, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+    def _grow(self, train: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """Fit the nodes top to bottom; a node that no example reaches is not kept."""
         n_nodes, T = 2**self.depth - 1, train.phi.shape[1]
         weights = Weights.zero(n_nodes, T, train.y.shape[1])
@@ -261,7 +261,7 @@ class ASTCRegressor(TreeRegression, _ASTC):
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
 
-    Examples
+    LearnerOutputs
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import prunemodels as pm
@@ -286,7 +286,7 @@ class ASTCClassifier(TreeClassification, _ASTC):
     classes_
         the labels.
 
-    Examples
+    LearnerOutputs
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.rivals.cstc.global_loss import Weights, path_to
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class ClassifierTree:
         """The weak learners that an example needs that leaves at node k, shape (T,)."""
         return np.asarray((self.beta[path_to(k)] != 0).any(axis=(0, 2)))
 
-    def bills(self, purchases: Purchases) -> NDArray[np.float64]:
+    def bills(self, purchases: LearnerPrices) -> NDArray[np.float64]:
         """(2) of the path to each node, shape (V,)."""
         return np.array([purchases.bill(self.used(k)) for k in range(self.n_nodes)])
 
@@ -111,8 +111,8 @@ NO_ERROR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
-    """Examples in the space of weak learners: phi (N, T), labels (N, K), weights (N,)."""
+class LearnerOutputs:
+    """LearnerOutputs in the space of weak learners: phi (N, T), labels (N, K), weights (N,)."""
 
     phi: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -134,7 +134,7 @@ def with_zeros(beta: NDArray[np.float64], variance: NDArray[np.float64], zero_to
     return np.asarray(np.where(large[:, :, None], beta, 0.0))
 
 
-def fine_tuned(tree: ClassifierTree, train: Examples, *, leaving: bool) -> ClassifierTree:
+def fine_tuned(tree: ClassifierTree, train: LearnerOutputs, *, leaving: bool) -> ClassifierTree:
     """(F1) for every node: on the examples that leave there, or, with ``leaving=False``, on all that reach it.
 
     Nodes that no example leaves at, or reaches, keep their weights.

@@ -14,12 +14,12 @@ from formulations.arguments import Count, Natural, check_argument
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from prunemodels.models.costs import Costs
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, Examples, with_zeros
+from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs, with_zeros
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import GlobalLoss
 from prunemodels.rivals.cstc.training import starting_parts
 from prunemodels.rivals.cstc.training import train as train_tree
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 
 class _CSTC(TreeOfClassifiers):
@@ -83,7 +83,7 @@ class _CSTC(TreeOfClassifiers):
             raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0, or some that do not fall, one a stage")
         return numbers
 
-    def _grow(self, train: Examples, purchases: Purchases, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+    def _grow(self, train: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """One tree for each start."""
         stages, n_nodes = self._stages(), 2**self.depth - 1
         loss = GlobalLoss(train.phi, train.y, train.shares(), purchases, self.lam, self.rho, stages[-1])
@@ -159,7 +159,7 @@ class CSTCRegressor(TreeRegression, _CSTC):
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
 
-    Examples
+    LearnerOutputs
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import prunemodels as pm
@@ -188,7 +188,7 @@ class CSTCClassifier(TreeClassification, _CSTC):
     classes_
         the labels.
 
-    Examples
+    LearnerOutputs
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train

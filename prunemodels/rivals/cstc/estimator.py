@@ -15,8 +15,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from formulations.arguments import Count, Share, check_arguments
 from formulations.errors import InvalidInputError
-from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, Examples, cheapest_of_best, fine_tuned, pruned
-from prunemodels.rivals.cstc.weak_learners import Purchases, WeakLearners, fit_weak_learners, purchases_of, read_prices
+from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices, WeakLearners, fit_weak_learners, purchases_of, read_prices
 
 
 class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
@@ -34,11 +34,11 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
 
     tree_: ClassifierTree
     weak_learners_: WeakLearners
-    purchases_: Purchases
+    purchases_: LearnerPrices
     path_costs_: NDArray[np.float64]
 
     @abstractmethod
-    def _grow(self, train: Examples, purchases: Purchases, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+    def _grow(self, train: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """The trees before fine-tuning, one for each start, the best on the training examples first."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         scaled = (y - self._mean) / self._scale
         self.weak_learners_ = fit_weak_learners(self.features, X, scaled, weights, settings)
         self.purchases_ = purchases_of(prices, self.weak_learners_.uses, self.evaluation_cost)
-        train = Examples(self.weak_learners_.transform(X), scaled, weights)
+        train = LearnerOutputs(self.weak_learners_.transform(X), scaled, weights)
         trees = self._grow(train, self.purchases_, rng)
         if given is None:
             self.tree_ = fine_tuned(trees[0], train, leaving=True)
@@ -109,7 +109,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     def _best(
         self,
         trees: Sequence[ClassifierTree],
-        train: Examples,
+        train: LearnerOutputs,
         X_valid: NDArray[np.float64],
         y_valid: NDArray[np.float64],
         weights: NDArray[np.float64],

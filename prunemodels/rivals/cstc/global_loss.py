@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class GlobalLoss:
     phi: NDArray[np.float64]
     y: NDArray[np.float64]
     share: NDArray[np.float64]
-    purchases: Purchases
+    purchases: LearnerPrices
     lam: float
     rho: float
     sharpness: float

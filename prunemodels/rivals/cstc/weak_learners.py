@@ -99,7 +99,7 @@ def _values(models: tuple[HistGradientBoostingRegressor, ...], X: NDArray[np.flo
 
 
 @dataclass(frozen=True, eq=False)
-class Purchases:
+class LearnerPrices:
     """Items and prices of T weak learners.
 
     Parameters
@@ -139,10 +139,10 @@ def read_prices(costs: Costs | None, evaluation_cost: float, n_features: int, na
     return items
 
 
-def purchases_of(items: CostItems, uses: NDArray[np.bool_], evaluation_cost: float) -> Purchases:
+def purchases_of(items: CostItems, uses: NDArray[np.bool_], evaluation_cost: float) -> LearnerPrices:
     """The items of weak learners, given the features that each uses, bool, shape (T, F)."""
     by_feature = np.zeros((items.n_features, items.n_items), dtype=bool)
     for f, needed in enumerate(items.needs):
         by_feature[f, list(needed)] = True
     needs = (uses.astype(np.float64) @ by_feature) > 0
-    return Purchases(needs, items.price, np.full(len(uses), float(evaluation_cost)))
+    return LearnerPrices(needs, items.price, np.full(len(uses), float(evaluation_cost)))

@@ -21,7 +21,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import read_only, walk_tree
 from prunemodels.models.losses import Loss
 from prunemodels.models.trees import joined, one_tree
-from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, Purchases, grow_tree
+from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, ModelItems, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning, TrainingRows
 
 MARGIN_ROUNDING = 1e-28
@@ -91,7 +91,7 @@ def boost(
     F0 = loss.baseline(train.targets, train.weight)
     F = np.tile(F0, (len(train.X), 1))
     validation = None if valid is None else _Validation(valid, loss, binning, F0)
-    purchases, grown, model_cost = Purchases.none(items), list[GrownTree](), list[float]()
+    purchases, grown, model_cost = ModelItems.none(items), list[GrownTree](), list[float]()
     stages = range(schedule.n_estimators)
     for _ in tqdm(stages, desc="stages", file=sys.stderr, disable=not schedule.progress):
         rows = _drawn(len(F), schedule.subsample, rng)

@@ -34,7 +34,7 @@ from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplit
 
 
 @dataclass(frozen=True, eq=False)
-class Purchases:
+class ModelItems:
     """The items that a model needs.
 
     Parameters
@@ -55,21 +55,21 @@ class Purchases:
     price: NDArray[np.float64]
 
     @classmethod
-    def none(cls, items: CostItems) -> Purchases:
+    def none(cls, items: CostItems) -> ModelItems:
         """The state in which nothing is bought."""
         start = np.cumsum([0] + [len(needs) for needs in items.needs])
         item = np.array([m for needs in items.needs for m in needs], dtype=np.int64)
         needed = csr_array((np.ones(len(item)), item, start), shape=(items.n_features, items.n_items))
         return cls(items.price, needed, np.zeros(items.n_items, dtype=bool), needed @ items.price)
 
-    def with_feature(self, f: int) -> Purchases:
+    def with_feature(self, f: int) -> ModelItems:
         """The state after buying the items of feature f."""
         item = self.needed.indices[self.needed.indptr[f] : self.needed.indptr[f + 1]]
         if self.bought[item].all():
             return self
         bought = self.bought.copy()
         bought[item] = True
-        return Purchases(self.item_price, self.needed, bought, self.needed @ np.where(bought, 0.0, self.item_price))
+        return ModelItems(self.item_price, self.needed, bought, self.needed @ np.where(bought, 0.0, self.item_price))
 
     @property
     def cost(self) -> float:
@@ -136,9 +136,9 @@ def grow_tree(
     residual: NDArray[np.float64],
     rows: NDArray[np.int64],
     limits: GrowthLimits,
-    purchases: Purchases,
+    purchases: ModelItems,
     least: float = 0.0,
-) -> tuple[GrownTree, NDArray[np.int64], Purchases]:
+) -> tuple[GrownTree, NDArray[np.int64], ModelItems]:
     """Grow a tree.
 
     Parameters
@@ -175,8 +175,8 @@ def grow_tree(
 
 
 def choose_splits(
-    found: NodeSplits, total: float, limits: GrowthLimits, purchases: Purchases, least: float
-) -> tuple[NDArray[np.int64], Purchases]:
+    found: NodeSplits, total: float, limits: GrowthLimits, purchases: ModelItems, least: float
+) -> tuple[NDArray[np.int64], ModelItems]:
     """The feature on which each node of a level splits by (2), -1 for none, and the new purchases; empty if no node splits.
 
     Parameters

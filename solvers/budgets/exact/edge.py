@@ -38,7 +38,7 @@ from solvers.closures.tree_pass import force
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
+class BudgetEdge:
     """The edge of a core's hull on which the budget lies.
 
     Parameters
@@ -67,7 +67,7 @@ def edge_of(
     goal: int,
     most_cuts: int | None = None,
     effort: Effort | None = None,
-) -> Edge:
+) -> BudgetEdge:
     """The edge of a trimmed core. The search for it ends early as soon as the bound is at most `goal`.
 
     Parameters
@@ -81,7 +81,7 @@ def edge_of(
     """
     effort = effort or Effort()
     if core.room < 0 and core.high is None:
-        return Edge(core, core.low, goal, 0)
+        return BudgetEdge(core, core.low, goal, 0)
     step = (int(np.gcd.reduce(core.gain)) or 1) if core.is_whole else 1
     part, bound, cuts = core, None, 0
     while True:
@@ -90,7 +90,7 @@ def edge_of(
         lam = _allowed(core, wanted)
         if lam == 0:
             part = part.take(np.ones(part.nodes.size, dtype=bool))
-            return Edge(part, lam, part.gained if bound is None else min(bound, part.gained), cuts)
+            return BudgetEdge(part, lam, part.gained if bound is None else min(bound, part.gained), cuts)
         closure = cut(part, lam)
         effort.count_cut(part)
         cuts += 1
@@ -99,12 +99,12 @@ def edge_of(
         bound = core.gained + most // step * step if bound is None else min(bound, core.gained + most // step * step)
         late = cuts == most_cuts or effort.is_over
         if bound <= goal or late or (lam == ends and closure.value == 0):
-            return Edge(part, lam, bound, cuts)
+            return BudgetEdge(part, lam, bound, cuts)
         fits = part.cost_of(closure.keep) <= part.room
         part = part.take(closure.keep) if fits else part.within(closure.keep)
         if lam != wanted and fits == (lam == core.low):
             # only a lambda outside the window would lower the bound further
-            return Edge(part.within(np.zeros(part.nodes.size, dtype=bool)), lam, bound, cuts)
+            return BudgetEdge(part.within(np.zeros(part.nodes.size, dtype=bool)), lam, bound, cuts)
 
 
 def _can_be_tried(part: KnapsackCore, lam: Fraction) -> bool:

@@ -28,7 +28,7 @@ from tqdm import tqdm
 from formulations.compiled import njit
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, chain_sums, filled
-from solvers.budgets.exact.edge import Edge, edge_of, fixed
+from solvers.budgets.exact.edge import BudgetEdge, edge_of, fixed
 from solvers.closures.tree_pass import subtree_sums
 
 LARGER_WEIGHT = 0.1
@@ -119,7 +119,7 @@ class OpenNode:
     minus_bound: int
     number: int
     core: KnapsackCore = field(compare=False)
-    edge: Edge = field(compare=False)
+    edge: BudgetEdge = field(compare=False)
 
 
 Offer = Callable[[KnapsackCore], int]

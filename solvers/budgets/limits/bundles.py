@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from formulations.compiled import njit
-from solvers.budgets.limits.oracle import Oracle
+from solvers.budgets.limits.oracle import LagrangianOracle
 
 MOST_TRIED = 3_000
 """Bundles that are tried in one round, the most gainful ones per price."""
@@ -24,10 +24,10 @@ ROUNDING = 1e-9
 """What floating point may add to a use, relative and absolute; prunings are checked in fractions afterwards."""
 
 
-class Growth:
+class BundleGrowth:
     """Grows prunings of the reduced instance within the limits."""
 
-    def __init__(self, oracle: Oracle) -> None:
+    def __init__(self, oracle: LagrangianOracle) -> None:
         self.oracle, self.problem = oracle, oracle.problem
         arcs = self.problem.usage_arcs()
         self.tail, self.head = arcs.tail, arcs.head

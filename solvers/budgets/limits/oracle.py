@@ -30,7 +30,7 @@ from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import run_to_goal
 from solvers.price_sharing.solve import told_of_forest
-from solvers.price_sharing.stopping import SMALL_CORE, Goal
+from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 
 SUM_BITS = 59
 """Bits of the sum of all profits, and of the sum of all prices."""
@@ -67,7 +67,7 @@ class Priced:
     certificate: Certificate
 
 
-class Oracle:
+class LagrangianOracle:
     """Solves (1) for any multipliers, and counts uses in floating point, for searches."""
 
     def __init__(self, rows: LimitRows) -> None:
@@ -146,7 +146,7 @@ class Oracle:
         self, objective: IntegerObjective, hidden: int, gap: float, time_limit: float
     ) -> tuple[NDArray[np.bool_], int, Certificate]:
         """By price sharing, from the scores of the last multipliers."""
-        goal = Goal(time.perf_counter() + time_limit, gap, MOST_ROUNDS, SMALL_CORE)
+        goal = StopRule(time.perf_counter() + time_limit, gap, MOST_ROUNDS, SMALL_CORE)
         with ThreadPoolExecutor(1) as pool:
             rows = LocalRows(objective, pool)
             rows.margin = hidden  # a split is decided only where the numbers as they were given decide it, too

@@ -30,7 +30,7 @@ from scipy import optimize
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.errors import SolverFailedError
-from solvers.budgets.limits.oracle import Oracle, Priced
+from solvers.budgets.limits.oracle import LagrangianOracle, Priced
 from solvers.closures.tree_pass import free_of_charge, without_prices
 
 GAP = 1e-9
@@ -65,7 +65,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
+class LimitsRelaxation:
     """The relaxation's optimum.
 
     Parameters
@@ -98,10 +98,10 @@ class Relaxation:
         return self.proof.bound
 
 
-class Master:
+class LimitsMaster:
     """(1) to (3) on some rows."""
 
-    def __init__(self, oracle: Oracle) -> None:
+    def __init__(self, oracle: LagrangianOracle) -> None:
         self.oracle = oracle
         self.columns: list[Column] = []
         self._known: set[bytes] = set()
@@ -175,7 +175,7 @@ def level_sets(mixture: list[tuple[NDArray[np.bool_], float]]) -> list[NDArray[n
     return [y >= theta - 5e-10 for theta in levels[levels > 0][::-1]]
 
 
-def relax(oracle: Oracle, *, deadline: float = math.inf) -> Relaxation:
+def relax(oracle: LagrangianOracle, *, deadline: float = math.inf) -> LimitsRelaxation:
     """Solve (1) to (3) up to the gap `GAP` relative to the error of the all-roots forest less the bound.
 
     Multipliers are tried between the master's and those of the best bound, and at the master's own where that brings nothing.
@@ -185,7 +185,7 @@ def relax(oracle: Oracle, *, deadline: float = math.inf) -> Relaxation:
     deadline
         of `time.perf_counter`.
     """
-    problem, master = oracle.rows.metered, Master(oracle)
+    problem, master = oracle.rows.metered, LimitsMaster(oracle)
     for kept in (free_of_charge(problem, "smallest"), without_prices(problem, "smallest")):
         master.add(kept)
     best, roots = oracle.solve(np.zeros(master.at_most.size)), float(oracle.roots)
@@ -216,4 +216,4 @@ def relax(oracle: Oracle, *, deadline: float = math.inf) -> Relaxation:
             exact = False
         best = max(best, found, key=lambda priced: priced.bound)
     value = master.value if master.broken().size == 0 else math.inf
-    return Relaxation(value, best, master.mu, master.mixture(), tuple(master.columns), rounds, stopped)
+    return LimitsRelaxation(value, best, master.mu, master.mixture(), tuple(master.columns), rounds, stopped)

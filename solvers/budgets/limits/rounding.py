@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from solvers.budgets.limits.bundles import Growth
-from solvers.budgets.limits.oracle import Oracle, Priced
+from solvers.budgets.limits.bundles import BundleGrowth
+from solvers.budgets.limits.oracle import LagrangianOracle, Priced
 from solvers.budgets.limits.relaxation import Column
 
 FACTORS = (2.0, 0.5, 1.25, 0.8)
@@ -47,10 +47,10 @@ MOST_FILLED = 6
 class Rounding:
     """Keeps the best pruning within all limits, and the best bound that a closure has proven."""
 
-    def __init__(self, oracle: Oracle, first: NDArray[np.bool_], deadline: float, proof: Priced, work: float) -> None:
+    def __init__(self, oracle: LagrangianOracle, first: NDArray[np.bool_], deadline: float, proof: Priced, work: float) -> None:
         self.oracle, self.deadline, self.proof = oracle, deadline, proof
         self.best = Pruning(oracle.user_problem, first)
-        self.growth = Growth(oracle)
+        self.growth = BundleGrowth(oracle)
         self.filled: set[bytes] = set()
         self._most_calls = oracle.calls + max(LEAST_CALLS, work / oracle.seconds)
 

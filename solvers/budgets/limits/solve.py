@@ -33,8 +33,8 @@ from formulations.long_steps import interruption_as_error
 from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import LimitRows, limit_rows
 from solvers.budgets.by_path import error_of
-from solvers.budgets.limits.oracle import Oracle, Priced
-from solvers.budgets.limits.relaxation import Relaxation, relax
+from solvers.budgets.limits.oracle import LagrangianOracle, Priced
+from solvers.budgets.limits.relaxation import LimitsRelaxation, relax
 from solvers.budgets.limits.rounding import Rounding
 from solvers.budgets.listing import best_allowed, is_tiny
 from solvers.budgets.solve import solve_budget
@@ -93,7 +93,7 @@ def solve_limits(
     with interruption_as_error("during a search within limits"):
         if len(limits) == 1 and limits[0].is_plain:
             return _budget(rows, method, time_limit, work)
-        return _Search(rows, math.inf if time_limit is None else time_limit, WORK if work is None else work).solve(method)
+        return _LimitsSearch(rows, math.inf if time_limit is None else time_limit, WORK if work is None else work).solve(method)
 
 
 def solve_within(
@@ -134,7 +134,7 @@ def _budget(rows: LimitRows, method: LimitMethod, time_limit: float | None, work
         float(mixture.value),
         (lam,),
         tuple((pruning, weight) for pruning, weight in parts if weight > 0),
-        _proof(rows, Oracle(rows).solve(np.array([lam]))),
+        _proof(rows, LagrangianOracle(rows).solve(np.array([lam]))),
         found.stopped,
         found.stats,
     )
@@ -151,13 +151,13 @@ def _proof(rows: LimitRows, priced: Priced) -> LimitProof:
     return LimitProof(multipliers, priced.certificate, priced.kept, priced.bound)
 
 
-class _Search:
+class _LimitsSearch:
     """The search within limits."""
 
     def __init__(self, rows: LimitRows, time_limit: float, work: float) -> None:
         self.started = time.perf_counter()
         self.deadline = self.started + time_limit
-        self.rows, self.work, self.oracle = rows, work, Oracle(rows)
+        self.rows, self.work, self.oracle = rows, work, LagrangianOracle(rows)
 
     def solve(self, method: LimitMethod) -> LimitsSolution:
         """Solve the relaxation, round it, and branch."""
@@ -179,7 +179,7 @@ class _Search:
         allowed = 1e-12 * float(self.oracle.roots) + 2 * self.rows.problem.integers.error_rounding
         return self.oracle.error(rounding.best) - bound <= allowed
 
-    def _branch(self, rounding: Rounding, relaxed: Relaxation, entries: float) -> float:
+    def _branch(self, rounding: Rounding, relaxed: LimitsRelaxation, entries: float) -> float:
         """Branch and bound by HiGHS, on more and more rows: offers the prunings that it finds, and returns its bound.
 
         `entries` is the most nodes times entries of the matrix. Where HiGHS fails on a tiny forest, or its tolerances leave a
@@ -219,7 +219,7 @@ class _Search:
             rounding.offer(optimum.kept)
         return self.oracle.error(rounding.best) - 2 * rows.problem.integers.error_rounding
 
-    def _answer(self, relaxed: Relaxation, rounding: Rounding, bound: float, seconds: float) -> LimitsSolution:
+    def _answer(self, relaxed: LimitsRelaxation, rounding: Rounding, bound: float, seconds: float) -> LimitsSolution:
         rows, pruning = self.rows, rounding.best
         exact = rows.uses(pruning)
         uses, multipliers = [Fraction(0)] * len(rows.limits), [0.0] * len(rows.limits)

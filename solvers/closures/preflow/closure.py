@@ -35,7 +35,7 @@ from solvers.closures.cut import Closure, ClosureProblem, Ties
 from solvers.closures.preflow.kernels import (
     Adjacency,
     Flows,
-    Labels,
+    LabelWork,
     discharge,
     fit,
     grouped,
@@ -154,7 +154,7 @@ class _Network:
         """Push excess to deficits until none reaches one; the exact labels of the vertices, above their number for never."""
         n = self.balance.size
         label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
-        work = Labels(label, queue, np.empty(n, dtype=np.bool_), np.empty(self.k, dtype=np.int32))
+        work = LabelWork(label, queue, np.empty(n, dtype=np.bool_), np.empty(self.k, dtype=np.int32))
         while True:
             reached = label_all(self.net, self.flows, work)
             if not discharge(self.net, self.flows, work, reached):

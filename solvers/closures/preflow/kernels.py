@@ -1,7 +1,7 @@
 """The compiled part of `preflow_closure`.
 
 Vertices are the splits 0, ..., k - 1 and then the purchases. The arcs h -> parent(h) and u -> j are always residual. The arc
-parent(h) -> h is residual where h hands something up, and j -> u where u pays for j. Labels are lower bounds on the number of
+parent(h) -> h is residual where h hands something up, and j -> u where u pays for j. LabelWork are lower bounds on the number of
 residual arcs to a deficit. Flows on usage arcs are kept twice, in the order of the splits and in that of the purchases, because
 both sides scan theirs in order.
 
@@ -55,7 +55,7 @@ class Flows(NamedTuple):
     balance: NDArray[np.int64]
 
 
-class Labels(NamedTuple):
+class LabelWork(NamedTuple):
     """Room to work in: int32 labels and queue, one longer; which vertices are in the queue; the next arc that a split tries."""
 
     label: NDArray[np.int32]

@@ -35,7 +35,7 @@ from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_undecided
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.solve import stats_of, tolerance_of
-from solvers.price_sharing.stopping import SMALL_CORE, Goal
+from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 
 BYTES_PER_SPLIT = 12.0
 """Bytes that a round exchanges with a worker for each open split: a score of 4, and a charge of 8."""
@@ -173,7 +173,7 @@ def sharded_price_sharing(
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")
-    goal = Goal(started + time_limit, gap, rounds, small_core)
+    goal = StopRule(started + time_limit, gap, rounds, small_core)
     lost_before = problem.workers.lost
     with interruption_explained(checkpoint):
         with ThreadPoolExecutor(1) as pool:

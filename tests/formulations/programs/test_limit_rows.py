@@ -19,7 +19,7 @@ from formulations.programs.limit_rows import limit_rows
 from formulations.programs.linear_program import FOR_ALL, Block, LinearProgram, Names
 from formulations.programs.matrix import MATRICES
 from solvers.brute_force import all_prunings
-from solvers.budgets.limits.oracle import Oracle
+from solvers.budgets.limits.oracle import LagrangianOracle
 from solvers.programs.engines import highs
 from tests.instances import random_problem
 from tests.loops import looped
@@ -44,7 +44,7 @@ def test_uses_are_what_examples_use(seed: int) -> None:
         Limit(9, each=True),
     ]
     rows = limit_rows(problem, [*limits, Limit(10**6, "leaves"), Limit(9, "items")])
-    oracle, every = Oracle(rows), all_prunings(problem).kept
+    oracle, every = LagrangianOracle(rows), all_prunings(problem).kept
     for kept in every[rng.integers(0, len(every), 6)]:
         pruning = Pruning(problem, kept)
         exact = rows.uses(pruning)

@@ -16,8 +16,8 @@ from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.counterexample.argument import check_counterexample
-from proofs_checks.counterexample.printed import ACTIVE, Line, linear, papers_name, parse, relation, smallest_data_set
-from proofs_checks.counterexample.steps import Argument, Step, plain
+from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation, smallest_data_set
+from proofs_checks.counterexample.steps import Argument, Claim, plain
 from proofs_checks.integrality.vertices import vertices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
@@ -215,11 +215,11 @@ def test_a_matrix_that_is_not_refuted_leaves_its_step_open(monkeypatch: pytest.M
 
 def test_rows_are_read_as_they_are_printed() -> None:
     """Sums and constants on either side; a row and its negative are one row, its reverse is another."""
-    assert parse("z1 + z2 = 1") == Line((("z1", 1), ("z2", 1)), 1, 1)
+    assert parse("z1 + z2 = 1") == PrintedRow((("z1", 1), ("z2", 1)), 1, 1)
     assert parse("1 = z1 + z2") == parse("z1 + z2 = 1")
-    assert parse("w1 >= z4") == parse("z4 <= w1") == Line((("w1", 1), ("z4", -1)), 0, np.inf)
+    assert parse("w1 >= z4") == parse("z4 <= w1") == PrintedRow((("w1", 1), ("z4", -1)), 0, np.inf)
     assert parse("w1 <= z4") != parse("w1 >= z4")
-    assert parse("z4 >= w1") == Line.of({"z4": 1, "w1": -1}, 0, np.inf) == Line.of({"z4": -1, "w1": 1}, -np.inf, 0)
+    assert parse("z4 >= w1") == PrintedRow.of({"z4": 1, "w1": -1}, 0, np.inf) == PrintedRow.of({"z4": -1, "w1": 1}, -np.inf, 0)
     for text in ("w1 >= z4", "z1 + z3 + z4 = 1", "z1 <= 1", "w2^(1) + z1 + z3 = 1"):
         assert str(parse(text)) == text
 
@@ -243,7 +243,7 @@ def test_papers_names() -> None:
 
 def test_arguments_are_as_good_as_their_steps() -> None:
     """False if one step is false, else open if one is open, else true."""
-    steps = {holds: Step("It is so.", holds) for holds in (True, False, None)}
+    steps = {holds: Claim("It is so.", holds) for holds in (True, False, None)}
     assert Argument("t", (steps[True], steps[True])).holds is True
     assert Argument("t", (steps[True], steps[None])).holds is None
     assert Argument("t", (steps[None], steps[False])).holds is False

@@ -18,7 +18,7 @@ from formulations import InvalidInputError, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks.optimality.corollary import AtBudget, Budgets, check_corollary
-from proofs_checks.optimality.edges import Edge
+from proofs_checks.optimality.edges import LevelComponents
 from solvers import pruning_path
 from solvers.brute_force import AllPrunings, all_prunings
 from tests.instances import Node, problem_of, random_problem
@@ -188,18 +188,18 @@ def test_sums_of_components_are_those_of_all_closed_sets(gains: list[int], arcs:
     sums = {sum(gains[c] for c in s) for s in sets if all(needs[c] <= s for c in s)}
     order = np.random.default_rng(n).permutation(n)  # numbered in any order
     place = {int(c): k for k, c in enumerate(order)}
-    edge = Edge(tuple(gains[c] for c in order), tuple(frozenset(place[d] for d in needs[c]) for c in order))
+    edge = LevelComponents(tuple(gains[c] for c in order), tuple(frozenset(place[d] for d in needs[c]) for c in order))
     assert edge.reaches(gain) is (gain in sums)
 
 
 def test_too_many_closed_sets_are_left_undecided() -> None:
     """Components that hang together in more ways than can be listed: None, unless sums alone exclude it."""
-    many = Edge((2,) * 40, (frozenset(), *(frozenset({0}),) * 39))
+    many = LevelComponents((2,) * 40, (frozenset(), *(frozenset({0}),) * 39))
     assert many.reaches(3) is False
     assert many.reaches(4) is True
-    heavy = Edge((0, *(2**k for k in range(20)), 2**22), (*(frozenset[int](),) * 21, frozenset({0})))
+    heavy = LevelComponents((0, *(2**k for k in range(20)), 2**22), (*(frozenset[int](),) * 21, frozenset({0})))
     assert heavy.reaches(2**22 + 3) is None
-    assert Edge((1,), (frozenset(),)).reaches(0) is True
-    huge = Edge((10**8, 10**8 + 1, 7), (frozenset[int](),) * 3)
+    assert LevelComponents((1,), (frozenset(),)).reaches(0) is True
+    huge = LevelComponents((10**8, 10**8 + 1, 7), (frozenset[int](),) * 3)
     assert huge.reaches(10**8 + 7) is True
     assert huge.reaches(10**8 + 6) is False

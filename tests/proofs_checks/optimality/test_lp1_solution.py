@@ -21,7 +21,7 @@ from proofs_checks import check_limits_solution, check_lp1_solution
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from solvers.budgets import BUDGET_SOLVERS, best_breakpoint, solve_limits, solve_lp1
 from solvers.budgets.limits import solve as solve_module
-from solvers.budgets.limits.oracle import Oracle
+from solvers.budgets.limits.oracle import LagrangianOracle
 from solvers.budgets.limits.relaxation import relax
 from tests.instances import random_problem
 from tests.loops import looped
@@ -161,7 +161,7 @@ def test_proofs_by_price_sharing_are_accepted(seed: int) -> None:
     """Scores, decided splits and a flow prove the same bound as one flow does."""
     problem = random_problem(seed + 60)
     rows = limit_rows(problem, drawn(problem, np.random.default_rng(seed)))
-    oracle = Oracle(rows)
+    oracle = LagrangianOracle(rows)
     oracle.shares_prices = True
     relaxed = relax(oracle)
     plain = solve_limits(problem, list(rows.limits), method="path")

@@ -24,7 +24,7 @@ from prunemodels.evaluation.held_out import held_out_cost, on_other_rows
 from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.problems import pruning_from_forest
-from prunemodels.statements.change import Paid, change_of
+from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.wording import budget_verdict
 from solvers.budgets import solve_budget
@@ -203,7 +203,7 @@ def test_an_error_far_above_the_forests_is_said(house: House, capsys: pytest.Cap
 def test_far_worse_is_judged_example_by_example() -> None:
     """25 % and 30 % of 400 wrong: the intervals overlap, but each of the first errors is among the second."""
     losses = (np.arange(400) < 100).astype(float), (np.arange(400) < 120).astype(float)
-    paid, loss = Paid(np.ones(400), 0.0), usual_loss("classification")
+    paid, loss = SampleCost(np.ones(400), 0.0), usual_loss("classification")
     seen = change_of((paid, paid), losses, np.ones(400), 0.95, loss=loss)
     assert seen.error_after.low < seen.error_before.mean + 0.01
     assert seen.far_worse

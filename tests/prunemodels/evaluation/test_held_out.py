@@ -21,7 +21,7 @@ from formulations import PruningProblem
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
-from prunemodels.statements.change import HeldOutChange, Paid, change_of
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval, standard_error, upper_bound
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
@@ -567,7 +567,7 @@ def change(n: int, *, broken: int, mended: int) -> HeldOutChange:
     before[:2] = after[:2] = 1
     after[2 : 2 + broken] = 1
     before[n - mended :] = 1
-    cost = Paid(np.full(n, 3.0), 0.0, 3.0), Paid(np.full(n, 2.0), 0.0, 3.0)
+    cost = SampleCost(np.full(n, 3.0), 0.0, 3.0), SampleCost(np.full(n, 2.0), 0.0, 3.0)
     return change_of(cost, (before, after), np.ones(n), 0.95, loss=TreeLoss("zero_one"))
 
 
@@ -593,7 +593,7 @@ def test_the_sentence_says_by_how_much_the_error_may_have_risen(n: int, broken: 
 def test_a_regression_speaks_in_its_own_units() -> None:
     """Squared errors 1 before, and 1 or 5 after: the mean rises by 2, with a standard error of 2 / sqrt(39)."""
     after = np.where(np.arange(40) % 2 == 0, 1.0, 5.0)
-    cost = Paid(np.ones(40), 0.0), Paid(np.ones(40), 0.0)
+    cost = SampleCost(np.ones(40), 0.0), SampleCost(np.ones(40), 0.0)
     seen = change_of(cost, (np.ones(40), after), np.ones(40), 0.95, loss=TreeLoss("squared_error"))
     assert seen.task == "regression"
     assert seen.verdict == "The error rose, by 1.352 to 2.648."

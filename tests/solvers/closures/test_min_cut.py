@@ -27,7 +27,7 @@ from solvers import brute_force, min_cut
 from solvers.closures.cut import ClosureProblem, Ties, best_closure
 from solvers.closures.integer_objective import largest_below
 from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
-from solvers.closures.preflow.kernels import Labels, label_all
+from solvers.closures.preflow.kernels import LabelWork, label_all
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
@@ -270,7 +270,7 @@ def test_labels_are_distances_to_deficits(seed: int, most: int) -> None:
     deficits = np.flatnonzero(made.balance < 0).tolist()
     expected = nx.multi_source_dijkstra_path_length(residual, deficits) if deficits else {}
     label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
-    reached = label_all(made.net, made.flows, Labels(label, queue, np.empty(n, dtype=np.bool_), np.empty(k, dtype=np.int32)))
+    reached = label_all(made.net, made.flows, LabelWork(label, queue, np.empty(n, dtype=np.bool_), np.empty(k, dtype=np.int32)))
     assert label.tolist() == [expected.get(v, n + 1) for v in range(n)]
     assert sorted(queue[:reached].tolist()) == sorted(expected)
     assert (np.diff(label[queue[:reached]]) >= 0).all()

@@ -9,7 +9,7 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, LogLoss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, MeanLogLoss, Squares
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
@@ -62,7 +62,7 @@ def random_instance(seed: int, *, trees: PruningProblem | None = None) -> Instan
     label = rng.integers(0, n_values, n_rows)
     weights = np.ones(n_rows) if rng.random() < 0.5 else rng.choice([0.0, 0.5, 3.0], n_rows) + 1e-3
     if kind == "log":
-        problem = EnsembleProblem(trees, leaf, label.astype(np.int32), np.ones((n_rows, 1)), weights, LogLoss(0.05, n_values))
+        problem = EnsembleProblem(trees, leaf, label.astype(np.int32), np.ones((n_rows, 1)), weights, MeanLogLoss(0.05, n_values))
     elif kind == "binary":
         target = (label == 1)[:, None].astype(float)
         problem = EnsembleProblem(trees, leaf, np.ones(n_rows, dtype=np.int32), target, weights, Squares())
@@ -79,7 +79,7 @@ def plain_loss(instance: Instance, kept: NDArray[np.bool_]) -> float:
     for i, row in enumerate(instance.rows):
         voters = [t for t in range(ensemble.n_trees) if problem.leaf[t, i] != NO_VOTE]
         F = np.mean([ensemble.value[_stop(ensemble, kept, row, int(ensemble.roots[t]))] for t in voters], axis=0)
-        if isinstance(problem.loss, LogLoss):
+        if isinstance(problem.loss, MeanLogLoss):
             epsilon = problem.loss.epsilon
             one = -np.log((F[problem.first[i]] + epsilon) / (1 + problem.loss.n_classes * epsilon))
         else:

@@ -16,7 +16,7 @@ from formulations import CostItems, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
-from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, LogLoss, Squares
+from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, MeanLogLoss, Squares
 from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
 from solvers.ensemble_loss import evaluate_levels, frank_wolfe, level_sets_of, linearise
@@ -345,7 +345,7 @@ def test_a_tree_without_a_vote_does_not_count() -> None:
 
 def test_log_loss_by_hand() -> None:
     """Two classes and epsilon 1/2: a fraction of 1 becomes 3/4, of 0 a quarter, and slope and curvature follow."""
-    loss, F = LogLoss(0.5, 2), np.array([[1.0], [0.0]])
+    loss, F = MeanLogLoss(0.5, 2), np.array([[1.0], [0.0]])
     assert np.allclose(loss.values(F, F), -np.log([0.75, 0.25]))
     assert np.allclose(loss.slopes(F, F).ravel(), [-1 / 1.5, -2.0])
     assert np.allclose(loss.curvatures(F).ravel(), [1 / 2.25, 4.0])

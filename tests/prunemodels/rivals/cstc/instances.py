@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from prunemodels.rivals.cstc.global_loss import GlobalLoss, Weights
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 
 def random_loss(seed: int, lam: float = 0.1, n: int = 40, n_weak: int = 5, n_items: int = 4, n_outputs: int = 1) -> GlobalLoss:
@@ -13,7 +13,7 @@ def random_loss(seed: int, lam: float = 0.1, n: int = 40, n_weak: int = 5, n_ite
     rng = np.random.default_rng(seed)
     share = rng.random(n)
     needs = rng.random((n_weak, n_items)) < 0.5
-    purchases = Purchases(needs, rng.random(n_items), 0.2 * rng.random(n_weak))
+    purchases = LearnerPrices(needs, rng.random(n_items), 0.2 * rng.random(n_weak))
     y = rng.normal(size=(n, n_outputs))
     return GlobalLoss(rng.normal(size=(n, n_weak)), y, share / share.sum(), purchases, lam, 0.05, 3.0)
 

@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from prunemodels.rivals.cstc.astc import Selection, select
-from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, Examples, cheapest_of_best, fine_tuned, pruned, with_zeros
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.classifier_tree import (
+    ClassifierTree,
+    LearnerOutputs,
+    cheapest_of_best,
+    fine_tuned,
+    pruned,
+    with_zeros,
+)
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 from tests.loops import looped
 
 
@@ -43,7 +50,7 @@ def test_examples_walk_one_path() -> None:
 
 def test_paths_pay_each_item_once() -> None:
     """Item 0 is needed by columns 0 and 1, item 1 by column 2; each weak learner costs 0.5 on top."""
-    purchases = Purchases(np.array([[True, False], [True, False], [False, True]]), np.array([3.0, 5.0]), np.full(3, 0.5))
+    purchases = LearnerPrices(np.array([[True, False], [True, False], [False, True]]), np.array([3.0, 5.0]), np.full(3, 0.5))
     np.testing.assert_array_equal(stump().bills(purchases), [3.5, 4.0, 9.0])
     none = replace(stump(), beta=np.zeros((3, 3, 1)))
     np.testing.assert_array_equal(none.bills(purchases), [0, 0, 0])
@@ -64,7 +71,7 @@ def test_fine_tuning_is_least_squares_on_what_leaves_with_zeros_clamped() -> Non
     phi = rng.normal(size=(60, 3))
     y = np.where(phi[:, 0] > 0, 2 * phi[:, 1] + 5, -3 * phi[:, 2] + 10 * phi[:, 1])
     weights = rng.random(60)
-    tree = fine_tuned(stump(), Examples(phi, y[:, None], weights), leaving=True)
+    tree = fine_tuned(stump(), LearnerOutputs(phi, y[:, None], weights), leaving=True)
     np.testing.assert_allclose(tree.final_beta[1, :, 0], [0, 2, 0], atol=2e-3)
     assert tree.final_intercept[1, 0] == pytest.approx(5, abs=2e-3)
     low = phi[:, 0] <= 0
@@ -82,7 +89,7 @@ def test_before_pruning_each_node_is_fitted_to_all_that_reaches_it() -> None:
     rng = np.random.default_rng(1)
     phi = rng.normal(size=(50, 3))
     y = 4 * phi[:, 0] + 1
-    tree = fine_tuned(stump(), Examples(phi, y[:, None], np.ones(50)), leaving=False)
+    tree = fine_tuned(stump(), LearnerOutputs(phi, y[:, None], np.ones(50)), leaving=False)
     assert tree.final_beta[0, 0, 0] == pytest.approx(4, abs=1e-2)
     assert tree.final_intercept[0, 0] == pytest.approx(1, abs=1e-2)
     assert tree.final_beta[1, 1, 0] != 1
@@ -119,7 +126,7 @@ def test_the_cheapest_of_the_best_is_taken() -> None:
 
 
 def choose(
-    train: Examples, purchases: Purchases, budget: float = np.inf, before: tuple[int, ...] = (), min_gain: float = 1e-9
+    train: LearnerOutputs, purchases: LearnerPrices, budget: float = np.inf, before: tuple[int, ...] = (), min_gain: float = 1e-9
 ) -> Selection:
     """Columns for all examples."""
     T = train.phi.shape[1]
@@ -127,16 +134,16 @@ def choose(
     return select(train, np.arange(len(train.y)), purchases, used, budget, min_gain, np.zeros(T))
 
 
-def orthogonal() -> Examples:
+def orthogonal() -> LearnerOutputs:
     """Three orthogonal columns of variance 1; y has 4, 2 and 1 of each, so they explain 16, 4 and 1 of its variance."""
     signs = np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]], dtype=float)
     phi = np.vstack([signs, -signs])
-    return Examples(phi, (phi @ [4.0, 2.0, 1.0] + 3)[:, None], np.ones(8))
+    return LearnerOutputs(phi, (phi @ [4.0, 2.0, 1.0] + 3)[:, None], np.ones(8))
 
 
-def own(prices: list[float], evaluation: float = 0.0) -> Purchases:
+def own(prices: list[float], evaluation: float = 0.0) -> LearnerPrices:
     """Each column needs an item of its own."""
-    return Purchases(np.eye(len(prices), dtype=bool), np.array(prices), np.full(len(prices), evaluation))
+    return LearnerPrices(np.eye(len(prices), dtype=bool), np.array(prices), np.full(len(prices), evaluation))
 
 
 def test_gain_per_cost_decides_the_order() -> None:
@@ -151,12 +158,12 @@ def test_gains_are_summed_over_classes() -> None:
     """A column that explains 4 of one output and 3 of another, 25 together, comes before one that explains 16 of one."""
     base = orthogonal()
     y = base.phi @ np.array([[0.0, 4.0], [4.0, 3.0], [0.0, 0.0]])
-    chosen = choose(Examples(base.phi, y, base.weights), own([1, 1, 1]))
+    chosen = choose(LearnerOutputs(base.phi, y, base.weights), own([1, 1, 1]))
     assert chosen.columns.tolist() == [1, 0]
     np.testing.assert_allclose(chosen.beta, [[4, 3], [0, 4]], atol=1e-12)
 
 
-SHARED_ITEM = Purchases(np.array([[True, False], [True, False], [False, True]]), np.array([5.0, 5.0]), np.zeros(3))
+SHARED_ITEM = LearnerPrices(np.array([[True, False], [True, False], [False, True]]), np.array([5.0, 5.0]), np.zeros(3))
 PAID = own([32, 2, 1], evaluation=0.5)
 
 
@@ -176,7 +183,7 @@ PAID = own([32, 2, 1], evaluation=0.5)
         (SHARED_ITEM, {"budget": 5}, [0, 1]),
     ],
 )
-def test_what_is_bought_within_a_budget(purchases: Purchases, options: dict[str, Any], columns: list[int]) -> None:
+def test_what_is_bought_within_a_budget(purchases: LearnerPrices, options: dict[str, Any], columns: list[int]) -> None:
     """Of the three orthogonal columns, in this order."""
     assert choose(orthogonal(), purchases, **options).columns.tolist() == columns
 
@@ -184,9 +191,9 @@ def test_what_is_bought_within_a_budget(purchases: Purchases, options: dict[str,
 def test_what_adds_nothing_is_not_bought() -> None:
     """A copy of a column, a constant, and a rescaled copy, which gains the same but for round-off: the first is taken."""
     base = orthogonal()
-    train = Examples(np.column_stack([base.phi, base.phi[:, 0], np.ones(8)]), base.y, base.weights)
+    train = LearnerOutputs(np.column_stack([base.phi, base.phi[:, 0], np.ones(8)]), base.y, base.weights)
     assert choose(train, own([1, 1, 1, 1, 0])).columns.tolist() == [0, 1, 2]
-    copies = Examples(base.phi[:, [0, 0, 0]] * [1, 1 / 3, 0.7], base.y, np.full(8, 0.1))
+    copies = LearnerOutputs(base.phi[:, [0, 0, 0]] * [1, 1 / 3, 0.7], base.y, np.full(8, 0.1))
     assert choose(copies, own([1, 1, 1])).columns.tolist() == [0]
 
 
@@ -194,7 +201,7 @@ def test_gains_are_those_of_least_squares() -> None:
     """On correlated columns every step's choice is the one that least squares on each candidate set gives."""
     rng = np.random.default_rng(0)
     phi = rng.normal(size=(80, 5)) @ rng.normal(size=(5, 5))
-    train = Examples(phi, (rng.normal(size=80) + phi[:, 0] - phi[:, 3])[:, None], rng.random(80))
+    train = LearnerOutputs(phi, (rng.normal(size=80) + phi[:, 0] - phi[:, 3])[:, None], rng.random(80))
     prices = rng.random(5) + 0.1
     root = np.sqrt(train.weights / train.weights.sum())
 
@@ -215,7 +222,7 @@ def test_columns_that_are_constant_in_a_node_are_not_used() -> None:
     base = orthogonal()
     constant = np.where(np.arange(8) % 2, 0.1 + 0.2, 0.3)
     phi = np.vstack([np.column_stack([constant, base.phi]), np.full((8, 4), 5.0)])
-    train = Examples(phi, np.vstack([base.y, base.y]), np.ones(16))
+    train = LearnerOutputs(phi, np.vstack([base.y, base.y]), np.ones(16))
     chosen = select(train, np.arange(8), own([0, 1, 1, 1]), np.zeros(4, dtype=bool), np.inf, 1e-9, np.zeros(4))
     assert chosen.columns.tolist() == [1, 2, 3]
     np.testing.assert_allclose(chosen.beta[:, 0], [4, 2, 1])
@@ -225,6 +232,6 @@ def test_small_gains_are_left() -> None:
     """Gains count as a share over all examples: with half of the examples in the node they halve."""
     base = orthogonal()
     assert choose(base, own([1, 1, 1]), min_gain=3.9).columns.tolist() == [0, 1]
-    twice = Examples(np.vstack([base.phi] * 2), np.vstack([base.y] * 2), np.ones(16))
+    twice = LearnerOutputs(np.vstack([base.phi] * 2), np.vstack([base.y] * 2), np.ones(16))
     chosen = select(twice, np.arange(8), own([1, 1, 1]), np.zeros(3, dtype=bool), np.inf, 3.9, np.zeros(3))
     assert chosen.columns.tolist() == [0]

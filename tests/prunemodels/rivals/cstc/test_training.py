@@ -27,7 +27,7 @@ from prunemodels.rivals.cstc.training import (
     principal_direction,
     train,
 )
-from prunemodels.rivals.cstc.weak_learners import Purchases
+from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 from tests.loops import looped
 from tests.prunemodels.rivals.cstc.instances import random_loss, random_weights
 
@@ -221,7 +221,7 @@ def test_the_loss_is_that_of_a_walk_over_all_paths(n_outputs: int) -> None:
 def test_one_weak_learner_costs_its_weight() -> None:
     """For a single element the relaxation (3) is the l1 norm: price 3, weight -2, evaluation 1 give 2 (3 + 1)."""
     loss = GlobalLoss(
-        np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1), Purchases(np.ones((1, 1), bool), np.array([3.0]), np.ones(1)), 1, 0, 1
+        np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1), LearnerPrices(np.ones((1, 1), bool), np.array([3.0]), np.ones(1)), 1, 0, 1
     )
     assert loss.path_cost(np.array([[[-2.0]]])) == pytest.approx(8)
     # used by two classes of one node: the same as by two nodes

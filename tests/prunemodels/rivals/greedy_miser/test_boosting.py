@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from formulations.instance.cost_items import CostItems
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
-from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, Purchases, grow_tree
+from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, ModelItems, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning
 
 RNG = np.random.default_rng(0)
@@ -181,9 +181,9 @@ def binned(X: np.ndarray, weight: np.ndarray | None = None) -> BinnedRows:
 
 def grown(
     lam: float, items: CostItems, X: np.ndarray = FIVE_ROWS, r: np.ndarray = R, **limits: Any
-) -> tuple[GrownTree, Purchases]:
+) -> tuple[GrownTree, ModelItems]:
     settings = {"max_depth": 2, "min_samples_leaf": 1, "evaluation": np.zeros(X.shape[1])} | limits
-    tree, leaf, purchases = grow_tree(binned(X), r, np.arange(len(X)), GrowthLimits(lam=lam, **settings), Purchases.none(items))
+    tree, leaf, purchases = grow_tree(binned(X), r, np.arange(len(X)), GrowthLimits(lam=lam, **settings), ModelItems.none(items))
     np.testing.assert_array_equal(tree.leaves(binned(X).codes, binned(X).binning), leaf)
     return tree, purchases
 
@@ -248,7 +248,7 @@ def test_a_split_pays_for_its_evaluation_by_those_who_pass_it() -> None:
 def test_rows_that_are_not_drawn_have_no_say_but_a_leaf() -> None:
     """A tree grown on three rows has their means; the fourth is routed all the same."""
     limits = GrowthLimits(2, 1, 0.0, np.zeros(2))
-    tree, leaf, _ = grow_tree(binned(FIVE_ROWS), R, np.array([0, 1, 2]), limits, Purchases.none(CostItems.plain([1, 1])))
+    tree, leaf, _ = grow_tree(binned(FIVE_ROWS), R, np.array([0, 1, 2]), limits, ModelItems.none(CostItems.plain([1, 1])))
     assert tree.feature.tolist() == [0, -1, -1]
     np.testing.assert_allclose(tree.value, [-2, -4, 2])
     assert leaf.tolist() == [1, 1, 2, 2]
@@ -259,7 +259,7 @@ def test_a_weight_is_the_row_so_many_times() -> None:
     rng = np.random.default_rng(1)
     many, r, w = rng.integers(0, 6, (60, 3)).astype(np.float32), rng.normal(size=60), rng.integers(1, 4, 60)
     limits = GrowthLimits(5, 1, 0.01, np.array([0.0, 0.1, 0]))
-    none = Purchases.none(CostItems.plain([1, 2, 3]))
+    none = ModelItems.none(CostItems.plain([1, 2, 3]))
     one, _, bought = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits, none)
     all_rows = np.repeat(many, w, axis=0)
     two, _, same = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits, none)
@@ -293,7 +293,7 @@ def between(r: np.ndarray, left: np.ndarray) -> float:
 
 def test_rounding_is_no_reason_to_split() -> None:
     """Equal residuals, and those below the noise that the caller names, grow a single leaf, even where all is free."""
-    none = Purchases.none(CostItems.plain([1, 1]))
+    none = ModelItems.none(CostItems.plain([1, 1]))
     limits = GrowthLimits(2, 1, 0.0, np.zeros(2))
     assert grow_tree(binned(FIVE_ROWS), np.full(4, 0.1), np.arange(4), limits, none)[0].feature.tolist() == [-1]
     assert grow_tree(binned(FIVE_ROWS), R * 1e-17, np.arange(4), limits, none, least=1e-30)[0].feature.tolist() == [-1]

@@ -21,7 +21,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from prunemodels.rivals.cegb import CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserRegressor, growth
-from prunemodels.rivals.greedy_miser.growth import GrowthLimits, Purchases
+from prunemodels.rivals.greedy_miser.growth import GrowthLimits, ModelItems
 from prunemodels.rivals.histograms import NodeSplits
 from tests.loops import looped
 
@@ -57,8 +57,8 @@ def splits(ensemble: Ensemble, t: int) -> list[tuple[int, float]]:
 
 
 def oldest_first(
-    found: NodeSplits, total: float, limits: GrowthLimits, purchases: Purchases, least: float
-) -> tuple[NDArray[np.int64], Purchases]:
+    found: NodeSplits, total: float, limits: GrowthLimits, purchases: ModelItems, least: float
+) -> tuple[NDArray[np.int64], ModelItems]:
     """What `choose_splits` does, in CEGB's order: of a level's nodes the first one that has a split worth its price is next."""
     chosen = np.full(len(found.gain), -1)
     while True:

@@ -20,7 +20,7 @@ from solvers.brute_force import all_prunings
 from solvers.budgets import relaxed_optimum, solve_limits
 from solvers.budgets.limits import oracle as oracle_module
 from solvers.budgets.limits import solve as solve_module
-from solvers.budgets.limits.oracle import Oracle
+from solvers.budgets.limits.oracle import LagrangianOracle
 from solvers.budgets.limits.relaxation import relax
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.highs import MOST_NODES
@@ -135,7 +135,7 @@ def test_multipliers_prove_the_relaxation(seed: int, shares_prices: bool) -> Non
     """The mixture is the optimum over all prunings as one linear program; by cuts and by price sharing, and both are proven."""
     problem = random_problem(seed + 40, rounded=seed % 5 == 4)
     rows = limit_rows(problem, drawn(problem, np.random.default_rng(seed)))
-    oracle = Oracle(rows)
+    oracle = LagrangianOracle(rows)
     oracle.shares_prices = shares_prices
     every = [Pruning(problem, kept) for kept in all_prunings(problem).kept]
     uses, errors = np.array([oracle.uses(p.kept) for p in every]), np.array([p.error for p in every])
@@ -223,10 +223,10 @@ def test_price_sharing_serves_large_instances(monkeypatch: pytest.MonkeyPatch) -
     """The engine is chosen by the size, and both lead to the same relaxation."""
     problem = instance("digits")
     rows = limit_rows(problem, halves(problem, (Fraction(1, 2), Fraction(1, 3))))
-    small = Oracle(rows)
+    small = LagrangianOracle(rows)
     monkeypatch.setattr(oracle_module, "SMALL_CORE", 0)
     monkeypatch.setattr(oracle_module, "predicted_seconds", lambda arcs, splits: (2.0, 1.0))
-    large = Oracle(rows)
+    large = LagrangianOracle(rows)
     assert (small.shares_prices, large.shares_prices) == (False, True)
     assert relax(large).value == pytest.approx(relax(small).value, abs=1e-9)
 
