@@ -180,7 +180,10 @@ def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
 
 
 def _solve(model: Any, k: int, time_limit: float) -> Any:
-    """Solve the model by HiGHS with its objective times 2^k, then restore the objective."""
+    """Solve the model by HiGHS with its objective times 2^k, then restore the objective.
+
+    Where presolve leaves HiGHS in doubt, with costs near 1e-17 beside some near 1e4, it solves once more without.
+    """
     pyo = package("pyomo.environ")
     from pyomo.contrib.solver.common.factory import SolverFactory
 
@@ -197,13 +200,17 @@ def _solve(model: Any, k: int, time_limit: float) -> Any:
     objective.deactivate()
     model.scaled_objective = pyo.Objective(expr=2.0**k * objective.expr, sense=objective.sense)
     try:
-        return SolverFactory("highs").solve(
-            model,
-            time_limit=None if math.isinf(time_limit) else time_limit,
-            solver_options=options,
-            load_solutions=False,
-            raise_exception_on_nonoptimal_result=False,
-        )
+        for presolve in ("choose", "off"):
+            result = SolverFactory("highs").solve(
+                model,
+                time_limit=None if math.isinf(time_limit) else time_limit,
+                solver_options=options | {"presolve": presolve},
+                load_solutions=False,
+                raise_exception_on_nonoptimal_result=False,
+            )
+            if result.termination_condition.name != "unknown":
+                break
+        return result
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError("interrupted while HiGHS solved a Pyomo model, which is as it was") from stop
     finally:
