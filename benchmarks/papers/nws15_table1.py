@@ -216,14 +216,12 @@ def _line(data: str, forests: str, repeats: Any, numbers: Mapping[str, tuple[flo
 
 def _ours(frame: pd.DataFrame, data: str, vote: str = nws15.vote) -> dict[str, tuple[float, ...]]:
     """Our numbers, one a repeat: the share at the paper's rise (2), the rise at the paper's share (1); none without a repeat."""
-    theirs, whole = NWS15_TABLE_1[data].numbers(), curves(frame, OPTIMAL, vote).values()
-    found = {"no pruning: cost": [c.cost for c in whole], "no pruning: error": [c.error for c in whole]}
+    theirs, lines = NWS15_TABLE_1[data].numbers(), {m: curves(frame, m, vote).values() for m in (OPTIMAL, INDIVIDUAL)}
+    found = {f"no pruning: {what}": [getattr(c, what) for c in lines[OPTIMAL]] for what in ("cost", "error")}
     for (kind, level), method in LEVELS.items():
-        column = f"{kind}.pru.{level}"
-        share, rise = (theirs[f"{column}: {what}"][0] for what in ("% of unpruned cost", "rise of the error"))
-        lines = curves(frame, method, vote).values()
-        found[f"{column}: % of unpruned cost"] = [100 * c.share_at(rise) for c in lines]
-        found[f"{column}: rise of the error"] = [c.rise_at(share / 100) for c in lines]
+        paid, more = (f"{kind}.pru.{level}: {what}" for what in ("% of unpruned cost", "rise of the error"))
+        found[paid] = [100 * c.share_at(theirs[more][0]) for c in lines[method]]
+        found[more] = [c.rise_at(theirs[paid][0] / 100) for c in lines[method]]
     return {name: tuple(values) for name, values in found.items() if values}
 
 
