@@ -63,6 +63,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, Value]]] = {
         {"criterion": "entropy"},
         {"errors": "out-of-bag"},
         {"errors": "in-bag and out-of-bag"},
+        {"errors": "test"},
         {"costs": "test"},
         {"max_depth": 4},
         {"features": 15},
