@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks.instances import middles
 from benchmarks.papers.algorithm1 import algorithm1
-from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_cifar10
+from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, prunings
 from benchmarks.papers.nws15_sentences import sentences
@@ -79,8 +79,7 @@ TESTED = 3
 
 def units(scope: Scope) -> list[Unit]:
     """Every method by the protocol; of the full version also the variants, which have no run of Algorithm 1."""
-    scope, loading = without_cifar10("nws15_table1", scope)
-    found = list(loading)
+    scope, found = without_absent("nws15_table1", scope)
     for data, seed in scope.groups():
         found += [_unit(data, seed, method, {}, scope.rows) for method in METHODS if method != ALGORITHM_1 or seed < TESTED]
         changes = VARIANTS.get(data, ()) if scope.full and seed < TESTED else ()
