@@ -8,7 +8,7 @@
 # make notebooks  run the chapters and store what they print and draw; minutes
 # make docs      the site: docs/_build/html/index.html
 # make fuzz SECONDS=600  damaged files against every reader, random instances and cascades; SEED=N: others
-# make papers    every experiment of the papers in its short form, on 2,000 rows. The full forms take hours: benchmarks/papers/README.md
+# make papers    every experiment of the papers in its short form, on 1,000 rows. The full forms take hours: benchmarks/papers/README.md
 # make bench     what it costs, measured: seconds, arcs, bytes; more than an hour. make bench-quick: a minute
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3.14 python3; do \
@@ -93,7 +93,7 @@ fuzz: $(VENV)/.dev
 	done; exit $$status
 
 papers: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.papers all --rows 2000
+	$(BIN)/python -m benchmarks.papers all --rows 1000
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks

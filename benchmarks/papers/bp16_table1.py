@@ -17,6 +17,7 @@ along the path, at budgets that are shares of the unpruned cost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -26,8 +27,8 @@ import prunemodels as pm
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.methods import optimal
 from benchmarks.papers.protocols import Grown, bp16, grown
-from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS, USAGE_NAMES, Usage
-from benchmarks.papers.tables import mean_of, plus_minus, spread_of
+from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS, USAGE_NAMES
+from benchmarks.papers.tables import mean_of, spread_of
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.evaluation.path import Vote, evaluate_path
@@ -111,27 +112,13 @@ def typical(frame: pd.DataFrame, data: str) -> pd.DataFrame:
 
 
 def usage_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Means over repeats, with the paper's lines."""
-    rows = []
-    for data in frame["data"].unique():
-        for forest, at in typical(frame, data).groupby("forest", sort=False):
-            ours = Usage(*(mean_of(at[c]) for c in (*COLUMNS, "cost", "error")))
-            named = f"{forest}, feature {int(at['feature'].iloc[0])}"
-            rows.append(
-                _line(data, named, ours) | {"cost": plus_minus(at["cost"], 1), "error, %": plus_minus(100 * at["error"], 2)}
-            )
-    return pd.DataFrame(rows + [_line("miniboone", f"BP16: {name}", usage) for name, usage in BP16_TABLE_1.items()])
-
-
-def _line(data: str, forest: str, u: Usage) -> dict[str, str]:
-    shares = {name: f"{100 * share:.1f} %" for name, share in (("no use", u.none), ("1-7", u.few), ("> 7", u.more))}
-    return {
-        "data": NAMES.get(data, data),
-        "forest": forest,
-        **shares,
-        "cost": f"{u.cost:.1f}",
-        "error, %": f"{100 * u.error:.1f}",
-    }
+    """Means over repeats of the typical feature, and the paper's lines."""
+    at = pd.concat([typical(frame, data) for data in frame["data"].unique()])
+    at = at.assign(data=at["data"].map(lambda data: NAMES.get(data, data)), repeats=at["seed"])
+    shown = {**dict.fromkeys((*COLUMNS, "cost", "error"), "mean"), "repeats": "nunique"}
+    ours = at.groupby(["data", "forest", "feature"], sort=False).agg(shown).reset_index()
+    theirs = [{"data": "MiniBooNE", "forest": f"BP16: {name}", **asdict(usage)} for name, usage in BP16_TABLE_1.items()]
+    return pd.concat([ours, pd.DataFrame(theirs)], ignore_index=True).rename(columns=USAGE_NAMES)
 
 
 def votes(frame: pd.DataFrame) -> pd.DataFrame:

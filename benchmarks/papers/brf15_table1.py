@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.papers.data import CIFAR10, parts, without_cifar10
+from benchmarks.papers.data import CIFAR10, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.protocols import brf15, grow
 from benchmarks.papers.published import BRF15_TABLE_1, BRF15_TREES, NAMES, SUBSETS
@@ -45,8 +45,7 @@ VARIANTS: Mapping[str, Mapping[str, Value]] = {
 
 
 def units(scope: Scope) -> list[Unit]:
-    scope, loading = without_cifar10("brf15_table1", scope)
-    found = list(loading)
+    scope, found = without_absent("brf15_table1", scope)
     for data, seed in scope.groups():
         tested = {"covtype_two": list(VARIANTS), "miniboone": ["BudgetRF, all thresholds"]}.get(data, []) if seed < 3 else []
         for method, change in {**METHODS, **{name: VARIANTS[name] for name in tested}}.items():

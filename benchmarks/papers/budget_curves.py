@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from benchmarks.papers.data import Parts
+from benchmarks.papers.data import Parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
 from benchmarks.papers.tables import mean_of, spread_of
@@ -173,7 +173,8 @@ def curve_experiment(
     """
 
     def units(scope: Scope) -> list[Unit]:
-        return [
+        scope, absent = without_absent(name, scope)
+        return absent + [
             Unit(name, data, seed, method, {"protocol": protocol, **setting}, scope.rows, version)
             for data, seed in scope.groups()
             for method, setting in grid(scope.full)

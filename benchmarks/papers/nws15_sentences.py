@@ -68,6 +68,11 @@ def _of_all(known: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Comparis
             f"less at {ahead} of two levels each {of_all}",
             ahead == 2 * n,
         ),
-        ("its advantage", "quite significant in most of the datasets", f"beyond the interval on {clear} {of_all}", 2 * clear > n),
+        (
+            "advantage over individual pruning",
+            "quite significant in most of the datasets",
+            f"beyond the interval on {clear} {of_all}",
+            2 * clear > n,
+        ),
     )
     return [Comparison(what, text, ours, holds=holds) for what, text, ours, holds in told]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks.instances import middles
 from benchmarks.papers.algorithm1 import algorithm1
-from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_cifar10
+from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, prunings
 from benchmarks.papers.nws15_sentences import sentences
@@ -63,6 +63,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, Value]]] = {
         {"criterion": "entropy"},
         {"errors": "out-of-bag"},
         {"errors": "in-bag and out-of-bag"},
+        {"errors": "test"},
         {"costs": "test"},
         {"max_depth": 4},
         {"features": 15},
@@ -78,8 +79,7 @@ TESTED = 3
 
 def units(scope: Scope) -> list[Unit]:
     """Every method by the protocol; of the full version also the variants, which have no run of Algorithm 1."""
-    scope, loading = without_cifar10("nws15_table1", scope)
-    found = list(loading)
+    scope, found = without_absent("nws15_table1", scope)
     for data, seed in scope.groups():
         found += [_unit(data, seed, method, {}, scope.rows) for method in METHODS if method != ALGORITHM_1 or seed < TESTED]
         changes = VARIANTS.get(data, ()) if scope.full and seed < TESTED else ()
@@ -216,14 +216,12 @@ def _line(data: str, forests: str, repeats: Any, numbers: Mapping[str, tuple[flo
 
 def _ours(frame: pd.DataFrame, data: str, vote: str = nws15.vote) -> dict[str, tuple[float, ...]]:
     """Our numbers, one a repeat: the share at the paper's rise (2), the rise at the paper's share (1); none without a repeat."""
-    theirs, whole = NWS15_TABLE_1[data].numbers(), curves(frame, OPTIMAL, vote).values()
-    found = {"no pruning: cost": [c.cost for c in whole], "no pruning: error": [c.error for c in whole]}
+    theirs, lines = NWS15_TABLE_1[data].numbers(), {m: curves(frame, m, vote).values() for m in (OPTIMAL, INDIVIDUAL)}
+    found = {f"no pruning: {what}": [getattr(c, what) for c in lines[OPTIMAL]] for what in ("cost", "error")}
     for (kind, level), method in LEVELS.items():
-        column = f"{kind}.pru.{level}"
-        share, rise = (theirs[f"{column}: {what}"][0] for what in ("% of unpruned cost", "rise of the error"))
-        lines = curves(frame, method, vote).values()
-        found[f"{column}: % of unpruned cost"] = [100 * c.share_at(rise) for c in lines]
-        found[f"{column}: rise of the error"] = [c.rise_at(share / 100) for c in lines]
+        paid, more = (f"{kind}.pru.{level}: {what}" for what in ("% of unpruned cost", "rise of the error"))
+        found[paid] = [100 * c.share_at(theirs[more][0]) for c in lines[method]]
+        found[more] = [c.rise_at(theirs[paid][0] / 100) for c in lines[method]]
     return {name: tuple(values) for name, values in found.items() if values}
 
 

@@ -20,7 +20,7 @@ The short version has a tenth of the trees; ``--rows`` cuts the parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -34,8 +34,8 @@ from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
 from benchmarks.data.ranking import average_precision_at_5
 from benchmarks.papers.brf15_figure3 import ALPHAS
-from benchmarks.papers.budget_curves import always, curve_experiment, curve_rows
-from benchmarks.papers.data import LOADING, Parts, is_absent
+from benchmarks.papers.budget_curves import Method, always, curve_experiment, curve_rows
+from benchmarks.papers.data import Parts, without_absent
 from benchmarks.papers.experiment import Comparison, Row, Scope, Unit, Value
 from benchmarks.papers.methods import ASTC, BUDGET_RF, CEGB, CSTC, GREEDY_MISER, PRUNINGS, fitted, prunings
 from benchmarks.papers.protocols import Grown
@@ -82,14 +82,11 @@ FORESTS: Mapping[str, Forest] = {
 
 
 def units(scope: Scope) -> list[Unit]:
-    found = []
+    scope, found = without_absent("other_data", scope)
+    training = None if scope.full else SHORT_TRAINING
     for data, seed in scope.groups():
-        if is_absent(data):
-            found += [Unit("other_data", data, seed, LOADING, {}, scope.rows)] if seed == 0 else []
-            continue
-        training = None if scope.full else SHORT_TRAINING
-        grid = [(m, {**s, "training": training}) for m, s in _grid(data, full=scope.full)]
-        found += [Unit("other_data", data, seed, method, setting, scope.rows) for method, setting in grid]
+        grid = _grid(data, full=scope.full)
+        found += [Unit("other_data", data, seed, m, {**s, "training": training}, scope.rows) for m, s in grid]
     return found
 
 
@@ -125,6 +122,7 @@ def loaded(data: str, rows: int | None) -> PublishedData:
 def run(unit: Unit) -> list[Row]:
     """The points of a method at the data's prices; of queries the error is 1 - Average Precision@5 of the scores."""
     data, setting, method = loaded(unit.data, unit.rows), dict(unit.setting), unit.method.removesuffix(SHALLOW)
+    setting.pop("protocol", None)
     training: Any = setting.pop("training")
     train = data.train.take(slice(0, training))
     ranking, graded = train.query is not None, "evaluation_cost" in setting
@@ -228,23 +226,16 @@ ALPHA = 0.25
 ALWAYS = "even shallow trees are always strictly better than GreedyMiser"
 
 
-def units_2a(scope: Scope) -> list[Unit]:
+def grid_2a(full: bool) -> Iterable[Method]:
     """GreedyMiser, CEGB with trees like its own, and CEGB with deep trees, where every split costs `ALPHA`."""
-    if is_absent(CHALLENGE):
-        return [Unit("cegb17_figure2a", CHALLENGE, 0, LOADING, {}, scope.rows)]
-    rounds, lams = (400, (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)) if scope.full else (40, (1e-5, 1e-3))
+    rounds, lams = (400, (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)) if full else (40, (1e-5, 1e-3))
     kinds: dict[str, dict[str, Value]] = {
         GREEDY_MISER: {"max_depth": DEPTH},
         f"{CEGB}{SHALLOW}": {"max_depth": DEPTH, "num_leaves": LEAVES},
         CEGB: {},
     }
     shared: dict[str, Value] = {"n_estimators": rounds, "evaluation_cost": ALPHA, "training": None}
-    return [
-        Unit("cegb17_figure2a", data, seed, method, {"lam": lam, **shared, **kind}, scope.rows)
-        for data, seed in scope.groups()
-        for method, kind in kinds.items()
-        for lam in lams
-    ]
+    yield from ((method, {"lam": lam, **shared, **kind}) for method, kind in kinds.items() for lam in lams)
 
 
 def claims_2a(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:
@@ -268,6 +259,7 @@ EXPERIMENTS = (
     ),
     curve_experiment(
         claims_2a,
+        grid_2a,
         error_label="1 - Average Precision@5",
         name="cegb17_figure2a",
         protocol="cegb17",
@@ -277,7 +269,6 @@ EXPERIMENTS = (
         data=(CHALLENGE,),
         repeats=1,
         full_repeats=3,
-        units=units_2a,
         run=run,
     ),
 )

@@ -5,6 +5,7 @@ A table stands behind a mark that names it, and is replaced as a whole; all else
     <!-- verdicts/NWS15, Table 1 -->      a printed table: one line a cell, the printed number, ours and the verdict's mark
     <!-- verdicts/Sentences -->           every sentence that was examined
     <!-- nws15_table1/paired -->          a table of an experiment, by its name
+    <!-- hours/full -->                   what the full forms take
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from benchmarks.papers.experiment import Scope
 from benchmarks.papers.kept_rows import FOLDER, kept_frame
 from benchmarks.papers.registry import experiment_named
 from benchmarks.papers.tables import markdown
-from benchmarks.papers.verdicts import NOT_REPRODUCED, NOT_RUN, OTHER_DATA, REPRODUCED, UNDECIDED, rounded, verdict_table
+from benchmarks.papers.verdicts import NOT_REPRODUCED, NOT_RUN, OTHER_DATA, REPRODUCED, UNDECIDED, hours, rounded, verdict_table
 from formulations.errors import InvalidInputError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.tradeoff import save_picture
@@ -67,7 +68,9 @@ def renewed(text: str, verdicts: Mapping[str, str]) -> str:
 
 @cache
 def _tables(name: str) -> dict[str, str]:
-    """The tables of an experiment from its kept rows; none without any."""
+    """The tables of an experiment from its kept rows, none without any; and what the full forms take."""
+    if name == "hours":
+        return {"full": markdown(hours())}
     experiment = experiment_named(name)
     frame = kept_frame(experiment)
     shown = {} if frame.empty else experiment.present(frame, Scope((), 0, full=True)).tables

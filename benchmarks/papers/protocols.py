@@ -28,7 +28,7 @@ from prunemodels.evaluation.path import Vote
 
 Thresholds = Literal["all", "random"]
 Criterion = Literal["pairs", "entropy", "gini"]
-ErrorSample = Literal["in-bag", "out-of-bag", "in-bag and out-of-bag", "validation"]
+ErrorSample = Literal["in-bag", "out-of-bag", "in-bag and out-of-bag", "validation", "test"]
 CostSample = Literal["validation", "training", "test"]
 Prices = Literal["one", "svm"]
 ORDINARY = ("entropy", "gini")
@@ -262,8 +262,8 @@ def grown(protocol: Protocol, data: str, seed: int, rows: int | None = None, *, 
 
 def _errors(protocol: Protocol, p: Parts) -> Any:
     """The error sample."""
-    if protocol.errors == "validation":
-        return pm.samples.Given(p.X_valid, p.y_valid)
+    if protocol.errors in ("validation", "test"):
+        return pm.samples.Given(*((p.X_test, p.y_test) if protocol.errors == "test" else (p.X_valid, p.y_valid)))
     if protocol.errors == "in-bag":
         return "in-bag"
     outside = pm.samples.OutOfBag(p.X_train, p.y_train)

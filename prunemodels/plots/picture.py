@@ -160,8 +160,9 @@ def legend_columns(ax: Axes, width: float) -> int:
     widths = [text_size(label, SMALL)[0] + HANDLE for label in labels]
     for columns in range(min(4, len(labels)), 1, -1):
         rows = -(-len(labels) // columns)
-        if sum(max(widths[k * rows : (k + 1) * rows], default=0.0) for k in range(columns)) <= width:
-            return columns
+        filled = -(-len(labels) // rows)  # nine labels in four columns of three rows leave the last column empty
+        if sum(max(widths[k * rows : (k + 1) * rows]) for k in range(filled)) <= width:
+            return filled
     return 1
 
 

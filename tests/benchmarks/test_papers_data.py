@@ -125,12 +125,15 @@ def test_samples_of_the_pruning_are_the_protocols() -> None:
     assert usual.problem.n_rows == len(usual.parts.y_valid)
     assert grown(replace(small, costs="test"), "breast_cancer", 0).problem.n_rows == len(usual.parts.y_test)
     assert grown(replace(small, costs="training"), "breast_cancer", 0).problem.n_rows == len(usual.parts.y_train)
-    in_bag = pm.Pruning.unpruned(usual.problem).error
+    in_bag, p = pm.Pruning.unpruned(usual.problem).error, usual.parts
     assert in_bag == 0  # every leaf is pure
-    samples: Any = ("out-of-bag", "in-bag and out-of-bag", "validation")
+    samples: Any = ("out-of-bag", "in-bag and out-of-bag", "validation", "test")
     others = [pm.Pruning.unpruned(grown(replace(small, errors=e), "breast_cancer", 0).problem).error for e in samples]
     assert min(others) > 0
     assert others[1] < others[0]
+    trees = usual.forest.estimators_
+    wrong = [np.mean([t.predict(X) != y for t in trees]) for X, y in ((p.X_valid, p.y_valid), (p.X_test, p.y_test))]
+    assert others[2:] == pytest.approx(wrong)
 
 
 @pytest.mark.parametrize("method", methods.PRUNINGS)

@@ -218,6 +218,7 @@ def test_tables_are_replaced_behind_their_marks() -> None:
         page.renewed("<!-- verdicts/Z -->\n\n", {"X": "", "Y": ""})
 
 
+@pytest.mark.slow
 def test_the_pages_show_the_committed_rows() -> None:
     """Every table behind a mark is the command's."""
     verdict_blocks = page.blocks(verdicts.verdict_table())
