@@ -2,14 +2,14 @@
 
 from proofs_checks.total_unimodularity.blocks import find_network
 from proofs_checks.total_unimodularity.decide import METHODS, check_total_unimodularity
-from proofs_checks.total_unimodularity.pieces import R10, Pieces, ProvenBlock, Split, ThreeSum, TwoSum
+from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.pieces_check import check_pieces
 
 __all__ = [
     "METHODS",
     "R10",
+    "Piece",
     "Pieces",
-    "ProvenBlock",
     "Split",
     "ThreeSum",
     "TwoSum",

@@ -41,7 +41,7 @@ from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.claim import TooLarge, claim, entry_refutes
 from proofs_checks.total_unimodularity.decomposition import FEW_ROWS, Counterexample, decompose, minor_by_elimination
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.pieces import Pieces, ProvenBlock, kind_of
+from proofs_checks.total_unimodularity.pieces import Piece, Pieces, kind_of
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby, wrong_cycle
 from proofs_checks.total_unimodularity.ternary import Ints, even_submatrix, shrunk_even
@@ -128,13 +128,13 @@ def _fastest(matrix: SignMatrix) -> Verdict:
     if nearby is not None:
         return Verdict(claim(matrix), False, "signing", nearby)
     reductions = reduce_matrix(matrix)
-    pieces: list[ProvenBlock] = []
+    pieces: list[Piece] = []
     hard = []
     for rows, columns in blocks_of(matrix, reductions.rows, reductions.columns):
         block = matrix.part(rows, columns)
         network = recognise_network(block) or recognise_network(block, transposed=True)
         if network is not None:
-            pieces.append(ProvenBlock(rows, columns, network))
+            pieces.append(Piece(rows, columns, network))
         else:
             cycle = wrong_cycle(block)
             if cycle is not None:
@@ -150,7 +150,7 @@ def _fastest(matrix: SignMatrix) -> Verdict:
         if isinstance(found, Counterexample):
             violating = minimal_violation(block, found)
             return Verdict(claim(matrix), False, "decomposition", _of_whole(matrix, rows, columns, violating))
-        pieces.append(ProvenBlock(rows, columns, found.pieces[0].evidence))
+        pieces.append(Piece(rows, columns, found.pieces[0].evidence))
     return _yes(matrix, Pieces(reductions, tuple(pieces))) if undecided is None else undecided
 
 
@@ -179,7 +179,7 @@ def _one_network(matrix: SignMatrix, pieces: Pieces) -> NetworkMatrix | None:
     return None
 
 
-def _network_of(matrix: SignMatrix, piece: ProvenBlock, *, transposed: bool) -> NetworkMatrix | None:
+def _network_of(matrix: SignMatrix, piece: Piece, *, transposed: bool) -> NetworkMatrix | None:
     """The piece as a network matrix, or as the transpose of one."""
     if isinstance(piece.evidence, NetworkMatrix) and piece.evidence.transposed == transposed:
         return piece.evidence

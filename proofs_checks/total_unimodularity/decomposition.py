@@ -31,7 +31,7 @@ from proofs_checks.total_unimodularity.blocks import Lines
 from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_minor
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.pieces import R10, Pieces, ProvenBlock, Reductions, Split, ThreeSum, TwoSum
+from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Reductions, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.separations import NoSeparation, induced_separation
 from proofs_checks.total_unimodularity.ternary import Display, FourPoints, Ints, Signs, even_submatrix, four_points
@@ -111,9 +111,9 @@ def _assemble(nodes: list[_Node]) -> Pieces:
         pieces = []
         for rows, columns, found, first in nodes[k].blocks:
             if isinstance(found, TwoSum | ThreeSum):
-                pieces.append(ProvenBlock(rows, columns, Split(found, (done.pop(first), done.pop(first + 1)))))
+                pieces.append(Piece(rows, columns, Split(found, (done.pop(first), done.pop(first + 1)))))
             else:
-                pieces.append(ProvenBlock(rows, columns, found))
+                pieces.append(Piece(rows, columns, found))
         reductions = nodes[k].reductions
         assert reductions is not None
         done[k] = Pieces(reductions, tuple(pieces))

@@ -118,7 +118,7 @@ class R10:
 
 
 @dataclass(frozen=True, eq=False)
-class ProvenBlock:
+class Piece:
     """A block and why it is totally unimodular.
 
     Parameters
@@ -146,7 +146,7 @@ class Pieces:
     """Lines that may be left out, and the blocks of the rest, each with its own evidence."""
 
     reductions: Reductions
-    pieces: tuple[ProvenBlock, ...]
+    pieces: tuple[Piece, ...]
 
     def __str__(self) -> str:
         kinds = [piece.kind for piece in self.pieces]

@@ -41,7 +41,7 @@ MOST_REPAIRS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class PathPiece:
     """Splits that go at one breakpoint.
 
     Parameters
@@ -128,7 +128,7 @@ class PathDecomposition:
         self.stats = dict.fromkeys(("cuts", "arcs_cut", "guesses", "arcs_guessed", "repairs", "splits_repaired"), 0.0)
         self._lock = threading.Lock()
 
-    def solve(self, part: ParametricSubproblem, paid: NDArray[np.bool_]) -> list[Piece]:
+    def solve(self, part: ParametricSubproblem, paid: NDArray[np.bool_]) -> list[PathPiece]:
         """All pieces of a part, outermost first, as a list that obeys (1) of `windows`.
 
         Parameters
@@ -150,16 +150,16 @@ class PathDecomposition:
             self._repair(pieces, wrong if attempt < MOST_REPAIRS else [(0, len(pieces) - 1)], paid)
         return pieces
 
-    def _pieces(self, parts: PartSequence) -> list[Piece]:
+    def _pieces(self, parts: PartSequence) -> list[PathPiece]:
         """Pieces of some parts, outermost first; those of one part obey (1) of `windows`."""
         threads = THREADS if parts.n_arcs > ONE_THREAD_ARCS else 1
         pieces = divide(parts, self._step, threads=threads, done=self._found)
         return sorted(pieces, key=lambda piece: piece.outside)
 
-    def _found(self, pieces: list[Piece]) -> None:
+    def _found(self, pieces: list[PathPiece]) -> None:
         self.advance(sum(p.nodes.size for p in pieces))
 
-    def _step(self, parts: PartSequence) -> tuple[list[Piece], list[PartSequence]]:
+    def _step(self, parts: PartSequence) -> tuple[list[PathPiece], list[PartSequence]]:
         """Divide a large part once, and small ones until only pieces are left."""
         batches = list(parts.batches(ONE_THREAD_ARCS))
         if len(batches) > 1:
@@ -172,7 +172,7 @@ class PathDecomposition:
             pieces += found
         return pieces, []
 
-    def _divided(self, parts: PartSequence) -> tuple[list[Piece], PartSequence]:
+    def _divided(self, parts: PartSequence) -> tuple[list[PathPiece], PartSequence]:
         """The pieces among some parts, and the halves of the others, outer and inner."""
         networks = Networks.of(parts)
         closure, flow = preflow_closure(networks.instance, ties=self.ties, start=networks.start())
@@ -187,7 +187,7 @@ class PathDecomposition:
         rest = replace(parts, score=None, flow=flow, unit=networks.denominator)
         return pieces, self.parts.divided(rest, label)
 
-    def _repair(self, pieces: list[Piece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
+    def _repair(self, pieces: list[PathPiece], wrong: list[tuple[int, int]], paid: NDArray[np.bool_]) -> None:
         """Join the pieces of each range and cut them again, without guesses."""
         problem = self.parts.problem
         place = np.full(problem.ensemble.n_nodes, -1, dtype=np.int32)
@@ -207,7 +207,7 @@ class PathDecomposition:
                 self.stats[name] += count
 
 
-def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int64]) -> list[Piece]:
+def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int64]) -> list[PathPiece]:
     """The parts that are pieces."""
     part, parts = networks.parts.subproblem, networks.parts
     tail, head = part.nodes[part.tail], part.purchases[part.head]
@@ -216,7 +216,7 @@ def _pieces_of(networks: Networks, done: NDArray[np.bool_], dual: NDArray[np.int
     for k in np.flatnonzero(done).tolist():
         arcs = slice(first_arc[k], first_arc[k + 1])
         nodes = part.nodes[first[k] : first[k + 1]]
-        pieces.append(Piece(networks.ratios[k], nodes, tail[arcs], head[arcs], dual[arcs], outside[k]))
+        pieces.append(PathPiece(networks.ratios[k], nodes, tail[arcs], head[arcs], dual[arcs], outside[k]))
     return pieces
 
 

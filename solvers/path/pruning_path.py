@@ -46,7 +46,7 @@ from formulations.instance.reduction import Groups
 from formulations.long_steps import interruption_as_error, timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
-from solvers.path.decomposition import PathDecomposition, Piece
+from solvers.path.decomposition import PathDecomposition, PathPiece
 from solvers.path.large_parts import Division, Edge, largest_network, small_parts
 from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts, contradictions, in_order
@@ -198,7 +198,7 @@ class _Found:
     parts: Parts
     leaving: list[tuple[Fraction, NDArray[np.int32]]]
     joined: bool
-    pieces: list[Piece]
+    pieces: list[PathPiece]
     inner: NDArray[np.bool_]
     how: Division
     stats: dict[str, float]
@@ -246,7 +246,7 @@ def _solved(problem: PruningProblem, asked: _Asked) -> PruningPath:
 
 def _found(problem: PruningProblem, asked: _Asked) -> _Found:
     """Divide what lies between the optimum at lambda = 0 and the best closure that is free of charge."""
-    parts, pieces = Parts(problem), list[Piece]()
+    parts, pieces = Parts(problem), list[PathPiece]()
     outer, inner = without_prices(problem, asked.ties), free_of_charge(problem, asked.ties)
     leaving: list[tuple[Fraction, NDArray[np.int32]]] = []
     files, then = None, "nothing was changed"
@@ -296,7 +296,7 @@ def _levels(problem: PruningProblem, ties: Ties, found: _Found, ratios: Sequence
     return level
 
 
-def _path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fraction]) -> PathCertificate:
+def _path_certificate(parts: Parts, pieces: Sequence[PathPiece], ratios: Sequence[Fraction]) -> PathCertificate:
     """Duals of all usage arcs, in the canonical order; `ratios` are the path's breakpoints."""
     representative = parts.merged_into
     while (representative[representative] != representative).any():
@@ -318,7 +318,7 @@ def _path_certificate(parts: Parts, pieces: Sequence[Piece], ratios: Sequence[Fr
     return PathCertificate(dual, tuple(r.denominator for r in ratios))
 
 
-def _room(parts: Parts, pieces: Sequence[Piece], representative: NDArray[np.int32]) -> NDArray[np.int64]:
+def _room(parts: Parts, pieces: Sequence[PathPiece], representative: NDArray[np.int32]) -> NDArray[np.int64]:
     """The most that the users of each purchase may pay together: its price at the breakpoint where it is first paid."""
     at = np.zeros(representative.size, dtype=np.int64)
     for piece in pieces:
