@@ -128,9 +128,9 @@ class HeldOutChange(Shown):
         if d.low == d.high == 0:
             return "No example is predicted worse or better."
         if d.low > 0:
-            return f"The error rose, by {low.removesuffix(POINTS)} to {high}."
+            return f"The error rose, by {_range(low, high)}."
         if d.high < 0:
-            return f"The error fell, by {high.removesuffix(POINTS)} to {low}."
+            return f"The error fell, by {_range(high, low)}."
         if max(-d.low, d.high) <= small_increase(self.measure, self.error_before.mean):
             return f"The error changed by at most {_size(max(-d.low, d.high), self.measure)}, on {examples}."
         if d.mean > 0:
@@ -141,6 +141,11 @@ class HeldOutChange(Shown):
 def small_increase(measure: str, before: float) -> float:
     """The largest increase of an error that counts as small: `SMALL` of a rate, this share of any other error before."""
     return SMALL if is_rate(measure) else SMALL * before
+
+
+def _range(least: str, most: str) -> str:
+    """``3.1 to 15 points``; one number where both ends are written alike."""
+    return most if least == most else f"{least.removesuffix(POINTS)} to {most}"
 
 
 def _size(x: float, measure: str) -> str:

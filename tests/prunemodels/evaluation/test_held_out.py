@@ -580,6 +580,8 @@ def change(n: int, *, broken: int, mended: int) -> HeldOutChange:
         # 40 of 100: 0.40 +- 1.984 * sqrt(0.24 / 99)
         (100, 40, 0, "The error rose, by 30 to 50 points."),
         (100, 0, 40, "The error fell, by 30 to 50 points."),
+        # 0.29 +- 1.96 * sqrt(0.2059 / 99,999): both ends are written as 29
+        (100_000, 29_000, 0, "The error rose, by 29 points."),
         (100, 0, 0, "No example is predicted worse or better."),
         # (30 - 20) / 20,000 = 0.05 points, with a standard error of sqrt(50) / 20,000 = 0.035 points
         (20_000, 30, 20, "The error changed by at most 0.12 points, on 20,000 examples."),
