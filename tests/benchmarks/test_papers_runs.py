@@ -105,7 +105,7 @@ def test_visits_are_splits_on_the_paths() -> None:
 
 
 def test_the_typical_feature_is_the_nearest_unpruned() -> None:
-    """Feature 1 has the printed shares before pruning, feature 0 after it: 1 is compared. In the other repeat they change places."""
+    """Feature 1 has the printed shares before pruning, feature 0 after it: 1 is compared. In the other repeat they swap."""
     shares = {("unpruned", 1): (0.07, 0.92, 0.01), ("BudgetPrune", 1): (0.5, 0.4, 0.1)}
     shares |= {("unpruned", 0): (0.6, 0.3, 0.1), ("BudgetPrune", 0): (0.683, 0.315, 0.002)}
     rows = [
