@@ -302,7 +302,7 @@ import sys, numpy as np
 from tests.solvers.price_sharing.test_price_sharing import digits_problem
 from solvers.price_sharing import loop, price_sharing
 problem = digits_problem()
-loop.Goal.cuts_now = lambda *_: False  # never done
+loop.StopRule.cuts_now = lambda *_: False  # never done
 loop.SECONDS_BETWEEN_WRITES = 0.0
 print("ready", flush=True)
 price_sharing(problem, 0.002, checkpoint=sys.argv[1])
