@@ -163,7 +163,7 @@ def test_a_cascade_says_what_its_path_says(task: str) -> None:
     total = X @ np.ones(6) + rng.normal(size=n)
     y: Any = total * np.exp(X[:, 0]) if k == 1 else np.digitize(total, np.quantile(total, np.arange(1, k) / k))
     if k == 1:
-        model: Any = pm.CascadeRegressor([(Ridge(), [f]) for f in range(6)], 1, lam=0.5, random_state=0)
+        model: Any = pm.CascadeRegressor([(Ridge(), [f]) for f in range(6)], 1, lam=3.0, random_state=0)
     else:
         model = pm.CascadeClassifier([(GaussianNB(), [f]) for f in range(6)], 1, lam=0.01, random_state=0)
     model.fit(X, y)
