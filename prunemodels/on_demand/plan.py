@@ -75,7 +75,7 @@ class PurchasePlan:
 
 @dataclass(frozen=True, eq=False)
 class Plan(PurchasePlan):
-    """PurchasePlan for a forest.
+    """Purchases for a forest.
 
     Parameters
     ----------

@@ -261,7 +261,7 @@ class ASTCRegressor(TreeRegression, _ASTC):
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
 
-    LearnerOutputs
+    Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import prunemodels as pm
@@ -286,7 +286,7 @@ class ASTCClassifier(TreeClassification, _ASTC):
     classes_
         the labels.
 
-    LearnerOutputs
+    Examples
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train

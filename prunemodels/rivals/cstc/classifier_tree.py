@@ -112,7 +112,7 @@ NO_ERROR = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class LearnerOutputs:
-    """LearnerOutputs in the space of weak learners: phi (N, T), labels (N, K), weights (N,)."""
+    """Examples in the space of weak learners: phi (N, T), labels (N, K), weights (N,)."""
 
     phi: NDArray[np.float64]
     y: NDArray[np.float64]

@@ -159,7 +159,7 @@ class CSTCRegressor(TreeRegression, _CSTC):
     weak_learners_, purchases_, path_costs_
         phi; the items that it needs; what an example pays that leaves at each node.
 
-    LearnerOutputs
+    Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> import prunemodels as pm
@@ -188,7 +188,7 @@ class CSTCClassifier(TreeClassification, _CSTC):
     classes_
         the labels.
 
-    LearnerOutputs
+    Examples
     --------
     >>> import prunemodels as pm
     >>> from prunemodels.example import X_test, X_train, costs, y_test, y_train

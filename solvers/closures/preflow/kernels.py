@@ -1,7 +1,7 @@
 """The compiled part of `preflow_closure`.
 
 Vertices are the splits 0, ..., k - 1 and then the purchases. The arcs h -> parent(h) and u -> j are always residual. The arc
-parent(h) -> h is residual where h hands something up, and j -> u where u pays for j. LabelWork are lower bounds on the number of
+parent(h) -> h is residual where h hands something up, and j -> u where u pays for j. Labels are lower bounds on the number of
 residual arcs to a deficit. Flows on usage arcs are kept twice, in the order of the splits and in that of the purchases, because
 both sides scan theirs in order.
 
