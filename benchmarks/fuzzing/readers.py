@@ -31,6 +31,7 @@ import prunemodels as pm
 from benchmarks.fuzzing import mutations, references
 from benchmarks.fuzzing.child import run_in_child
 from benchmarks.fuzzing.mutations import Mutation
+from formulations.checkpoints import Checkpoint
 from formulations.instance.price_tables import items_from_table
 from formulations.programs.files import write_program
 from formulations.programs.linear_program import Block, LinearProgram, Names
@@ -40,7 +41,7 @@ from proofs_checks.matrices.sign_matrix import read_matrix
 from prunemodels.command_line.cli import main
 from prunemodels.data_files import read_table, take_column, take_features
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from prunemodels.exits.set_log import SetLog
+from prunemodels.exits.set_log import log_sets, logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.files.mixtures import load_mixture
@@ -394,11 +395,12 @@ def _wrong_values(content: bytes, answer: Any) -> str | None:
 
 
 def _set_logs() -> tuple[bytes, ...]:
-    return (json.dumps({"fingerprint": "f", "sets": [[0, 1, 2, 3], [0, 2], [2]]}).encode(),)
+    sets = [np.isin(range(4), items) for items in ([0, 1, 2, 3], [0, 2], [2])]
+    return (written(".sets", lambda place: log_sets(Checkpoint(place, "f"), sets)),)
 
 
 def _read_sets(place: Path) -> Any:
-    return [np.flatnonzero(mask).tolist() for mask in SetLog(place, "f").read(4)]
+    return [np.flatnonzero(mask).tolist() for mask in logged_sets(Checkpoint(place, "f"), 4)]
 
 
 # Tables
@@ -556,7 +558,7 @@ READERS: dict[str, Reader] = {
         ".catboost.json", _catboost_files, _predict_boosted, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)
     ),
     "checkpoint of scores": Reader(".scores", _score_files, _go_on_scores, ARCHIVE, _wrong_values),
-    "log of item sets": Reader(".json", _set_logs, _read_sets, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)),
+    "log of item sets": Reader(".sets", _set_logs, _read_sets, ARCHIVE),
     "table of a path": Reader(".csv", _path_tables, _check_path_table, TEXT, _wrong_path_table),
     "table of costs": Reader(".csv", _cost_tables, _read_costs, TEXT, _wrong_costs),
     "table of data": Reader(".csv", _data_tables, _read_data, TEXT, _wrong_data),

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
+from formulations.checkpoints import Checkpoint
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
@@ -38,7 +39,6 @@ from prunemodels.exits.gain import losses
 from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_orders
 from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
-from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stage_models import MANY_ROWS, stage_models
@@ -235,13 +235,13 @@ class _BudgetCascade(Cascade):
             loss.append(mean_loss(predicted, part.held_out.y, part.weights))
         return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
 
-    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> SetLog | None:
-        """The log that stores the search; None without a checkpoint."""
+    def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> Checkpoint | None:
+        """The file that stores the search; None without a checkpoint."""
         if self.checkpoint is None:
             return None
         seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
         settings = (type(model), model.get_params(), self._seed)
-        return SetLog(Path(self.checkpoint), fingerprint(seen, items, settings))
+        return Checkpoint(Path(self.checkpoint), fingerprint(seen, items, settings))
 
     def _part(self, model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> JudgedFold:
         truth = np.asarray(held_out.y)

@@ -20,8 +20,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from formulations.checkpoints import Checkpoint
 from formulations.instance.cost_items import CostItems
-from prunemodels.exits.set_log import SetLog
+from prunemodels.exits.set_log import log_sets, logged_sets
 from prunemodels.exits.set_stages import columns_of, predictions_of
 from prunemodels.models.labelled_samples import Sample
 
@@ -97,7 +98,7 @@ def eliminate(
     search: SetSearch,
     seed: int,
     advance: Callable[[int], None],
-    log: SetLog | None = None,
+    log: Checkpoint | None = None,
     start: NDArray[np.bool_] | None = None,
 ) -> list[ItemSet]:
     """Nested sets, the largest first, down to what is free; the last may have no features.
@@ -116,14 +117,14 @@ def eliminate(
         bool, shape (M,): the first set. Default: all items.
     """
     items = search.items
-    known = [] if log is None else log.read(items.n_items)
+    known = [] if log is None else logged_sets(log, items.n_items)
     found = [search.measured(search.useful(np.ones(items.n_items, dtype=bool) if start is None else start))]
     while search.priced(kept := found[-1].items).size:
         step = len(found)
         smaller = known[step] if step < len(known) else search.smaller(kept, found[-1].loss, np.random.RandomState([seed, step]))
         found.append(search.measured(smaller))
         if log is not None and step >= len(known):
-            log.write(s.items for s in found)
+            log_sets(log, [s.items for s in found])
         advance(int(kept.sum()) - int(smaller.sum()))
     return found
 

@@ -1,13 +1,12 @@
 """What rounds found about the large parts of a path, in a folder: one file for each part, and the state of the run at work.
 
 A part is named by the fingerprint of its two ends, so the same divisions are found again whatever came before them. Each file is
-written beside its place and then renamed. So a path that is killed at any moment goes on from the last state written of the run
-at work, and ends as it would have. A folder serves one path at a time, which locks it.
+a `formulations.checkpoints.Checkpoint`. So a path that is killed at any moment goes on from the last state written of the run at
+work, and ends as it would have. A folder serves one path at a time, which locks it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.solution import FixingStage
-from formulations.errors import BrokenFileError, InvalidInputError
-from formulations.stored_arrays import read_arrays, stored_array, stored_fraction, stored_json, whole_number
-from solvers.price_sharing.checkpoint import MOST_ROUNDS, one_writer, write_atomically
+from formulations.checkpoints import MOST_ROUNDS, Checkpoint, Stored
+from formulations.errors import BrokenFileError
+from formulations.stored_arrays import stored_array, stored_fraction, whole_number
 from solvers.price_sharing.run import RunState
 
 STATE_FILE = "running.state"
@@ -42,8 +41,6 @@ STATE_FIGURES = (
 
 STATE_ARRAYS = ("score", "stepped", "mean_log_level", "score_at_lowest")
 """The fields with a float32 for each open split."""
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +97,7 @@ class PartFiles:
             raise BrokenFileError(f"checkpoint: cannot make the folder {self.folder}: {error.strerror or error}") from error
         with ExitStack() as held:
             try:
-                held.enter_context(one_writer(self.folder, self.folder / LOCK_FILE))
+                held.enter_context(Checkpoint(self.folder, self.instance).one_writer(self.folder / LOCK_FILE))
             except BrokenFileError:
                 if self._is_writable():
                     raise
@@ -127,110 +124,50 @@ class PartFiles:
         return os.access(self.folder, os.W_OK)
 
     @property
-    def state_file(self) -> Path:
-        """The file with the state of the run at work."""
-        return self.folder / STATE_FILE
+    def _state(self) -> Checkpoint:
+        return Checkpoint(self.folder / STATE_FILE, self.instance)
+
+    def _part(self, part_key: str) -> Checkpoint:
+        return Checkpoint(self.folder / f"{part_key[:16]}.part", self.instance)
 
     def load_state(self, run_key: str) -> RunState | None:
-        """The state of the run with this key; None where there is none, or where the state is another run's.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file holds no state.
-        InvalidInputError
-            if the state is of another instance.
-        """
-        if not os.path.exists(self.state_file):
-            return None
-        arrays, figures = self._read(self.state_file)
-        with _errors_naming(self.state_file):
-            return _state(arrays, figures) if figures["run_key"] == run_key else None
+        """The state of the run with this key; None where there is none, or where the state is another run's."""
+        with self._state.stored() as stored:
+            return _state(stored) if stored is not None and stored.figures["run_key"] == run_key else None
 
     def save_state(self, state: RunState, run_key: str) -> None:
-        """Write the state of the run at work; the key tells runs apart.
-
-        Raises
-        ------
-        BrokenFileError
-            where it cannot be written.
-        """
+        """Write the state of the run at work; the key tells runs apart."""
         figures = {name: getattr(state, name) for name in STATE_FIGURES}
-        figures |= {"run_key": run_key, "stages": [stage.iteration for stage in state.stages]}
-        arrays = {"instance": self.instance, "figures": json.dumps(figures), "best_kept": state.best_kept}
-        arrays |= {name: getattr(state, name) for name in STATE_ARRAYS}
-        write_atomically(self.state_file, arrays | _stage_arrays(state.stages))
+        arrays = {name: getattr(state, name) for name in STATE_ARRAYS} | _stage_arrays(state.stages)
+        stages = [stage.iteration for stage in state.stages]
+        self._state.save({"best_kept": state.best_kept, **arrays}, run_key=run_key, stages=stages, **figures)
 
     def load_part(self, part_key: str, n_nodes: int) -> FoundInPart | None:
-        """What was found in the part with this key; None where there is no such file.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file holds nothing of the kind.
-        InvalidInputError
-            if it is of another instance, or was made with other options.
-        """
-        file = self._part_file(part_key)
-        if not os.path.exists(file):
-            return None
-        arrays, figures = self._read(file)
-        with _errors_naming(file):
-            kept = stored_array(arrays["kept"], "kept", "b", n_nodes)
-            bound, ratio = (stored_fraction(figures[name], name) for name in ("bound", "ratio"))
-            rounds = whole_number(figures["rounds"], "rounds", MOST_ROUNDS)
-            return FoundInPart(kept, bound, ratio, rounds, _stored_number(figures, "seconds"))
+        """What was found in the part with this key; None where there is no such file."""
+        with self._part(part_key).stored() as stored:
+            if stored is None:
+                return None
+            kept = stored_array(stored.arrays["kept"], "kept", "b", n_nodes)
+            bound, ratio = (stored_fraction(stored.figures[name], name) for name in ("bound", "ratio"))
+            rounds = whole_number(stored.figures["rounds"], "rounds", MOST_ROUNDS)
+            return FoundInPart(kept, bound, ratio, rounds, _stored_number(stored.figures, "seconds"))
 
     def save_part(self, part_key: str, found: FoundInPart) -> None:
-        """Write what was found in a part, and delete the state on the way to it.
-
-        Raises
-        ------
-        BrokenFileError
-            where it cannot be written.
-        """
-        figures = {"bound": str(found.bound), "ratio": str(found.ratio), "rounds": found.rounds, "seconds": found.seconds}
-        arrays = {"instance": self.instance, "figures": json.dumps(figures), "kept": found.kept}
-        write_atomically(self._part_file(part_key), arrays)
-        self.state_file.unlink(missing_ok=True)
-
-    def _part_file(self, part_key: str) -> Path:
-        return self.folder / f"{part_key[:16]}.part"
-
-    def _read(self, file: Path) -> tuple[Arrays, Mapping[str, Any]]:
-        """The arrays in a file of this instance, and its figures."""
-        with _errors_naming(file):
-            arrays = read_arrays(file, ("instance", "figures"))
-            instance, figures = str(arrays["instance"]), stored_json(str(arrays["figures"]), "figures")
-            if not isinstance(figures, dict):
-                raise BrokenFileError(f"figures is a {type(figures).__name__}")
-        if instance != self.instance:
-            raise InvalidInputError(
-                f"checkpoint: {file} is of another instance, or was made with other options; name another folder"
-            )
-        return arrays, figures
+        """Write what was found in a part, and delete the state on the way to it."""
+        ends = {"bound": str(found.bound), "ratio": str(found.ratio)}
+        self._part(part_key).save({"kept": found.kept}, rounds=found.rounds, seconds=found.seconds, **ends)
+        self._state.path.unlink(missing_ok=True)
 
 
-@contextmanager
-def _errors_naming(file: Path) -> Iterator[None]:
-    """Have errors name the file that holds no run, and the remedy."""
-    try:
-        yield
-    except KeyError as error:
-        raise BrokenFileError(f"checkpoint: {file} lacks {error}; delete it to start its run anew") from error
-    except (BrokenFileError, InvalidInputError) as error:
-        raise BrokenFileError(f"checkpoint: {file} holds nothing of the kind ({error}); delete it to start it anew") from error
-
-
-def _stage_arrays(stages: Iterable[FixingStage]) -> dict[str, Any]:
+def _stage_arrays(stages: Iterable[FixingStage]) -> dict[str, NDArray[Any]]:
     """The arrays of some stages, named by the number of the stage."""
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for k, stage in enumerate(stages):
         arrays |= {f"nodes{k}": stage.nodes, f"score{k}": stage.score, f"in{k}": stage.fixed_in, f"out{k}": stage.fixed_out}
     return arrays
 
 
-def _stages(arrays: Arrays, iterations: Any, n: int) -> tuple[FixingStage, ...]:
+def _stages(arrays: Mapping[str, NDArray[Any]], iterations: Any, n: int) -> tuple[FixingStage, ...]:
     """The stages that a file holds, of a forest with n nodes."""
     if not isinstance(iterations, list):
         raise BrokenFileError(f"stages is {str(iterations)[:40]}, not a list")
@@ -252,8 +189,9 @@ def _stored_number(figures: Mapping[str, Any], name: str, *, finite: bool = True
     return value
 
 
-def _state(arrays: Arrays, figures: Mapping[str, Any]) -> RunState:
+def _state(stored: Stored) -> RunState:
     """The state that a file holds."""
+    arrays, figures = stored.arrays, stored.figures
     n = arrays["best_kept"].size
     size = arrays["score"].size
     for name in ("bound", "best_value"):

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from formulations.answers.solution import StopReason
+from formulations.checkpoints import Checkpoint
 from formulations.errors import InterruptedSolveError
 from solvers.closures.cut import Ties
-from solvers.price_sharing.checkpoint import ScoreFile, Scores, one_writer
+from solvers.price_sharing.checkpoint import Scores, load_scores, save_scores
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, StopRule, negligible_gain, without_progress
@@ -41,12 +42,12 @@ def run_to_goal(
     if checkpoint is None:
         run = Run(rows, ties, start)
         return run, *drive(run, goal, None, progress=progress)
-    file = ScoreFile(Path(checkpoint), rows.fingerprint())
-    with one_writer(file.path):
-        run = Run(rows, ties, file.load() or start)
+    file = Checkpoint(Path(checkpoint), rows.fingerprint())
+    with file.one_writer():
+        run = Run(rows, ties, load_scores(file) or start)
 
         def save() -> None:
-            file.save(run.scores())
+            save_scores(file, run.scores())
 
         stopped, core_arcs = drive(run, goal, save, progress=progress)
         save()

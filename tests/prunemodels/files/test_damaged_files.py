@@ -20,10 +20,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import stored_arrays
+from formulations.checkpoints import Checkpoint
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from prunemodels.exits.set_log import SetLog
+from prunemodels.exits.set_log import logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
 from prunemodels.models.forests.reading import read_forest
@@ -208,10 +209,12 @@ def test_nested_json_is_refused(tmp_path: Path) -> None:
     """A hundred thousand brackets, which Python cannot follow."""
     with pytest.raises(BrokenFileError, match="it is not a JSON file, or a damaged one"):
         stored_json("[" * 100_000, "it")
-    for held in ('{"fingerprint": "f", "sets": [[1e400]]}', '{"fingerprint": "f", "sets": [[0.5]]}', "[" * 100_000):
-        (tmp_path / "log.json").write_text(held)
-        with pytest.raises(BrokenFileError, match=r"checkpoint .*cannot be read"):
-            SetLog(tmp_path / "log.json", "f").read(4)
+    log = Checkpoint(tmp_path / "log", "f")
+    two = np.ones(8, dtype=bool)
+    for items, sets in ((two, 1e400), (two, 3), (np.ones(8), 2), (two.reshape(2, 4), 2)):
+        log.save({"items": items}, sets=sets)
+        with pytest.raises(BrokenFileError, match=r"checkpoint: .*cannot be read"):
+            logged_sets(log, 4)
 
 
 def test_archives_that_lack_an_array_or_hold_too_much(tmp_path: Path) -> None:
@@ -230,8 +233,12 @@ def test_archives_that_lack_an_array_or_hold_too_much(tmp_path: Path) -> None:
 
 
 SCORES: dict[str, tuple[str, Any, str]] = {
-    "iteration": ("iteration", np.array(10**18), "iteration is 1000000000000000000, not a whole number from 0 to 10,000,000"),
-    "text": ("iteration", np.array("soon"), "iteration is soon"),
+    "iteration": (
+        "figures",
+        np.array('{"iteration": 1000000000}'),
+        "iteration is 1000000000, not a whole number from 0 to 10,000,000",
+    ),
+    "text": ("figures", np.array('{"iteration": "soon"}'), "iteration is soon"),
     "nan": ("score", np.full(10, np.nan), "score holds nan, which is not finite"),
     "shape": ("score", np.zeros((2, 2)), r"score has the shape \(2, 2\)"),
 }
@@ -251,7 +258,7 @@ def test_checkpoints_of_scores(what: str, tmp_path: Path) -> None:
         price_sharing(problem(), 0.01, checkpoint=place)
     for content in (b"", b"PK\x03\x04", b"something else"):
         place.write_bytes(content)
-        with pytest.raises(BrokenFileError, match="holds no scores"):
+        with pytest.raises(BrokenFileError, match=r"checkpoint: .*cannot be read"):
             price_sharing(problem(), 0.01, checkpoint=place)
 
 

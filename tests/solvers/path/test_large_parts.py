@@ -195,7 +195,7 @@ def test_an_interrupted_path_goes_on_from_its_folder(monkeypatch: pytest.MonkeyP
         np.testing.assert_array_equal(other.level, whole.level)
         assert other.stats["rounds"] == whole.stats["rounds"] == all_rounds[0]
         assert other.stats["large_parts"] == len(list(folder.glob("*.part")))
-    with pytest.raises(InvalidInputError, match="another instance, or was made with other options"):
+    with pytest.raises(InvalidInputError, match="another instance, or to other options"):
         divide_and_conquer(problem, largest=0, gap=1e-5, checkpoint=folder)
 
 
@@ -229,7 +229,7 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
         arrays = dict(stored)
     too_small = json.dumps(json.loads(str(arrays["figures"])) | {"bound": "-1"})
     for change, message in (
-        ({"kept": arrays["kept"][:-1]}, rf"{file.name} holds nothing of the kind .*kept has the shape.*delete it"),
+        ({"kept": arrays["kept"][:-1]}, rf"{file.name} cannot be read .*kept has the shape.*delete it"),
         ({"kept": problem.reduced().problem.ensemble.is_split}, r"contradicts the part's ends; delete the folder"),
         ({"figures": too_small}, r"contradicts the part's ends; delete the folder"),
     ):

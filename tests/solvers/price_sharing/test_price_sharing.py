@@ -29,6 +29,7 @@ from formulations import (
     StopReason,
 )
 from formulations.answers.solution import SharedPrices
+from formulations.checkpoints import Checkpoint
 from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
@@ -36,7 +37,7 @@ from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import forced
 from solvers.price_sharing import Scores, final_scores, loop, price_sharing, stopping
 from solvers.price_sharing import shares as shares_module
-from solvers.price_sharing.checkpoint import ScoreFile, problem_fingerprint
+from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
 from solvers.price_sharing.levels import best_level
 from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.merged_usage import MOST_BYTES
@@ -282,8 +283,9 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
     """Scores come back as they were written; another instance's are refused, and a broken file is named."""
     problem, file = instance("iris"), tmp_path / "run.scores"
     scores = Scores(np.random.default_rng(0).standard_normal(problem.ensemble.n_nodes), 17)
-    ScoreFile(file, problem_fingerprint(problem)).save(scores)
-    back = ScoreFile(file, problem_fingerprint(problem)).load()
+    checkpoint = Checkpoint(file, problem_fingerprint(problem))
+    save_scores(checkpoint, scores)
+    back = load_scores(checkpoint)
     assert back is not None
     assert back.iteration == 17
     np.testing.assert_array_equal(back.score, scores.score)
@@ -291,10 +293,10 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="belongs to another instance"):
         price_sharing(instance("digits"), 0.01, checkpoint=file)
     file.write_bytes(b"half a file")
-    with pytest.raises(BrokenFileError, match=r"run\.scores holds no scores"):
+    with pytest.raises(BrokenFileError, match=r"run\.scores cannot be read"):
         price_sharing(problem, 0.01, checkpoint=file)
     with pytest.raises(BrokenFileError, match="cannot write"):
-        ScoreFile(tmp_path / "no such folder" / "x", "").save(scores)
+        save_scores(Checkpoint(tmp_path / "no such folder" / "x", ""), scores)
 
 
 KILLED = """
@@ -326,7 +328,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
         assert "holds the scores to go on from" in err
     assert {p for p in os.listdir(tmp_path) if not p.startswith(".")} == {"run.scores"}
     problem = digits_problem()
-    before = ScoreFile(file, problem_fingerprint(problem.reduced().problem)).load()  # the run is one of groups
+    before = load_scores(Checkpoint(file, problem_fingerprint(problem.reduced().problem)))  # the run is one of groups
     assert before is not None
     assert before.iteration >= 10
     found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)
