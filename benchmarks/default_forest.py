@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -69,16 +68,15 @@ def left(problem: pm.PruningProblem) -> dict[str, int]:
 def measured(file: Path, job: str, given: argparse.Namespace) -> dict[str, float]:
     """Seconds of the instance and of a job, and the process's peak above what it held before."""
     warm_up()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    started = time.perf_counter()
-    forest, X = joblib.load(file), rows_of(TRAIN_ROWS, given.rows)[0]
-    problem = pm.problem_from_forest(forest, X, costs=1)
-    built, worked = time.perf_counter(), time.process_time()
-    JOBS[job](problem, given)
-    ended, worked = time.perf_counter(), time.process_time() - worked
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    with Peak() as peak:
+        started = time.perf_counter()
+        forest, X = joblib.load(file), rows_of(TRAIN_ROWS, given.rows)[0]
+        problem = pm.problem_from_forest(forest, X, costs=1)
+        built, worked = time.perf_counter(), time.process_time()
+        JOBS[job](problem, given)
+        ended, worked = time.perf_counter(), time.process_time() - worked
     seconds = {"instance": built - started, "seconds": ended - built, "cpu": worked}
-    return {**seconds, "bytes": 1024.0 * peak, **left(problem)}
+    return {**seconds, "bytes": peak.extra, **left(problem)}
 
 
 def steps(file: Path, given: argparse.Namespace) -> None:

@@ -16,11 +16,9 @@ from solvers.closures.cut import ClosureProblem, check_products
 from solvers.closures.preflow import Flow
 from solvers.closures.preflow.kernels import grouped
 from solvers.closures.subproblem import ParametricSubproblem
+from solvers.price_sharing.shares import group_weights
 
 Number = TypeVar("Number", bound=np.generic)
-
-LARGEST_SCORE = 300.0
-"""Weights are between exp(-300) and exp(300)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +124,8 @@ class PartSequence:
         return part.closure_problem(profit, part.price * self.of_purchases(p))
 
     def weights(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """exp(s_u) times a factor for each part, in the range of a float, because only ratios within a part count; shape (k,)."""
-        highest = self.of_splits(np.maximum.reduceat(score, self.first[:-1]))
-        weight: NDArray[np.float64] = np.exp(np.maximum(score - highest + LARGEST_SCORE, -LARGEST_SCORE))
-        return weight
+        """`group_weights` of each part; shape (k,)."""
+        return group_weights(score, self.of_splits(np.maximum.reduceat(score, self.first[:-1])))
 
     def payers(self, label: NDArray[np.int32]) -> NDArray[np.int32]:
         """The highest label of the splits that need each purchase; int32, shape (j,)."""

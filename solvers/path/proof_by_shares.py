@@ -27,6 +27,7 @@ from solvers.closures.cut import Ties
 from solvers.closures.tree_levels import LevelTrees, advance, step_limit
 from solvers.path.level_repairs import Amounts, LevelBlocks, Move
 from solvers.path.level_shares import LevelShares, SharedArcs
+from solvers.price_sharing.shares import group_weights
 
 TRIES = (20, 40, 80, 160, 320)
 """Rounds after which the rest is moved where that is possible."""
@@ -45,9 +46,6 @@ REST_BITS = 20
 
 LEAST_LIMIT = 0.06
 """Levels are told apart that far from their breakpoint at least, by their logarithms; farther in the first rounds."""
-
-WIDEST = 300.0
-"""Scores that are farther below the highest of their level count as if they were not: their weights must be numbers above 0."""
 
 
 @dataclass(eq=False)
@@ -79,7 +77,7 @@ class _State:
         level = self.shares.level
         highest = np.full(int(level.max()) + 1, -math.inf, dtype=np.float32)
         np.maximum.at(highest, level, self.score)
-        return np.exp(np.maximum(self.score.astype(np.float64) - highest[level], -WIDEST))
+        return group_weights(self.score, highest[level])
 
     def step(self, k: int, charge: NDArray[np.float64]) -> None:
         """Round k = 1, 2, ... from charges in integer prices."""

@@ -30,9 +30,7 @@ from solvers.price_sharing.merged_usage import (
     number_classes,
 )
 from solvers.price_sharing.remaining import Remaining, first_arcs, price_for_row
-
-WIDEST = 300.0
-"""Scores that are farther below the highest count as if they were not: their weights must be numbers above 0."""
+from solvers.price_sharing.shares import group_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +80,8 @@ def solve_core(
 
 def cut_from_shares(score: NDArray[np.float32], problem: ClosureProblem, *, ties: Ties) -> Closure:
     """A best closure by push-relabel from the shares (1) of `shares`; its duals of a purchase are at most the price."""
-    weight = np.exp(np.maximum(score - score.max(initial=0.0), -WIDEST).astype(np.float64))
-    closure, flow = preflow_closure(problem, ties=ties, start=shared_flow(problem, weight))
+    start = shared_flow(problem, group_weights(score, score.max(initial=0.0)))
+    closure, flow = preflow_closure(problem, ties=ties, start=start)
     _give_back(problem.head, problem.price, flow.usage_flow)
     return closure
 
