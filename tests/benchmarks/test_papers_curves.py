@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.papers import bp16_figure2, bp16_figures5to7, brf15_figure3, cegb17_figure3, other_data
+from benchmarks.papers import bp16_figures, brf15_figure3, cegb17_figure3, other_data
 from benchmarks.papers.budget_curves import (
     BUDGETS,
     POINT,
@@ -165,7 +165,9 @@ def test_a_duel_is_over_the_budgets_that_both_reach() -> None:
 
 def test_figure_2_counts_who_errs_least() -> None:
     """18 features come within 0.1 point of 40 features' error; CEGB errs least at 5 to 15 features."""
-    found = compared(bp16_figure2.EXPERIMENT, reached(**{OPTIMAL: [0.2, 0.0999, 0.099], CEGB: [0.1, 0.11, 0.11]}))
+    found = compared(
+        named(bp16_figures.EXPERIMENTS, "bp16_figure2"), reached(**{OPTIMAL: [0.2, 0.0999, 0.099], CEGB: [0.1, 0.11, 0.11]})
+    )
     alike = found["MiniBooNE, BudgetPrune: features at the unpruned forest's error + 0.1 point"]
     assert (alike.published, alike.ours) == (18.0, 18.0)
     assert found["MiniBooNE, BudgetPrune: features of the unpruned forest"].ours == 40.0
@@ -184,7 +186,7 @@ def test_figure_5_counts_what_prices_cost() -> None:
             "CCP (non-uniform)": [0.22, 0.12, 0.12],
         }
     )
-    (told,) = compared(named(bp16_figures5to7.EXPERIMENTS, "bp16_prices"), frame).values()
+    (told,) = compared(named(bp16_figures.EXPERIMENTS, "bp16_prices"), frame).values()
     assert "+0.00 points of BudgetPrune (at most 0.1 at 14 of 14 budgets), +2.00 points of CCP" in str(told.ours)
     assert told.holds
 
@@ -194,11 +196,11 @@ def test_figure_6_counts_the_better_forest() -> None:
     frame = reached(
         **{"BudgetPrune (entropy)": [0.2, 0.1, 0.1], "BudgetPrune (Pairs)": [0.1, 0.11, 0.11], "CCP (Pairs)": [0.01, 0.01, 0.01]}
     )
-    (told,) = compared(named(bp16_figures5to7.EXPERIMENTS, "bp16_criteria"), frame).values()
+    (told,) = compared(named(bp16_figures.EXPERIMENTS, "bp16_criteria"), frame).values()
     starts = "unpruned entropy: cost 40.00, 10.00 %; Pairs: cost 40.00, 11.00 %"
     assert told.ours == f"{starts}; budgets of least error after pruning: entropy 8, Pairs 6"
     assert told.holds is False
-    assert bp16_figures5to7.unpruned(frame)["test_error"].tolist() == [0.1, 0.11]
+    assert bp16_figures.unpruned(frame)["test_error"].tolist() == [0.1, 0.11]
 
 
 def test_six_features_and_similar_performance_in_brf15() -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import prunemodels as pm
-from benchmarks.papers import bp16_figure2, bp16_figures5to7, bp16_table1, methods, protocols
+from benchmarks.papers import bp16_figures, bp16_table1, methods, protocols
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.experiment import Unit
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, WITHIN
@@ -39,7 +39,7 @@ def run(name: str, out: Path, *more: str, dataset: str = "breast_cancer") -> Pat
 def test_bp16_figure2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pruning and both boosted learners are on the axis; a learner that is missing is told, the others are shown."""
     settings = {GREEDY_MISER: [{"n_estimators": 3, "lam": 0.001}], CEGB: [{"n_estimators": 3, "num_leaves": 4, "lam": 0.001}]}
-    monkeypatch.setattr(bp16_figure2, "learner_settings", lambda method, full: settings[method])
+    monkeypatch.setattr(bp16_figures, "learner_settings", lambda method, full: settings[method])
     folder = run("bp16_figure2", tmp_path)
     reached = pd.read_csv(folder / f"curves_rows{ROWS}.csv")
     assert set(reached["method"]) == {*methods.PRUNINGS, WITHIN, GREEDY_MISER, CEGB}
@@ -57,7 +57,7 @@ def test_bp16_figure2_goes_on_without_a_learner(
         raise ImportError('install "prunemodels[boosting]"')
 
     monkeypatch.setattr(methods, "fitted", absent)
-    monkeypatch.setattr(bp16_figure2, "learner_settings", lambda method, full: [{}])
+    monkeypatch.setattr(bp16_figures, "learner_settings", lambda method, full: [{}])
     arguments = ["bp16_figure2", "--data", "breast_cancer", "--repeats", "1", "--rows", ROWS, "--out", str(tmp_path)]
     assert main(arguments) == 1
     told = capsys.readouterr()
@@ -179,7 +179,7 @@ def test_bp16_forests_are_grown_in_different_ways(name: str, tmp_path: Path) -> 
     folder = run(name, tmp_path)
     kept = [json.loads(p.read_text())["unit"] for p in (folder / "units").iterdir()]
     asked = {u["method"].split(" (")[1]: u["setting"] for u in kept}
-    assert asked == {f"{label})": {"protocol": "bp16", **c} for label, c in bp16_figures5to7.FORESTS[name].items()}
+    assert asked == {f"{label})": {"protocol": "bp16", **c} for label, c in bp16_figures.FORESTS[name].items()}
 
 
 @pytest.mark.slow
@@ -198,5 +198,6 @@ def test_several_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_versions_are_part_of_a_unit() -> None:
     """Raising an experiment's version runs it anew."""
-    unit = bp16_figure2.EXPERIMENT.units(bp16_figure2.EXPERIMENT.scope())[0]
+    figure2 = bp16_figures.EXPERIMENTS[0]
+    unit = figure2.units(figure2.scope())[0]
     assert replace(unit, version=unit.version + 1).key != unit.key
