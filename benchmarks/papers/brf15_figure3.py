@@ -43,9 +43,9 @@ def grid(full: bool) -> Iterable[Method]:
     yield from ((BUDGET_RF, {"alpha": alpha, "n_estimators": TREES}) for alpha in ALPHAS)
     yield PRUNED, {}
     yield from ((GREEDY_MISER, setting) for setting in learner_settings(GREEDY_MISER, full=full))
-    lams = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1) if full else (0.001, 0.003, 0.01)
+    lams = (0.0003, 0.001, 0.003, 0.01, 0.03)
     yield from ((CSTC, {"lam": lam}) for lam in lams)
-    yield from ((ASTC, {"budget": budget}) for budget in ((2, 4, 6, 9, 12, 16, 20, 30) if full else (4, 8, 16)))
+    yield from ((ASTC, {"budget": budget}) for budget in (2, 4, 8, 16, 30))
 
 
 def claims(frame: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:

@@ -100,6 +100,9 @@ def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: 
     return learner.set_params(**setting).fit(p.X_train, p.y_train, **valid)
 
 
+LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+
+
 def learner_settings(method: str, *, full: bool) -> Sequence[dict[str, Value]]:
     """The grid of a boosted learner that validation data choose from.
 
@@ -107,14 +110,11 @@ def learner_settings(method: str, *, full: bool) -> Sequence[dict[str, Value]]:
     are ours; the short one has fewer trees at a greater rate. CEGB also has trees of 512 leaves, which are best on Forest.
     """
     if method == GREEDY_MISER:
-        rates, trees = ((0.03, 0.1, 0.3), 1000) if full else ((0.3,), 200)
-        grid: tuple[float, ...] = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2) if full else (1e-5, 3e-4, 1e-3, 3e-3, 1e-2)
+        trees, rates, lams = (1000, (0.03, 0.1, 0.3), LAMS) if full else (200, (0.3,), LAMS[1:])
         return [
-            {"n_estimators": trees, "learning_rate": rate, "lam": lam, "loss": "squared_error"} for rate in rates for lam in grid
+            {"n_estimators": trees, "learning_rate": rate, "lam": lam, "loss": "squared_error"} for rate in rates for lam in lams
         ]
-    few: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2)
-    many: tuple[float, ...] = (0.0, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-    sizes = ((400, 64, 0.1, many), (400, 512, 0.1, many)) if full else ((100, 32, 0.2, few), (400, 512, 0.1, few[3:]))
+    sizes = ((400, 64, 0.1, LAMS), (400, 512, 0.1, LAMS)) if full else ((100, 32, 0.2, LAMS[1:]), (400, 512, 0.1, LAMS[4:]))
     return [
         {"n_estimators": trees, "num_leaves": leaves, "learning_rate": rate, "lam": lam}
         for trees, leaves, rate, lams in sizes
