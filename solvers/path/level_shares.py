@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,10 +51,32 @@ class SharedArcs:
     head: NDArray[np.int64]
     share: NDArray[np.int64]
 
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+        """Tails, heads and shares."""
+        return self.tail, self.head, self.share
+
     @classmethod
     def room(cls, count: int) -> Self:
         """Room for so many."""
         return cls(np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
+
+
+class OwnRows(NamedTuple):
+    """The rows of each slice in each block whose purchase is of the split's level.
+
+    Parameters
+    ----------
+    number
+        int32, shape (blocks, slices): how many.
+    first
+        int64, the same shape: where those of a slice begin in `place`, if they are some of its rows and not all.
+    place
+        uint16: places in the block.
+    """
+
+    number: NDArray[np.int32]
+    first: NDArray[np.int64]
+    place: NDArray[np.uint16]
 
 
 class LevelShares:
@@ -88,42 +110,30 @@ class LevelShares:
         self.nodes = self.remaining.nodes
         self.level, self.highest, self.bits, self.pool = level[self.nodes], highest, bits, pool
         shape = problem.usage.row_blocks.n_blocks, self.remaining.slices.item.size
-        self.count, self.first = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int64)
-        self.own = np.zeros(0, dtype=np.uint16)
-        self._find_own()
+        self.own = self._own_rows(
+            OwnRows(np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int64), np.zeros(0, np.uint16))
+        )
 
-    def _find_own(self) -> None:
-        """Write down the rows of those slices that are partly at the level of their purchases, 2 bytes each."""
+    def _own_rows(self, own: OwnRows) -> OwnRows:
+        """Count the rows of all slices, and write down those of slices that are partly at the level of their purchases."""
         remaining, threads = self.remaining, halves(self.remaining)
-        arguments = remaining.blocked_usage, self.level, self.highest, self.count, self.first
-        in_threads(self.pool, [partial(_own, *arguments, self.own, *half) for half in threads])
+        arguments = remaining.blocked_usage, self.level, self.highest
+        in_threads(self.pool, [partial(_own, *arguments, own, *half) for half in threads])
         blocks, slices = remaining.objective.usage.row_blocks, remaining.slices
         nodes = self.nodes[slices.split]
         rows = blocks.stop[:, nodes] - blocks.start[:, nodes]
-        partly = np.where(rows == self.count, 0, self.count).ravel()
-        np.cumsum(partly[:-1], out=self.first.ravel()[1:])
-        self.own = np.empty(int(partly.sum(dtype=np.int64)), dtype=np.uint16)
-        in_threads(self.pool, [partial(_own, *arguments, self.own, *half) for half in threads])
+        partly = np.where(rows == own.number, 0, own.number).ravel()
+        np.cumsum(partly[:-1], out=own.first.ravel()[1:])
+        own = own._replace(place=np.empty(int(partly.sum(dtype=np.int64)), dtype=np.uint16))
+        in_threads(self.pool, [partial(_own, *arguments, own, *half) for half in threads])
+        return own
 
     def rough_charges(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """(2) up to rounding, in integer prices, several times as fast."""
         remaining, threads = self.remaining, halves(self.remaining)
         charge = [np.zeros(weight.size) for _ in threads]
-        works = [
-            partial(
-                _charge,
-                remaining.blocked_usage,
-                remaining.prices,
-                self.count,
-                self.first,
-                self.own,
-                weight,
-                charge[t],
-                *threads[t],
-            )
-            for t in range(len(threads))
-        ]
-        in_threads(self.pool, works)
+        given = remaining.blocked_usage, remaining.prices, self.own, weight
+        in_threads(self.pool, [partial(_charge, *given, of, *half) for of, half in zip(charge, threads, strict=True)])
         for other in charge[1:]:
             charge[0] += other
         charge[0] *= weight
@@ -158,13 +168,9 @@ class LevelShares:
         charge = [np.zeros(k, dtype=np.int64) for _ in threads]
         balance = [np.zeros((k, each), dtype=np.int64) for _ in threads]
         found = [np.full((k, each), -1, dtype=np.int64) for _ in threads]
-        works = [
-            partial(
-                _share, remaining.blocked_usage, remaining.prices, self.bits, self.count, self.first, self.own, weight, selected,
-                charge[t], balance[t], found[t], arcs[t].tail, arcs[t].head, arcs[t].share, *threads[t],
-            )
-            for t in range(len(threads))
-        ]  # fmt: skip
+        given = remaining.blocked_usage, remaining.prices, self.bits, self.own, weight, selected
+        sums = zip(charge, balance, found, arcs[: len(threads)], threads, strict=True)
+        works = [partial(_share, *given, c, b, f, a.arrays(), *half) for c, b, f, a, half in sums]
         counts = in_threads(self.pool, works)
         for t in range(1, len(threads)):
             charge[0] += charge[t]
@@ -174,9 +180,10 @@ class LevelShares:
 
 
 @njit(cache=True, nogil=True)
-def _own(usage, level, highest, count, first_own, own, block, last_block, first, last):  # type: ignore[no-untyped-def]
+def _own(usage, level, highest, own, block, last_block, first, last):  # type: ignore[no-untyped-def]
     """Count the rows of each slice and block whose purchase is of the split's level; write them where there is room."""
     item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
+    count, first_own, own_place = own
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     top = np.empty(min(size, n_rows), dtype=np.int32)
@@ -197,14 +204,14 @@ def _own(usage, level, highest, count, first_own, own, block, last_block, first,
                     count[b, k] = b == 0 and highest[once.shape[0] * n_rows + m] == mine
                     continue
                 n_users = stop[b, h] - start[b, h]
-                if own.shape[0] > 0 and count[b, k] in (0, n_users):
+                if own_place.shape[0] > 0 and count[b, k] in (0, n_users):
                     continue
                 found = 0
                 p = tree_of[h] * n_rows + b * size
                 for i in places[p + start[b, h] : p + stop[b, h]]:
                     if top[i] == mine:
-                        if own.shape[0] > 0:
-                            own[first_own[b, k] + found] = i
+                        if own_place.shape[0] > 0:
+                            own_place[first_own[b, k] + found] = i
                         found += 1
                 count[b, k] = found
             begin = end
@@ -212,12 +219,11 @@ def _own(usage, level, highest, count, first_own, own, block, last_block, first,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _charge(  # type: ignore[no-untyped-def]
-    usage, prices, count, first_own, own, weight, charge, block, last_block, first, last
-):
+def _charge(usage, prices, own, weight, charge, block, last_block, first, last):  # type: ignore[no-untyped-def]
     """(2) without the splits' own weights, in floating point."""
     item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
     _, item_price, row_weight, once_price, _ = prices
+    count, first_own, own_place = own
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     total = np.empty(min(size, n_rows))
@@ -243,7 +249,7 @@ def _charge(  # type: ignore[no-untyped-def]
             for k in range(begin, end):
                 n_own, h, w = count[b, k], nodes[split[k]], weight[split[k]]
                 partly = n_own < stop[b, h] - start[b, h]
-                users = own if partly else places
+                users = own_place if partly else places
                 p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
                 for q in range(p, p + n_own):
                     total[users[q]] += w
@@ -255,7 +261,7 @@ def _charge(  # type: ignore[no-untyped-def]
             for k in range(begin, end):
                 n_own, h = count[b, k], nodes[split[k]]
                 partly = n_own < stop[b, h] - start[b, h]
-                users = own if partly else places
+                users = own_place if partly else places
                 p = first_own[b, k] if partly else tree_of[h] * n_rows + b * size + start[b, h]
                 # two sums, so that no addition waits for the one before
                 a = c = 0.0
@@ -273,14 +279,13 @@ def _charge(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _share(  # type: ignore[no-untyped-def]
-    usage, prices, bits, count, first_own, own, weight, selected, charge, balance, found, tail, head, share,
-    block, last_block, first, last,
-):  # fmt: skip
+    usage, prices, bits, own, weight, selected, charge, balance, found, arcs, block, last_block, first, last
+):
     """Sums of weights, then shares, item by item and block by block. Returns the number of arcs that there are to write."""
-    item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
+    item, split, _, _, _, _, order, rows, size, once = usage
     _, item_price, row_weight, once_price, _ = prices
+    tail, head, share = arcs
     n_rows = order.shape[1]
-    places = order.reshape(order.size)
     room = min(size, n_rows)
     total, left = np.empty(room), np.empty(room, dtype=np.int64)
     owner = np.empty(room, dtype=np.int32)
@@ -300,16 +305,16 @@ def _share(  # type: ignore[no-untyped-def]
             # the weights of each purchase's users, and the last of them
             total[:] = 0.0
             for k in range(begin, end):
-                u, n_own = split[k], count[b, k]
-                for i in _users(once[m], n_own, nodes[u], b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one):
+                u = split[k]
+                for i in _users(usage, own, b, k, one):
                     total[i] += weight[u]
                     owner[i] = u
             for r in range(payers.shape[0]):
                 left[r] = (once_price[m] if once[m] else item_price[m] * row_weight[payers[r]]) << bits
                 total[r] = float(left[r]) / total[r] * SHARE_MARGIN if total[r] > 0.0 else 0.0
             for k in range(begin, end):
-                u, n_own = split[k], count[b, k]
-                for i in _users(once[m], n_own, nodes[u], b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one):
+                u = split[k]
+                for i in _users(usage, own, b, k, one):
                     # the last user pays what is left
                     part = left[i] if owner[i] == u else np.int64(weight[u] * total[i])
                     left[i] -= part
@@ -331,13 +336,14 @@ def _share(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _users(  # type: ignore[no-untyped-def]
-    once, n_own, h, b, k, tree_of, start, stop, places, n_rows, size, first_own, own, one
-):
-    """The rows of a slice in a block whose purchases are of the split's level, as places in the block."""
-    if once:
+def _users(usage, own, b, k, one):  # type: ignore[no-untyped-def]
+    """The rows of slice k in block b whose purchases are of the split's level, as places in the block."""
+    item, split, nodes, tree_of, start, stop, order, _, size, once = usage
+    count, first_own, own_place = own
+    n_own, h = count[b, k], nodes[split[k]]
+    if once[item[k]]:
         return one[:n_own]
     if n_own < stop[b, h] - start[b, h]:
-        return own[first_own[b, k] : first_own[b, k] + n_own]
-    p = tree_of[h] * n_rows + b * size + start[b, h]
-    return places[p : p + n_own]
+        return own_place[first_own[b, k] : first_own[b, k] + n_own]
+    p = tree_of[h] * order.shape[1] + b * size + start[b, h]
+    return order.reshape(order.size)[p : p + n_own]
