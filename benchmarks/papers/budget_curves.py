@@ -40,11 +40,12 @@ def curve_rows(
     *,
     losses: tuple[LossFunction | None, LossFunction | None] = (None, None),
 ) -> list[Row]:
-    """The points of a method on validation and test data that are undominated on the former; `losses` are those of the parts."""
+    """The points of a method on both parts that are undominated on validation data, and the dearest; `losses` are the parts'."""
     valid: TradeoffCurve = tradeoff_curve(source, parts.X_valid, parts.y_valid, loss=losses[0])
     test: TradeoffCurve = tradeoff_curve(source, parts.X_test, parts.y_test, loss=losses[1])
     columns = (valid.parameter, valid.cost, valid.error, test.cost, test.error)
-    return [dict(zip(POINT, (float(column[k]) for column in columns), strict=True)) for k in valid.undominated()]
+    shown = np.union1d(valid.undominated(), valid.cost.argmax())
+    return [dict(zip(POINT, (float(column[k]) for column in columns), strict=True)) for k in shown]
 
 
 def chosen(points: pd.DataFrame, budgets: Sequence[float]) -> pd.DataFrame:

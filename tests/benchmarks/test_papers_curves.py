@@ -106,7 +106,7 @@ class Stub:
 
 
 def test_rows_of_a_curve_are_those_that_validation_data_would_choose() -> None:
-    """The second stage is worse for more, so it is left out; a loss of a part's own decides instead of the share of errors."""
+    """The second stage is worse for more, so it is left out; a part may have a loss of its own; the dearest always stays."""
     X = np.zeros((4, 1), dtype=np.float32)
     both = Parts(X, np.ones(4), X, np.ones(4), X, np.array([1.0, 0, 0, 0]))
     rows = curve_rows(Stub(), both)
@@ -114,8 +114,9 @@ def test_rows_of_a_curve_are_those_that_validation_data_would_choose() -> None:
         {"parameter": 1.0, "valid_cost": 1.0, "valid_error": 0.5, "test_cost": 1.0, "test_error": 0.25},
         {"parameter": 3.0, "valid_cost": 3.0, "valid_error": 0.25, "test_cost": 3.0, "test_error": 0.5},
     ]
-    (best,) = curve_rows(Stub(), both, losses=(lambda y, found: 1 - float(found[0]), lambda y, found: float(found.sum())))
+    best, dearest = curve_rows(Stub(), both, losses=(lambda y, found: 1 - float(found[0]), lambda y, found: float(found.sum())))
     assert (best["parameter"], best["valid_error"], best["test_error"]) == (1.0, 0.0, 2.0)
+    assert dearest["parameter"] == 3.0
 
 
 def test_kept_points_are_those_that_tables_need() -> None:
@@ -165,9 +166,8 @@ def test_a_duel_is_over_the_budgets_that_both_reach() -> None:
 
 def test_figure_2_counts_who_errs_least() -> None:
     """18 features come within 0.1 point of 40 features' error; CEGB errs least at 5 to 15 features."""
-    found = compared(
-        named(bp16_figures.EXPERIMENTS, "bp16_figure2"), reached(**{OPTIMAL: [0.2, 0.0999, 0.099], CEGB: [0.1, 0.11, 0.11]})
-    )
+    experiment = named(bp16_figures.EXPERIMENTS, "bp16_figure2")
+    found = compared(experiment, reached(**{OPTIMAL: [0.2, 0.0999, 0.099], CEGB: [0.1, 0.11, 0.11]}))
     alike = found["MiniBooNE, BudgetPrune: features at the unpruned forest's error + 0.1 point"]
     assert (alike.published, alike.ours) == (18.0, 18.0)
     assert found["MiniBooNE, BudgetPrune: features of the unpruned forest"].ours == 40.0
