@@ -4,50 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.comparison.growth import Growth
 from prunemodels.plots.history import SMALLEST
-from prunemodels.plots.picture import (
-    BLACK,
-    BLUE,
-    DASHES,
-    GREEN,
-    GREY,
-    MARKERS,
-    ORANGE,
-    PURPLE,
-    SMALL,
-    VERMILION,
-    axes_for,
-    figure_of,
-    frame,
-    literal,
-    plain_numbers,
-    styled,
-    text_size,
-)
-
-FAMILIES: dict[str, tuple[str, ...]] = {
-    BLUE: ("min_cut", "price_sharing"),
-    VERMILION: ("dantzig_wolfe", "primal_dual"),
-    GREEN: ("highs_ip3", "highs_closure", "highs_ipm", "glop", "highs_pdlp", "pdlp"),
-    BLACK: ("highs_ip1", "pyomo_ip1"),
-    PURPLE: ("pyomo",),
-    ORANGE: ("brute_force",),
-}
-"""Engines whose names begin like this have shades of one colour: cuts and price sharing, decompositions, linear programs, the
-naive formulation, Pyomo, enumeration. Others are grey. Within a family, shade, dash and marker differ."""
-
-LIGHTEST = 0.55
-"""Share of white in the lightest shade of a family."""
+from prunemodels.plots.picture import GREY, SMALL, axes_for, figure_of, frame, literal, look, plain_numbers, styled, text_size
 
 GAPS = ("relative_gap", "above_optimum")
 """Quantities that may be 0, and that do not grow along a line."""
@@ -113,10 +79,10 @@ def plot_growth(
         raise InvalidInputError(f"engines has {unknown or 'no names'}; there are {', '.join(growth.engines)}")
     slopes = growth.slopes(quantity, against=against, least=least)["slope"]
     ax = axes_for(ax, (8.0, 4.8))
-    looks = _looks(growth.engines)
     for name in sorted(names, key=lambda name: _end(growth, name, quantity), reverse=True):
         slope = "" if np.isnan(slopes[name]) or quantity in GAPS else f"   {slopes[name]:.2f}"
-        _line(ax, growth, name, quantity, against, looks[name], f"{literal(_short(name))}{slope}")
+        short = name.rpartition(":")[2]  # engines outside of the registry begin with their module
+        _line(ax, growth, name, quantity, against, f"{literal(short)}{slope}")
     if any(line.get_marker() == "x" for line in ax.get_lines()):
         ax.plot([], [], ls="", marker="x", ms=7, mew=1.6, color=GREY, label="not usable from here on")
     if quantity == "seconds" and np.isfinite(growth.time_limit):
@@ -125,55 +91,22 @@ def plot_growth(
     return figure_of(ax)
 
 
-def _line(ax: Axes, growth: Growth, name: str, quantity: str, against: str, look: dict[str, Any], label: str) -> None:
-    """One engine: its points, and a cross where it stopped being usable."""
+def _line(ax: Axes, growth: Growth, name: str, quantity: str, against: str, label: str) -> None:
+    """One engine, which looks the same in every picture of its study: its points, and a cross where it stopped being usable."""
+    style = look(growth.engines.index(name))
     own = growth.table[growth.table["solver"] == name]
-    x, y = own[against].to_numpy(dtype=float), np.maximum(own[quantity].to_numpy(dtype=float), _floor(quantity))
-    ax.plot(x, y, lw=1.5, ms=5.5, mec="white", mew=0.5, label=label, **look)
+    x, y = (own[column].to_numpy(dtype=float) for column in (against, quantity))
+    y = np.maximum(y, SMALLEST if quantity in GAPS else 0.0)  # a gap of 0 is at the bottom of the axis; other zeros are left out
+    ax.plot(x, y, lw=1.5, ms=5.5, mec="white", mew=0.5, label=label, **style)
     stopped = ~own["usable"].to_numpy(dtype=bool) & np.isfinite(y)
     if stopped.any():
-        ax.plot(x[stopped], y[stopped], ls="", marker="x", ms=9, mew=2, color=look["color"], zorder=3)
-
-
-def _floor(quantity: str) -> float:
-    """The least value that is drawn: gaps of 0 are at the bottom of the logarithmic axis; other zeros are left out."""
-    return SMALLEST if quantity in GAPS else 0.0
-
-
-def _looks(engines: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Colour, dash and marker of each engine, the same in every picture of the same study."""
-    families: dict[str, list[str]] = {}
-    for name in engines:
-        found = [
-            (len(start), colour) for colour, starts in FAMILIES.items() for start in starts if _short(name).startswith(start)
-        ]
-        families.setdefault(max(found)[1] if found else GREY, []).append(name)
-    return {
-        name: {
-            "color": _lighter(colour, LIGHTEST * k / max(len(members) - 1, 3)),
-            "ls": DASHES[k % len(DASHES)],
-            "marker": MARKERS[k % len(MARKERS)],
-        }
-        for colour, members in families.items()
-        for k, name in enumerate(members)
-    }
-
-
-def _lighter(colour: str, white: float) -> str:
-    """A colour mixed with white."""
-    red, green, blue = ((1 - white) * part + white for part in to_rgb(colour))
-    return to_hex((red, green, blue))
+        ax.plot(x[stopped], y[stopped], ls="", marker="x", ms=9, mew=2, color=style["color"], zorder=3)
 
 
 def _end(growth: Growth, name: str, quantity: str) -> tuple[float, float]:
     """A sort key, largest for the top of the legend: lines that end at a small size first, and of these the highest."""
     last = growth.table[growth.table["solver"] == name].sort_values("size").iloc[-1]
     return -float(last["size"]), float(np.nan_to_num(last[quantity], nan=-1.0))
-
-
-def _short(name: str) -> str:
-    """The name without the module, which engines outside of the registry have."""
-    return name.rpartition(":")[2]
 
 
 def _frame(ax: Axes, growth: Growth, quantity: str, against: str) -> None:

@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -90,19 +89,6 @@ def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
         for line in figure.axes[0].get_lines()
         if not str(line.get_label()).startswith(("_", "time limit", "not usable"))
     }
-
-
-def colours(figure: Figure) -> dict[str, str]:
-    """Colour of each engine's line."""
-    return {str(line.get_label()).split()[0]: to_hex(line.get_color()) for line in figure.axes[0].get_lines()}
-
-
-def mixed(colour: str, shade: str) -> bool:
-    """Whether a shade is the colour, or the colour with some white."""
-    base, seen = np.array(to_rgb(colour)), np.array(to_rgb(shade))
-    white = (seen - base) / np.where(base < 1, 1 - base, 1)
-    share = white[base < 1]
-    return bool(np.ptp(share) < 0.02 and -0.01 < share.mean() < 0.7)
 
 
 def test_lines_are_the_table() -> None:
