@@ -19,7 +19,7 @@ from benchmarks.measuring import markdown
 from prunemodels.comparison.growth import INSTANCE, Growth, slope
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.growth import plot_growth
-from prunemodels.plots.tradeoff import save_picture
+from prunemodels.plots.picture import save_picture
 
 LEAST = {"seconds": 0.02, "peak_memory_mb": 2.0}
 """Smaller figures are the call's, not the instance's; they do not count for slopes."""

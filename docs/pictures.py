@@ -24,7 +24,7 @@ import prunemodels as pm  # noqa: E402
 from benchmarks.frontier.data import budgets_of  # noqa: E402
 from benchmarks.frontier.results import read_results  # noqa: E402
 from benchmarks.frontier.tables import at_budgets  # noqa: E402
-from prunemodels.plots.tradeoff import save_picture  # noqa: E402
+from prunemodels.plots.picture import save_picture  # noqa: E402
 
 STATIC = ROOT / "docs" / "_static"
 RESULTS = ROOT / "benchmarks" / "results" / "frontier.csv"

@@ -33,7 +33,7 @@ from benchmarks.papers.tables import markdown
 from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.plots.tradeoff import save_picture
+from prunemodels.plots.picture import save_picture
 
 NEED_FILES = ("other_data", "cegb17_figure2a")
 """Experiments on nothing but data that the publishers alone may give; ``all`` leaves them out."""

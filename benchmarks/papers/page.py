@@ -23,7 +23,7 @@ from benchmarks.papers.tables import markdown
 from benchmarks.papers.verdicts import NOT_REPRODUCED, NOT_RUN, OTHER_DATA, REPRODUCED, UNDECIDED, hours, rounded, verdict_table
 from formulations.errors import InvalidInputError
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.plots.tradeoff import save_picture
+from prunemodels.plots.picture import save_picture
 
 PAGES = tuple(FOLDER.parents[2] / name for name in ("docs/papers.md", "benchmarks/papers/README.md"))
 

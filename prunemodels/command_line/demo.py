@@ -35,7 +35,8 @@ from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
-from prunemodels.plots.tradeoff import draw, plot_tradeoff
+from prunemodels.plots.picture import draw
+from prunemodels.plots.tradeoff import plot_tradeoff
 from solvers import pruning_path
 from solvers.budgets import solve_budget
 

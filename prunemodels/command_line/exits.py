@@ -33,7 +33,7 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.report_page.cascades.facts import OnRows, judged_on
+from prunemodels.report_page.cascade import OnRows, judged_on
 from prunemodels.statements.wording import amount, error, share
 
 SEED = 0

@@ -14,7 +14,7 @@ def reserve_pictures(args: argparse.Namespace) -> list[Path]:
     """The files of ``--picture``, reserved; none without that option."""
     if getattr(args, "picture", None) is None:
         return []
-    from prunemodels.plots.tradeoff import picture_files
+    from prunemodels.plots.picture import picture_files
 
     with errors_naming("--picture"):
         files = picture_files(args.picture)
@@ -24,6 +24,6 @@ def reserve_pictures(args: argparse.Namespace) -> list[Path]:
 def draw_pictures(args: argparse.Namespace, figure: Callable[[], Any]) -> None:
     """Draw what the function `figure` returns, if pictures are asked for."""
     for picture in args.pictures:
-        from prunemodels.plots.tradeoff import draw
+        from prunemodels.plots.picture import draw
 
         draw(figure(), args.outputs.aside(picture))  # a figure anew: its layout would settle a little more at each drawing

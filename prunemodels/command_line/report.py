@@ -40,11 +40,11 @@ from prunemodels.exits.raw_tables import reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up
-from prunemodels.report_page.boosted_page import gather_boosted, render_boosted
-from prunemodels.report_page.cascades.facts import gather_cascade
-from prunemodels.report_page.cascades.page import render_cascade
-from prunemodels.report_page.facts import Labels, gather
-from prunemodels.report_page.page import render
+from prunemodels.report_page.boosted import gather_boosted
+from prunemodels.report_page.cascade import gather_cascade
+from prunemodels.report_page.facts import gather
+from prunemodels.report_page.options import PageOptions
+from prunemodels.report_page.rendering import render
 from prunemodels.statements.wording import amount, error
 from solvers.budgets import solve_within
 
@@ -78,9 +78,9 @@ def report_command(args: argparse.Namespace) -> Summary:
     path = path_of(args, instance)
     held_out = read_examples(args, "--held-out", instance.model, weighted=True)
     chosen = _chosen(args, path)
-    options = _page_options(args, f"{_file(args.forest)}, pruned", "forest")
+    options = _page_options(args, f"{_file(args.forest)}, pruned", "forest", held_out.weights)
     with errors_naming(f"--held-out {args.held_out}"):
-        facts = gather(path, forest, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
+        facts = gather(path, forest, held_out.X, held_out.y, chosen=chosen, **options)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     record, lines = seen_apart(args, facts.held_out)
     return report_summary(record, lines, facts.evidence.holds, place, hints_on_rows(held_out, *instance.seen))
@@ -93,10 +93,10 @@ def _boosted_report(args: argparse.Namespace, model: Any, place: Path) -> Summar
     held_out = read_examples(args, "--held-out", trees, weighted=True)
     path, chosen = search_boosted(args, model, data, costs, whole=True)
     assert path is not None
-    options = _page_options(args, f"{_file(args.forest)}, pruned", "model")
+    options = _page_options(args, f"{_file(args.forest)}, pruned", "model", held_out.weights)
     with errors_naming(f"--held-out {args.held_out}"):
-        facts = gather_boosted(path, held_out.X, held_out.y, chosen, sample_weight=held_out.weights, **options)
-    args.outputs.aside(place).write_text(render_boosted(facts), encoding="utf-8")
+        facts = gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options)
+    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     record, lines = seen_apart(args, facts.held_out)
     return report_summary(record, lines, None, place, hints_on_rows(held_out, data), checked=False)
 
@@ -115,11 +115,11 @@ def _cascade_report(args: argparse.Namespace, place: Path) -> Summary:
         if args.budget is not None or args.lam is not None:
             cascade = cascade.at_lam(args.lam) if args.budget is None else cascade.at_cost(args.budget)
     X, y, weights = (None, None, None) if args.held_out is None else _labelled(args, cascade)
-    options = _page_options(args, _file(args.forest), "cascade")
+    options = _page_options(args, _file(args.forest), "cascade", weights)
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
-        facts = gather_cascade(cascade, X, y, budget=args.budget, sample_weight=weights, **options)
-    args.outputs.aside(place).write_text(render_cascade(facts), encoding="utf-8")
-    (c0, e0), (c1, e1) = facts.before, facts.tradeoff.chosen
+        facts = gather_cascade(cascade, X, y, budget=args.budget, **options)
+    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
+    (c0, e0), c1, e1 = facts.before, facts.tradeoff.chosen.cost, facts.tradeoff.chosen.error
     record: dict[str, Any] = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1, "n": facts.path.n}
     told = (
         f"cost {amount(c0)} -> {amount(c1)}; error {error(e0, facts.task)} -> {error(e1, facts.task)}; {facts.path.n:,} examples"
@@ -189,13 +189,20 @@ def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolu
         return solve_within(path.problem, limits, method=args.method or "best", **options)
 
 
-def _page_options(args: argparse.Namespace, title: str, model: str) -> dict[str, Any]:
+def _page_options(args: argparse.Namespace, title: str, model: str, weights: Any) -> PageOptions:
     """What every page takes: its heading, the command line, and name and fingerprint of every file that was read."""
     files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f) for f in FILES}
     present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     sources = {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
-    labels = Labels(args.title or title, args.unit or "", _command(args), sources, args.positive)
-    return {"confidence": args.confidence, "labels": labels}
+    return {
+        "sample_weight": weights,
+        "confidence": args.confidence,
+        "title": args.title or title,
+        "unit": args.unit or "",
+        "command": _command(args),
+        "sources": sources,
+        "positive": args.positive,
+    }
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
-from formulations.instance.problem import PruningProblem
+from formulations.instance.usage import Usage
 
 SHARED = "shared:"
 """How `CostItems.discounted` begins the name of an item that a group of features shares."""
@@ -52,28 +52,27 @@ def item_label(name: str) -> str:
     return f"first of group {name.removeprefix(SHARED)}" if name.startswith(SHARED) else name
 
 
-def item_costs(problem: PruningProblem, kept: NDArray[np.bool_]) -> list[ItemCost]:
-    """The costs of all items with a price, and of evaluating splits if that has one; the dearest before pruning first."""
-    costs, ensemble = problem.costs, problem.ensemble
-    prunings = Pruning.unpruned(problem), Pruning(problem, kept)
-    shares = [_shares(p) for p in prunings]
-    names = ensemble.column_names
-    rows = []
+def item_costs(usage: Usage, kept: Sequence[NDArray[np.bool_]], columns: Sequence[str]) -> list[ItemCost]:
+    """The costs of all items with a price, and of evaluating splits if that has one; the dearest before pruning first.
+
+    Parameters
+    ----------
+    usage
+        on the examples.
+    kept
+        the splits that are kept before and after pruning.
+    columns
+        the names of the columns that ask for the items, as in `CostItems.by_column`.
+    """
+    costs, bills, found = usage.costs, [usage.bill(k) for k in kept], []
+    shares = [np.where(costs.paid_once, bill.once, bill.payers / bill.total) for bill in bills]
     for m in np.flatnonzero(costs.price > 0).tolist():
-        price, (before, after) = float(costs.prices[m]), (float(s[m]) for s in shares)
-        users = tuple(names[f] for f, items in enumerate(costs.by_column) if m in items and names[f] != costs.names[m])
+        price, (before, after) = float(costs.prices[m]), (float(share[m]) for share in shares)
+        users = tuple(c for c, items in zip(columns, costs.by_column, strict=False) if m in items and c != costs.names[m])
         once = bool(costs.paid_once[m])
-        rows.append(ItemCost(costs.names[m], users, price, once, before, after, price * before, price * after))
-    rows.sort(key=lambda item: (-item.before, -item.after, item.name))
-    spent = [p.evaluation_cost for p in prunings]
+        found.append(ItemCost(costs.names[m], users, price, once, before, after, price * before, price * after))
+    found.sort(key=lambda item: (-item.before, -item.after, item.name))
+    spent = [bill.evaluation_cost for bill in bills]
     if spent[0] > 0:
-        rows.append(ItemCost("evaluation of splits", (), None, False, None, None, *spent))
-    return rows
-
-
-def _shares(pruning: Pruning) -> NDArray[np.float64]:
-    """Share of the examples, by weight, that buy each item; 1 or 0 where it is paid once."""
-    problem = pruning.problem
-    of_rows = np.array([problem.weights[bought].sum() for bought in pruning.bought]) / problem.usage.total_weight
-    shares: NDArray[np.float64] = np.where(problem.costs.paid_once, pruning.bought_once, of_rows)
-    return shares
+        found.append(ItemCost("evaluation of splits", (), None, False, None, None, *spent))
+    return found

@@ -1,20 +1,16 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.plots.choice import plot_budget as plot_budget
-from prunemodels.plots.choice import plot_choice as plot_choice
-from prunemodels.plots.columns import plot_columns as plot_columns
+from prunemodels.plots.choice import plot_budget as plot_budget, plot_choice as plot_choice
 from prunemodels.plots.curves import plot_curves as plot_curves
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
-from prunemodels.plots.decomposition import plot_decomposition as plot_decomposition
 from prunemodels.plots.exits import plot_exits as plot_exits
 from prunemodels.plots.growth import plot_growth as plot_growth
-from prunemodels.plots.held_out import plot_held_out as plot_held_out
-from prunemodels.plots.history import plot_gaps as plot_gaps, plot_history as plot_history
+from prunemodels.plots.history import plot_columns as plot_columns, plot_gaps as plot_gaps, plot_history as plot_history
 from prunemodels.plots.levels import plot_levels as plot_levels
-from prunemodels.plots.limits import plot_limits as plot_limits
-from prunemodels.plots.matrices import plot_certificate as plot_certificate, plot_matrix as plot_matrix
-from prunemodels.plots.networks import draw_network as draw_network, draw_tree as draw_tree, network_graph as network_graph
-from prunemodels.plots.picture import Picture as Picture
+from prunemodels.plots.matrices import plot_decomposition as plot_decomposition, plot_matrix as plot_matrix
+from prunemodels.plots.networks import draw_network as draw_network
+from prunemodels.plots.networks import network_graph as network_graph, plot_certificate as plot_certificate
+from prunemodels.plots.picture import Picture as Picture, save_picture as save_picture
 from prunemodels.plots.purchases import plot_purchases as plot_purchases
-from prunemodels.plots.tradeoff import plot_tradeoff as plot_tradeoff, save_picture as save_picture
-from prunemodels.plots.trees import plot_point as plot_point, plot_trees as plot_trees
+from prunemodels.plots.tradeoff import plot_held_out as plot_held_out, plot_limits as plot_limits, plot_tradeoff as plot_tradeoff
+from prunemodels.plots.trees import draw_tree as draw_tree, plot_point as plot_point, plot_trees as plot_trees

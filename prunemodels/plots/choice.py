@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from formulations.answers.budget_solution import BudgetSolution, Mixture
+from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Natural, checked
@@ -22,20 +22,18 @@ from prunemodels.plots.picture import (
     AXIS,
     BLACK,
     BLUE,
+    GREEN,
     LAMBDA,
     SKY,
     VERMILION,
     Picture,
     axes_for,
-    figure_of,
-    legend_above,
+    finished,
+    label_axes,
     legend_columns,
     styled,
 )
-from prunemodels.plots.picture import (
-    GREEN as GREEN,
-)
-from prunemodels.plots.tradeoff import MOST_MARKERS, check_same_problem, label_axes, trees_error
+from prunemodels.plots.tradeoff import MOST_MARKERS, check_same_problem, trees_error
 from prunemodels.points import falling_hull
 
 SEEN_WHOLE, SEEN_NEAR = 0.03, 0.0012
@@ -94,36 +92,33 @@ def plot_budget(
     check_same_problem("chosen", taken.problem, solution.problem, "solution")
     for k, point in enumerate(points):
         check_same_problem(f"held_out[{k}]", point.pruning.problem, solution.problem, "solution")
+
+    def draw(part: Axes, whole: bool) -> None:
+        draw_budget(part, solution, path, taken, least=SEEN_NEAR if ax is None else SEEN_WHOLE)
+        _draw_held_out(part, points, with_error=whole)
+        label_axes(part, path.problem.ensemble.measure, unit)
+        if not whole:
+            _zoom_to_budget(part, solution, taken, points)
+
+    return _whole_and_near(ax, draw, "the whole path", "around the budget" + ("; held-out cost at the foot" if points else ""))
+
+
+def _whole_and_near(ax: Axes | None, draw: Callable[[Axes, bool], None], whole: str, near: str) -> Figure:
+    """The whole path on the axes; without axes, a picture with it on the left and what is near the choice on the right.
+
+    `draw` gets axes, and whether they are for the whole path; `whole` and `near` are the titles of the two parts.
+    """
     if ax is not None:
         ax = axes_for(ax, (0, 0))
-        draw_budget(ax, solution, path, taken, least=SEEN_WHOLE)
-        _draw_held_out(ax, points, with_error=True)
-        label_axes(ax, path, unit)
-        legend_above(ax, own=False)
-        return figure_of(ax)
-    figure, overview, near = _whole_and_near()
-    for axes, with_error in ((overview, True), (near, False)):
-        draw_budget(axes, solution, path, taken, least=SEEN_NEAR)
-        _draw_held_out(axes, points, with_error=with_error)
-        label_axes(axes, path, unit)
-    _zoom_to_budget(near, solution, taken, points)
-    titles = "the whole path", "around the budget" + ("; held-out cost at the foot" if points else "")
-    return _titled(figure, overview, near, titles)
-
-
-def _whole_and_near() -> tuple[Picture, Axes, Axes]:
-    """A picture with the whole path on the left, and on the right what is near the choice."""
+        draw(ax, True)
+        return finished(ax, own=False)
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
-    overview, near = figure.subplots(1, 2)
-    return figure, overview, near
-
-
-def _titled(figure: Picture, overview: Axes, near: Axes, titles: tuple[str, str]) -> Picture:
-    """The picture with a title above each part, and one legend and one label of the errors for both."""
-    overview.set_title(titles[0], loc="left")
-    near.set_title(titles[1], loc="left")
-    near.set_ylabel("")
-    figure.legend(*overview.get_legend_handles_labels(), loc="outside lower center", ncols=legend_columns(overview, 10.2))
+    parts = figure.subplots(1, 2)
+    for part, title in zip(parts, (whole, near), strict=True):
+        draw(part, part is parts[0])
+        part.set_title(title, loc="left")
+    parts[1].set_ylabel("")
+    figure.legend(*parts[0].get_legend_handles_labels(), loc="outside lower center", ncols=legend_columns(parts[0], 10.2))
     return figure
 
 
@@ -134,7 +129,8 @@ def draw_budget(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pr
     """
     wide, high = _scales(solution)
     mixture, budget = solution.relaxation, float(solution.budget)
-    ends, best = _ends(mixture), float(mixture.value)
+    pair, best = (mixture.cheaper, mixture.dearer), float(mixture.value)
+    ends = [p.cost for p in pair], [p.error for p in pair]
     at = min(budget, mixture.dearer.cost)
     marker = "." if len(path) <= MOST_MARKERS else ""
     ax.axvline(budget, color=BLACK, lw=1, ls="--", label=f"budget B = {budget:.4g}", zorder=1.5)
@@ -187,12 +183,6 @@ def _scales(solution: BudgetSolution) -> tuple[float, float]:
     return Pruning.unpruned(solution.problem).cost, Pruning.all_roots(solution.problem).error
 
 
-def _ends(mixture: Mixture) -> tuple[list[float], list[float]]:
-    """Costs and errors of the two neighbouring prunings."""
-    pair = (mixture.cheaper, mixture.dearer)
-    return [p.cost for p in pair], [p.error for p in pair]
-
-
 ERRORS_SHOWN = 4.0
 """The right-hand part reaches this many standard errors above the least error."""
 
@@ -232,18 +222,14 @@ def plot_choice(evaluation: PathEvaluation, *, chosen: Natural | None = None, un
     """
     if chosen is not None and chosen >= len(evaluation.cost):
         raise InvalidInputError(f"chosen is {chosen}; give a row of the path, 0 to {len(evaluation.cost) - 1}")
-    if ax is not None:
-        ax = axes_for(ax, (0, 0))
-        _draw_choice(ax, evaluation, chosen)
-        label_axes(ax, evaluation.path, unit)
-        legend_above(ax, own=False)
-        return figure_of(ax)
-    figure, overview, near = _whole_and_near()
-    for axes in (overview, near):
-        _draw_choice(axes, evaluation, chosen)
-        label_axes(axes, evaluation.path, unit)
-    _zoom_to_least(near, evaluation)
-    return _titled(figure, overview, near, ("the whole path, held-out examples", "around the least error"))
+
+    def draw(part: Axes, whole: bool) -> None:
+        _draw_choice(part, evaluation, chosen)
+        label_axes(part, evaluation.path.problem.ensemble.measure, unit)
+        if not whole:
+            _zoom_to_least(part, evaluation)
+
+    return _whole_and_near(ax, draw, "the whole path, held-out examples", "around the least error")
 
 
 def _draw_choice(ax: Axes, evaluation: PathEvaluation, chosen: int | None) -> None:

@@ -17,18 +17,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.curve import TradeoffCurve
-from prunemodels.plots.picture import (
-    axes_for,
-    cost_label,
-    figure_of,
-    frame,
-    legend_above,
-    literal,
-    look,
-    per_cent,
-    plain_numbers,
-    styled,
-)
+from prunemodels.plots.picture import axes_for, finished, label_axes, literal, look, styled
 from prunemodels.plots.tradeoff import MOST_MARKERS
 
 
@@ -94,13 +83,8 @@ def plot_curves(
         if spread is not None and curve.method in spread:
             width = spread[curve.method][points]
             ax.fill_between(cost, error - width, error + width, step="post", color=style["color"], alpha=0.15, lw=0)
-    ax.set_xlabel(cost_label(unit))
-    ax.set_ylabel(literal(error_label))
-    plain_numbers(ax.xaxis)
-    (per_cent if "rate" in error_label else plain_numbers)(ax.yaxis)
-    frame(ax)
-    legend_above(ax, own=own)
-    return figure_of(ax)
+    label_axes(ax, error_label, unit, whole=False)
+    return finished(ax, own=own)
 
 
 def _check(curves: Sequence[TradeoffCurve], choose_on: Sequence[TradeoffCurve] | None, spread: Mapping[str, Any] | None) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,7 +23,6 @@ import networkx as nx
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
 
 from formulations.answers.pruning import Pruning
@@ -31,8 +30,8 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, axes_for, figure_of, literal, styled, text_size
-from prunemodels.plots.trees import feature_name
+from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, arrow, axes_for, boxed, figure_of, literal, styled, text_size
+from prunemodels.plots.tree_layout import feature_name
 
 SOURCE, SINK = "source", "sink"
 MOST_DRAWN = 40
@@ -110,43 +109,6 @@ def source_side(pruning: Pruning) -> set[Hashable]:
     return {SOURCE, *splits, *(purchase_name(pruning.problem, j) for j in purchases.tolist())}
 
 
-@dataclass(frozen=True, eq=False)
-class _DrawnCut:
-    """A network with its maximum flow and a cut; `inside` is the cut's source side."""
-
-    problem: PruningProblem
-    graph: nx.DiGraph
-    flow: Mapping[Hashable, Mapping[Hashable, int]]
-    flow_value: int
-    inside: set[Hashable]
-
-    @property
-    def cut(self) -> list[tuple[Hashable, Hashable]]:
-        """The arcs from the source side to the sink side."""
-        return [(a, b) for a, b in self.graph.edges if a in self.inside and b not in self.inside]
-
-    @property
-    def cut_value(self) -> int:
-        """Sum of their capacities; no unlimited arc leaves the source side of a pruning."""
-        return sum(self.graph.edges[arc]["capacity"] for arc in self.cut)
-
-    def amount(self, units: int) -> str:
-        """A capacity as text: in units, or as a decimal number if the unit is unwieldy."""
-        unit: Fraction = self.graph.graph["unit"]
-        return str(units) if unit.denominator <= LARGEST_DENOMINATOR else f"{float(units * unit):.3g}"
-
-    def label(self, a: Hashable, b: Hashable) -> str:
-        """The number at an arc: flow and capacity, or at an unlimited arc the flow, if there is any."""
-        capacity, flow = self.graph.edges[a, b].get("capacity"), self.flow[a][b]
-        if capacity is not None:
-            return f"{self.amount(flow)} / {self.amount(capacity)}"
-        return self.amount(flow) if flow else ""
-
-    def has_parent(self, node: Hashable) -> bool:
-        """Whether a node is a split below another one."""
-        return isinstance(node, int) and bool(self.problem.ensemble.parent[node] >= 0)
-
-
 @checked
 @styled
 def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = None) -> Figure:
@@ -180,34 +142,45 @@ def plot_cut(pruning: Pruning, lam: Price, *, first: int = 0, ax: Axes | None = 
     >>> from formulations.instance.papers import two_trees
     >>> figure = pm.plots.plot_cut(pm.solve(two_trees(), lam=0.25).pruning, 0.25)
     """
-    problem = pruning.problem
-    graph = closure_graph(problem, lam)
+    problem, graph = pruning.problem, closure_graph(pruning.problem, lam)
     if len(graph) - 2 > MOST_DRAWN:
         raise InvalidInputError(
             f"the picture would have {len(graph) - 2:,} splits and purchases, at most {MOST_DRAWN} can be read"
         )
-    value, flow = nx.maximum_flow(graph, SOURCE, SINK)
-    network = _DrawnCut(problem, graph, flow, value, source_side(pruning))
-    plan = _Plan.of(network, first)
-    caption = textwrap.fill(_caption(network), int(plan.width / 0.075))
+    total, flow = nx.maximum_flow(graph, SOURCE, SINK)
+    inside = source_side(pruning)
+    for a, b, arc in graph.edges(data=True):
+        # at an unlimited arc stands the flow, if there is any
+        limit = f" / {_amount(graph, arc['capacity'])}" if "capacity" in arc else ""
+        shown = _amount(graph, flow[a][b]) if limit or flow[a][b] else ""
+        arc.update(flow=flow[a][b], cut=a in inside and b not in inside, text=shown + limit)
+    for node, drawn in graph.nodes(data=True):
+        title = _title(problem, node, first)
+        drawn.update(title=title, half=_half(title))
+    plan = _Plan.of(problem, graph)
+    caption = textwrap.fill(_caption(graph, total), int(plan.width / 0.075))
     foot = 0.35 + 0.16 * caption.count("\n")
     ax = axes_for(ax, (plan.width + 0.3, plan.height + foot + 0.5))
-    cut = set(network.cut)
-    for a, b in graph.edges:
-        _arc(ax, network, plan, a, b, in_cut=(a, b) in cut)
-    for node, at in plan.place.items():
-        blue = node in network.inside
-        style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "linespacing": 1.15, "zorder": 4}
-        box = {"boxstyle": "round,pad=0.3", "fc": BLUE if blue else "white", "ec": BLUE if blue else BLACK, "lw": 1.4}
-        ax.text(*at, literal(_title(problem, node, first)), color="white" if blue else BLACK, bbox=box, **style)
-    ax.set_xlim(-0.15, plan.width + 0.15)
-    ax.set_ylim(-plan.height - foot - 0.15, 0.15)
+    for a, b, arc in graph.edges(data=True):
+        corners, at = plan.route(a, b)
+        known = bool(arc["flow"] or arc["cut"])
+        colour = VERMILION if arc["cut"] else BLACK if known else FAINT
+        look: dict[str, Any] = {"lw": 2.2 if arc["cut"] else 1.2, "ls": "-" if "capacity" in arc else ":"}
+        arrow(ax, Path(corners), color=colour, **look, fill=True, zorder=2 if known else 1)
+        if arc["text"]:
+            colour = colour if known else "0.45"
+            ax.text(*at, arc["text"], ha="center", va="center", fontsize=FIGURES, color=colour, zorder=3)
+    for node, drawn in graph.nodes(data=True):
+        colours = (BLUE, BLUE, "white") if node in inside else ("white", BLACK, BLACK)
+        boxed(ax, drawn["at"], literal(drawn["title"]), *colours)
+    ax.set(xlim=(-0.15, plan.width + 0.15), ylim=(-plan.height - foot - 0.15, 0.15))
     ax.text(plan.width / 2, -plan.height - foot / 2, caption, ha="center", va="center", fontsize=SMALL)
     ax.axis("off")
     return figure_of(ax)
 
 
 Point = tuple[float, float]
+Arc = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,11 +192,7 @@ class _Plan:
     the sink has a row of its own among the purchases.
     """
 
-    network: _DrawnCut
-    place: dict[Hashable, Point]
-    half: dict[Hashable, Point]
-    through: dict[Hashable, float]
-    port: dict[tuple[Hashable, Hashable], float]
+    graph: nx.DiGraph
     source_numbers: Point
     split_numbers: Point
     price_numbers: Point
@@ -231,81 +200,76 @@ class _Plan:
     height: float
 
     @classmethod
-    def of(cls, network: _DrawnCut, first: int) -> _Plan:
-        """Measure the texts and set the columns side by side."""
-        problem, graph = network.problem, network.graph
-        half = {node: _half(_title(problem, node, first)) for node in graph}
-        limited = {arc: network.label(*arc) for arc in graph.edges}
+    def of(cls, problem: PruningProblem, graph: nx.DiGraph) -> _Plan:
+        """Set the columns side by side. Nodes get their middles ``at``, arcs that leave a split to the right their ``port``."""
+        half, arcs, nodes = graph.nodes(data="half"), list(graph.edges), graph.nodes
 
-        def widest(arcs: Iterator[tuple[Hashable, Hashable]]) -> float:
-            return max((text_size(limited[arc], FIGURES)[0] for arc in arcs), default=0.0)
+        def widest(chosen: list[Arc]) -> float:
+            return max((text_size(graph.edges[arc]["text"], FIGURES)[0] for arc in chosen), default=0.0)
 
-        splits = problem.splits.tolist()
-        bought = [node for node in graph if isinstance(node, tuple)]
-        losing = [h for h in splits if (h, SINK) in graph.edges]
-        rows, left_height = _split_rows(network)
-        order = sorted([*bought, *losing], key=lambda node: -_height_of(node, rows, graph))
+        splits, bought = problem.splits.tolist(), [node for node in graph if isinstance(node, tuple)]
+        rows, left_height = _split_rows(problem, graph)
+        order = [*bought, *(h for h in splits if (h, SINK) in graph.edges)]
+        order.sort(key=lambda node: -_height_of(node, rows, graph))
         steps = [max(0.42, 2 * half[node][1] + 0.22) if isinstance(node, tuple) else 0.36 for node in order]
         height = max(left_height, sum(steps), ROW)
         rows = {h: y - (height - left_height) / 2 for h, y in rows.items()}
         down = np.cumsum([0.0, *steps]) + (height - sum(steps)) / 2
         slot = {node: -float(down[k] + steps[k] / 2) for k, node in enumerate(order)}
 
-        depth = problem.ensemble.depth
         start = 2 * half[SOURCE][0] + FAN
-        numbers = start + widest(a for a in graph.edges if a[0] == SOURCE) + 0.1
-        up = widest(a for a in graph.edges if isinstance(a[0], int) and isinstance(a[1], int))
-        indent = max(0.3, up + 0.24)
-        place: dict[Hashable, Point] = {h: (numbers + 0.2 + indent * float(depth[h]) + half[h][0], rows[h]) for h in splits}
-        right = max((place[h][0] + half[h][0] for h in splits), default=numbers)
-        ports = right + FAN / 2, right + FAN / 2 + 0.12 + widest(a for a in graph.edges if isinstance(a[1], tuple))
-        at = ports[1] + CROSSING
-        end = at + 2 * max((half[node][0] for node in bought), default=0.0)
-        place |= {node: (at + half[node][0], slot[node]) for node in bought}
-        prices = end + 0.05, end + 0.17 + widest(a for a in graph.edges if a[1] == SINK)
-        place[SOURCE] = half[SOURCE][0], -height / 2
-        place[SINK] = prices[1] + FAN + half[SINK][0], -height / 2
-        port: dict[tuple[Hashable, Hashable], float] = {}
+        numbers = start + widest([arc for arc in arcs if arc[0] == SOURCE]) + 0.1
+        indent = max(0.3, widest([(a, b) for a, b in arcs if isinstance(a, int) and isinstance(b, int)]) + 0.24)
         for h in splits:
-            heads = sorted(
-                (b for a, b in graph.out_edges(h) if not isinstance(b, int)), key=lambda b: -slot[h if b == SINK else b]
-            )
-            port |= {(h, b): rows[h] + PORT * ((len(heads) - 1) / 2 - k) for k, b in enumerate(heads)}
-        through = {h: slot[h] for h in losing}
-        whole = place[SINK][0] + half[SINK][0]
-        return cls(network, place, half, through, port, (start, numbers), ports, prices, whole, height)
+            nodes[h]["at"] = numbers + 0.2 + indent * float(problem.ensemble.depth[h]) + half[h][0], rows[h]
+        right = max((nodes[h]["at"][0] + half[h][0] for h in splits), default=numbers) + FAN / 2
+        ports = right, right + 0.12 + widest([arc for arc in arcs if isinstance(arc[1], tuple)])
+        left = ports[1] + CROSSING
+        for node in bought:
+            nodes[node]["at"] = left + half[node][0], slot[node]
+        end = left + 2 * max((half[node][0] for node in bought), default=0.0)
+        prices = end + 0.05, end + 0.17 + widest([arc for arc in arcs if arc[1] == SINK])
+        nodes[SOURCE]["at"] = half[SOURCE][0], -height / 2
+        nodes[SINK]["at"] = prices[1] + FAN + half[SINK][0], -height / 2
+        for h in splits:
+            nodes[h]["slot"] = slot.get(h)
+            heads = sorted((b for b in graph[h] if not isinstance(b, int)), key=lambda b: -slot[h if b == SINK else b])
+            for k, b in enumerate(heads):
+                graph.edges[h, b]["port"] = rows[h] + PORT * ((len(heads) - 1) / 2 - k)
+        return cls(graph, (start, numbers), ports, prices, nodes[SINK]["at"][0] + half[SINK][0], height)
 
     def route(self, a: Hashable, b: Hashable) -> tuple[list[Point], Point]:
         """The corners of an arc, and the middle of its number."""
-        (xa, ya), (xb, yb) = self.place[a], self.place[b]
-        start, end = xa + self.half[a][0], xb - self.half[b][0]
-        above = 0.09
+        nodes, above = self.graph.nodes, 0.09
+        (xa, ya), (xb, yb) = nodes[a]["at"], nodes[b]["at"]
+        start, end = xa + nodes[a]["half"][0], xb - nodes[b]["half"][0]
         if a == SOURCE:
-            level = yb + (0.06 if self.network.has_parent(b) else 0.0)
+            below_another = any(isinstance(c, int) for c in self.graph[b])
+            level = yb + (0.06 if below_another else 0.0)
             near, far = self.source_numbers
             return [(start, ya), (near, level), (end, level)], ((near + far) / 2, level + above)
         if isinstance(b, int):  # up to the parent, from the left side of a split to below its parent's box
-            corner, level = xb - self.half[b][0] + 0.12, ya - 0.06
-            left = xa - self.half[a][0]
-            return [(left, level), (corner, level), (corner, yb - self.half[b][1])], ((corner + left) / 2, level - above)
+            corner, level = end + 0.12, ya - 0.06
+            left = xa - nodes[a]["half"][0]
+            return [(left, level), (corner, level), (corner, yb - nodes[b]["half"][1])], ((corner + left) / 2, level - above)
         near, far = self.price_numbers
         if isinstance(a, tuple):
             return [(start, ya), (far, ya), (end, yb)], ((near + far) / 2, ya + above)
-        level, (first, last) = self.port[a, b], self.split_numbers
+        level, (first, last) = self.graph.edges[a, b]["port"], self.split_numbers
         if b == SINK:
-            slot = self.through[a]
+            slot = nodes[a]["slot"]
             way = [(start, ya), (first, level), (last, level), (last + CROSSING, slot), (far, slot), (end, yb)]
             return way, ((near + far) / 2, slot + above)
         return [(start, ya), (first, level), (last, level), (end, yb)], ((first + last) / 2, level + above)
 
 
-def _split_rows(network: _DrawnCut) -> tuple[dict[int, float], float]:
+def _split_rows(problem: PruningProblem, graph: nx.DiGraph) -> tuple[dict[int, float], float]:
     """The height of each split, below that of its parent, with room for the arcs that leave it; and the height of all."""
-    ensemble, rows, y, tree = network.problem.ensemble, {}, 0.0, -1
-    for h in network.problem.splits.tolist():
+    ensemble, rows, y, tree = problem.ensemble, {}, 0.0, -1
+    for h in problem.splits.tolist():
         y += 0.25 if ensemble.tree_of[h] != tree and tree >= 0 else 0.0
         tree = int(ensemble.tree_of[h])
-        leaving = sum(not isinstance(b, int) for b in network.graph.successors(h))
+        leaving = sum(not isinstance(b, int) for b in graph[h])
         step = max(ROW, PORT * leaving + 0.1)
         rows[h], y = -(y + step / 2), y + step
     return rows, y
@@ -323,19 +287,6 @@ def _half(title: str) -> Point:
     return width / 2 + pad, height / 2 + pad
 
 
-def _arc(ax: Axes, network: _DrawnCut, plan: _Plan, a: Hashable, b: Hashable, *, in_cut: bool) -> None:
-    """Draw an arc with its flow, and with its capacity if that is limited."""
-    flow, limited = network.flow[a][b], "capacity" in network.graph.edges[a, b]
-    colour = VERMILION if in_cut else BLACK if flow else FAINT
-    corners, at = plan.route(a, b)
-    arrow = FancyArrowPatch(path=Path(corners), arrowstyle="-|>", mutation_scale=9, transform=ax.transData)
-    arrow.set(color=colour, lw=2.2 if in_cut else 1.2, ls="-" if limited else ":", fill=True, zorder=2 if flow or in_cut else 1)
-    ax.add_patch(arrow)
-    text = network.label(a, b)
-    if text:
-        ax.text(*at, text, ha="center", va="center", fontsize=FIGURES, color=colour if flow or in_cut else "0.45", zorder=3)
-
-
 def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
     """The text in a node's box."""
     if isinstance(node, int):
@@ -347,12 +298,17 @@ def _title(problem: PruningProblem, node: Hashable, first: int) -> str:
     return str(node)
 
 
-def _caption(network: _DrawnCut) -> str:
-    """The line below the picture: the values of cut and flow."""
-    unit: Fraction = network.graph.graph["unit"]
-    sums = " + ".join(network.amount(network.graph.edges[arc]["capacity"]) for arc in network.cut)
-    sign = "=" if network.cut_value == network.flow_value else ">"
-    total, flow = network.amount(network.cut_value), network.amount(network.flow_value)
-    added = f"{sums} = {total}" if len(network.cut) > 1 else total
+def _amount(graph: nx.DiGraph, units: int) -> str:
+    """A capacity as text: in units, or as a decimal number if the unit is unwieldy."""
+    unit: Fraction = graph.graph["unit"]
+    return str(units) if unit.denominator <= LARGEST_DENOMINATOR else f"{float(units * unit):.3g}"
+
+
+def _caption(graph: nx.DiGraph, flow: int) -> str:
+    """The line below the picture: the values of cut and flow. No unlimited arc leaves the source side of a pruning."""
+    unit: Fraction = graph.graph["unit"]
+    cut = [arc["capacity"] for _, _, arc in graph.edges(data=True) if arc["cut"]]
+    sums, total = " + ".join(_amount(graph, capacity) for capacity in cut), _amount(graph, sum(cut))
+    added = f"{sums} = {total}" if len(cut) > 1 else total
     units = f", in units of {unit}" if 1 < unit.denominator <= LARGEST_DENOMINATOR else ""
-    return f"cut {added} {sign} flow {flow}{units}"
+    return f"cut {added} {'=' if sum(cut) == flow else '>'} flow {_amount(graph, flow)}{units}"

@@ -41,7 +41,7 @@ GRID_POINTS = 120
 """Places at which an area is tried for its name."""
 
 FEWEST_ROWS = 5
-"""Bars are as thin as if there were at least this many."""
+"""With fewer stages than this, bars are as thick as with this many."""
 
 
 @checked
@@ -93,7 +93,11 @@ def plot_exits(source: Cascade | ExitPath, X: Any, y: Any = None, *, budget: Pri
     draw_bars(bars, stops, colour)
     cells = draw_items(items, stops)
     if cells is not None:
-        _draw_scale(figure, cells, items)
+        fraction = min(0.15, 0.6 / len(items.get_xticks()))
+        bar = figure.colorbar(cells, ax=items, aspect=10, shrink=0.6, pad=0.02, fraction=fraction, ticks=[0, 0.5, 1])
+        per_cent(bar.ax.yaxis)
+        bar.set_label("of these rows", fontsize=SMALL)
+        bar.ax.tick_params(labelsize=SMALL)
     return figure
 
 
@@ -196,20 +200,3 @@ def draw_items(ax: Axes, stops: Stops) -> QuadMesh | None:
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
     return cells
-
-
-def _draw_scale(figure: Figure, cells: QuadMesh, ax: Axes) -> None:
-    """What the colours of the cells mean."""
-    n_items = len(ax.get_xticks())
-    bar = figure.colorbar(
-        cells,
-        ax=ax,
-        aspect=10,
-        shrink=0.6,
-        pad=0.02,
-        fraction=min(0.15, 0.6 / n_items),
-        format=lambda share, _: f"{100 * share:g} %",
-        ticks=[0, 0.5, 1],
-    )
-    bar.set_label("of these rows", fontsize=SMALL)
-    bar.ax.tick_params(labelsize=SMALL)

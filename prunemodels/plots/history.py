@@ -1,4 +1,4 @@
-"""The convergence of engines: value, bound and gap of one by round, and the gaps of several in one picture."""
+"""The convergence of engines: value, bound and gap of one by round, the columns that entered, and the gaps of several."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 from numpy.typing import NDArray
@@ -18,8 +20,6 @@ from formulations.errors import InvalidInputError
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,
-    COLOURS,
-    DASHES,
     LAMBDA,
     VERMILION,
     Picture,
@@ -32,6 +32,7 @@ from prunemodels.plots.picture import (
     plain_numbers,
     styled,
 )
+from solvers.column_generation.solution import DantzigWolfeSolution
 
 SMALLEST = 1e-12
 """A gap of 0 is drawn here: the axis is logarithmic."""
@@ -48,13 +49,13 @@ LINES: dict[str, tuple[str, dict[str, Any]]] = {
 """What is drawn of a history, where it has it: the column, the label and the look."""
 
 MOST_MARKERS = 60
-"""Up to so many rounds each is marked."""
+"""With at most this many rounds, each is marked."""
 
 NEAR = 3.0
-"""Iterates are shown up to so many times the range of solutions and bounds away from its middle."""
+"""An iterate is shown if its distance from the middle of all solutions and bounds is at most this many times their range."""
 
 LEAST_SHARE = 2e-3
-"""The axis of values shows at least this share of a value: what differs by less is one line there, and the gap tells the rest."""
+"""The axis of values spans at least this share of the largest value. Smaller differences are for the axis of the gap."""
 
 
 @checked
@@ -88,26 +89,32 @@ def plot_history(history: History, *, figure: Figure | None = None) -> Figure:
     >>> figure = pm.plots.plot_history(solution.history)
     """
     check_history(history, ("value", "bound", "gap"), "history")
-    n_rounds = len(history["gap"])
     fig = Picture(figsize=(6.4, 5.2), layout="constrained") if figure is None else figure
-    above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=[3, 2])))
-    rounds = np.arange(1, n_rounds + 1)
-    marker = "." if n_rounds <= MOST_MARKERS else ""
-    for name, (label, style) in LINES.items():
-        if name in history:
-            own = "" if "drawstyle" in style else marker
-            above.plot(rounds, history[name], label=label, marker=own, **style)
-    above.set_ylabel(rf"error + {LAMBDA}$\,\cdot\,$cost")
-    legend_above(above, own=isinstance(fig, Picture))
-    above.set_ylim(_limits(history))
-    plain_numbers(above.yaxis)
+    below, rounds, marker = _values_by_round(fig, history, tuple(LINES), (3, 2))
     below.semilogy(rounds, np.maximum(history["gap"], SMALLEST), color=BLACK, lw=1.4, marker=marker)
     below.set_ylabel("relative gap")
+    return fig
+
+
+def _values_by_round(
+    fig: Figure, history: History, names: Sequence[str], heights: tuple[int, int]
+) -> tuple[Axes, NDArray[np.int64], str]:
+    """Values and bounds in the upper part of a figure; the axes below, the rounds, and the mark of a round there."""
+    above, below = cast("tuple[Axes, Axes]", tuple(fig.subplots(2, 1, sharex=True, height_ratios=heights)))
+    rounds = np.arange(1, len(history["gap"]) + 1)
+    marker = "." if len(rounds) <= MOST_MARKERS else ""
+    shown = [name for name in names if name in history]
+    for label, style, name in ((*LINES[name], name) for name in shown):
+        above.plot(rounds, history[name], label=label, marker="" if "drawstyle" in style else marker, **style)
+    above.set_ylabel(rf"error + {LAMBDA}$\,\cdot\,$cost")
+    legend_above(above, own=isinstance(fig, Picture))
+    above.set_ylim(_limits(history, shown))
+    plain_numbers(above.yaxis)
     below.set_xlabel("round")
     for ax in (above, below):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         frame(ax)
-    return fig
+    return below, rounds, marker
 
 
 def check_history(history: History, columns: Sequence[str], name: str) -> None:
@@ -132,13 +139,13 @@ def check_history(history: History, columns: Sequence[str], name: str) -> None:
             )
 
 
-def _limits(history: History) -> tuple[float, float]:
+def _limits(history: History, shown: Sequence[str]) -> tuple[float, float]:
     """The least and the largest value shown: best solutions and bounds, and what is near them."""
     main = _finite(np.concatenate([history["value"], history["bound"]]))
     if not main.size:
         return 0.0, 1.0
     low, high = float(main.min()), float(main.max())
-    every = _finite(np.concatenate([history[name] for name in LINES if name in history]))
+    every = _finite(np.concatenate([history[name] for name in shown]))
     near = every[np.abs(every - (low + high) / 2) <= NEAR * (high - low)]
     low, high = min(low, *near.tolist()), max(high, *near.tolist())
     room = max(1.1 * (high - low), LEAST_SHARE * max(abs(low), abs(high))) or 1.0
@@ -149,8 +156,60 @@ def _finite(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values[np.isfinite(values)]
 
 
-LOOKS = list(zip(COLOURS, DASHES, strict=True))
-"""Colour and dashes of the first lines, which differ in grey as well."""
+@checked
+@styled
+def plot_columns(solution: DantzigWolfeSolution, *, figure: Figure | None = None) -> Figure:
+    """Draw a decomposition: value and bound of each round above, the columns that entered below, at their trees.
+
+    Parameters
+    ----------
+    solution
+        of `dantzig_wolfe`.
+    figure
+        to draw on; default: a new one.
+
+    Returns
+    -------
+    Figure
+        a dark column has a reduced cost far below 0: it promised much to the master.
+
+    Raises
+    ------
+    InvalidInputError
+        if no column entered after the start.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> figure = pm.plots.plot_columns(pm.engines.dantzig_wolfe(problem, 0.01, scheme="plain"))
+    >>> len(figure.axes)
+    3
+    """
+    entered = [entry for entry in solution.entered if entry.round > 0]
+    if not entered:
+        raise InvalidInputError("solution has no column that entered after the start; give one with a longer history")
+    fig = Picture(figsize=(6.4, 5.6), layout="constrained") if figure is None else figure
+    below, _, _ = _values_by_round(fig, solution.history, ("value", "bound", "master_value"), (2, 3))
+    worth = np.array([-entry.reduced_cost for entry in entered])
+    least, most = float(worth.min()), float(worth.max())
+    shades = below.scatter(
+        [entry.round for entry in entered],
+        [entry.column.tree for entry in entered],
+        c=worth,
+        norm=LogNorm(least, most if most > least else 10 * least),
+        cmap=mpl.colormaps["cividis_r"],
+        marker="s",
+        s=16,
+    )
+    below.set_ylabel("tree of a column that entered")
+    below.yaxis.set_major_locator(MaxNLocator(integer=True))
+    bar = fig.colorbar(shades, ax=below, orientation="horizontal", shrink=0.6, aspect=40, label="reduced cost")
+    ticks = [least, most] if most > least else [least]
+    bar.set_ticks(ticks, labels=[f"{-tick:.2g}" for tick in ticks], minor=False)
+    bar.ax.minorticks_off()
+    return fig
+
 
 FEWER_MARKERS = 25
 """With more rounds than this, lines of several runs have no marks."""

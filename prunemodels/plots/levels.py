@@ -15,15 +15,21 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, ListedColormap, LogNorm
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
 from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import checked
 from prunemodels.plots.picture import BLACK, LAMBDA, SMALL, styled
-from prunemodels.plots.trees import CUT, FAINT, Drawing, Look, draw_on
+from prunemodels.plots.tree_layout import Drawing, Look, draw_on
+from prunemodels.plots.trees import CUT, FAINT
 
 NEVER_KEPT = "0.75"
+
+COLOURS = ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.08, 0.95, 256)), name="levels").with_extremes(
+    bad=NEVER_KEPT, over=BLACK
+)
+"""Viridis without its ends: safe for the common colour blindnesses, no line too light for white paper, and none black."""
 
 SCALE = 0.7
 """Height of the scale below the trees, in inches."""
@@ -80,9 +86,9 @@ def plot_levels(
     splits = [h for h in nodes if ensemble.is_split[h]]
     levels = {h: _level(path, h) for h in splits}
     finite = [x for x in levels.values() if 0 < x < math.inf]
-    norm = LogNorm(min(finite), max(finite)) if finite and min(finite) < max(finite) else None
-    colours = _colours()
-    shade = {h: _colour(x, norm, colours) for h, x in levels.items()}
+    least, most = min(finite, default=1.0), max(finite, default=1.0)
+    norm = LogNorm(least if least < most else most / 10, most)
+    shade = {h: COLOURS(float(np.ma.filled(norm(min(x, 10 * most)), math.nan))) for h, x in levels.items()}
     parent = ensemble.parent
     # a line starts at a split, so it has the colour of that split
     line = {h: shade.get(int(parent[h]), BLACK) for h in nodes}
@@ -91,13 +97,13 @@ def plot_levels(
         _boxes(drawing, path, shade, first)
         return drawing.figure
     drawing.dots(splits, size=14, color=[shade[h] for h in splits])
-    if norm is not None:
+    if least < most:
         if ax is None:
             drawing.figure.set_figheight(drawing.figure.get_figheight() + SCALE)
         bar = drawing.figure.colorbar(
-            ScalarMappable(norm, colours), ax=drawing.ax, orientation="horizontal", shrink=0.6, aspect=40, pad=0.02
+            ScalarMappable(norm, COLOURS), ax=drawing.ax, orientation="horizontal", shrink=0.6, aspect=40, pad=0.02
         )
-        ticks = np.geomspace(min(finite), max(finite), 5).tolist()
+        ticks = np.geomspace(least, most, 5).tolist()
         bar.set_ticks(ticks, labels=[f"{x:.2g}" for x in ticks])
         bar.minorticks_off()
         bar.outline.set_visible(False)
@@ -134,17 +140,3 @@ def _level(path: PruningPath, h: int) -> float:
     if level == NEVER:
         return 0.0
     return math.inf if level >= len(path.breakpoints) else float(path.breakpoints[level])
-
-
-def _colour(level: float, norm: LogNorm | None, colours: Colormap) -> Any:
-    """Grey, black, or the scale's colour."""
-    if level <= 0:
-        return NEVER_KEPT
-    if math.isinf(level):
-        return BLACK
-    return colours(float(norm(level)) if norm is not None else 1.0)
-
-
-def _colours() -> Colormap:
-    """Viridis without its ends: safe for the common colour blindnesses, no line too light for white paper, and none black."""
-    return ListedColormap(mpl.colormaps["viridis_r"](np.linspace(0.08, 0.95, 256)), name="levels")

@@ -1,33 +1,37 @@
-"""Constraint matrices as pictures, and the tree that proves one totally unimodular.
+"""Matrices of -1, 0 and 1 as pictures, also in the order of a decomposition that proves one totally unimodular.
 
-1 is blue, -1 vermilion, 0 empty. A network matrix is drawn as a directed tree whose arcs are the matrix's rows, and as paths in
-it, which are the columns. If the transpose is the network matrix, rows and columns change places.
+1 is blue, -1 vermilion, 0 empty. A decomposition has a frame around each piece. Between the two sides of a sum, the entries are
+products of a column and a row. Where a 3-sum begins with a pivot, they are shown as they were before.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import Patch, Rectangle
 from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
+from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix
+from proofs_checks.total_unimodularity.explanation import LEFT_OUT, Leaf, leaves_of
+from proofs_checks.total_unimodularity.pieces import Pieces
+from proofs_checks.verdict import Verdict
 from prunemodels.plots.picture import (
     AXIS,
     BLACK,
     BLUE,
     GREEN,
+    GREY,
+    ORANGE,
     PURPLE,
     SMALL,
     VERMILION,
@@ -44,14 +48,17 @@ MOST_LINES = 400
 MOST_NUMBERS = 30
 """With at most this many rows and columns, entries are written as numbers and lines have their names."""
 
-STEP, LEVEL = 0.78, 0.95
-"""Inches between two vertices side by side, and between two levels."""
+VIOLATION = "determinant other than -1, 0, 1"
 
-MOST_ARCS = 80
-"""Largest number of arcs of a tree in one picture."""
+_LOOK: dict[str, tuple[str, Any]] = {
+    "network matrix": (GREEN, "-"),
+    "transposed network matrix": (PURPLE, "--"),
+    "R10": (ORANGE, ":"),
+    LEFT_OUT: (GREY, (0, (1, 1))),
+    VIOLATION: (BLACK, "-"),
+}
+"""Colour and dash of the frames."""
 
-PATHS = (VERMILION, BLUE, GREEN, PURPLE)
-"""Colours of paths, of Okabe and Ito's palette."""
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 _SYMBOL = {"z": "z", "y": "y", "w": "w", "w_t": "w^t"}
@@ -105,13 +112,7 @@ def plot_matrix(
     _check_entries(given)
     if not min(given.shape):
         raise InvalidInputError(f"matrix has {given.shape[0]} rows and {given.shape[1]} columns; give at least one of each")
-    if max(given.shape) > MOST_LINES:
-        raise InvalidInputError(
-            f"the picture would have {given.shape[0]:,} rows and {given.shape[1]:,} columns, at most {MOST_LINES} of each; "
-            "draw the matrix of fewer trees or examples"
-        )
-    m, n = given.shape
-    small = max(m, n) <= MOST_NUMBERS
+    (m, n), small = given.shape, _is_small(given)
     names = [math_name(name) for name in given.columns]
     if small:
         cell = max(0.36, *(text_size(name, SMALL)[0] + 0.12 for name in names))
@@ -120,98 +121,18 @@ def plot_matrix(
         size = (7.0, min(9.0, max(2.0, 7.0 * m / n)))
     ax = axes_for(ax, size)
     dense = given.dense()
-    ax.imshow(dense, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, aspect="auto", interpolation="none")
-    ax.tick_params(length=0, labelsize=SMALL)
+    _shade(ax, dense, [math_name(name) for name in given.rows], names, aspect="auto")
     ax.xaxis.tick_top()
     if not small:
-        ax.set_xlabel(f"{n:,} columns")
-        ax.set_ylabel(f"{m:,} rows")
-        ax.set_xticks([])
-        ax.set_yticks([])
+        ax.set(xlabel=f"{n:,} columns", ylabel=f"{m:,} rows")
         return figure_of(ax)
-    ax.set_xticks(range(n), names)
-    ax.set_yticks(range(m), [math_name(name) for name in given.rows])
     for i, j in np.argwhere(dense).tolist():
         ax.text(j, i, f"{dense[i, j]:d}".replace("-", "−"), ha="center", va="center", fontsize=SMALL, color="white")
-    ax.set_xticks(np.arange(0.5, n - 1), minor=True)
-    ax.set_yticks(np.arange(0.5, m - 1), minor=True)
+    for axis, lines in ((ax.xaxis, n), (ax.yaxis, m)):
+        axis.set_ticks(np.arange(0.5, lines - 1), minor=True)
     ax.grid(which="minor", color="0.85", lw=0.8)
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_color(AXIS)
-    return figure_of(ax)
-
-
-@checked
-@styled
-def plot_certificate(matrix: Any, network: NetworkMatrix, *, paths: Sequence[str] = (), ax: Axes | None = None) -> Figure:
-    """Draw the tree of a network matrix, and some of its paths.
-
-    Parameters
-    ----------
-    matrix
-        see `proofs_checks.read_matrix`.
-    network
-        its certificate, from `proofs_checks.formulation_network` or any other source: it is checked first.
-    paths
-        names of at most four rows of the matrix (columns, where the matrix itself is the network matrix): their paths are
-        coloured bands, along an arc where the entry is 1 and against it where it is -1.
-    ax
-        axes to draw on; default: a picture of its own.
-
-    Returns
-    -------
-    Figure
-        the hub R, the vertex with most arcs, has single arcs above it and the rest of the tree below.
-
-    Raises
-    ------
-    InvalidInputError
-        for a certificate that is wrong, a path that the matrix does not have, more paths than colours, or more arcs than can be
-        read.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
-    >>> program = pm.programs.solve_relaxation(problem, 0.1).program
-    >>> figure = pm.plots.plot_certificate(program, pm.checks.formulation_network(problem, program))
-    """
-    given = read_matrix(matrix)
-    verdict = check_network_matrix(given, network)
-    if not verdict:
-        raise InvalidInputError(f"network is no certificate of this matrix: {verdict.certificate}")
-    if len(network.tail) > MOST_ARCS:
-        raise InvalidInputError(f"the picture would have {len(network.tail):,} arcs, at most {MOST_ARCS} can be read")
-    lines = given.transposed() if network.transposed else given
-    if len(paths) > len(PATHS):
-        raise InvalidInputError(f"paths has {len(paths)} names; give at most {len(PATHS)}")
-    places = [_line_named(lines, name) for name in paths]
-    x, y = _places(network)
-    size = (max(3.4, STEP * float(x.max()) + 0.8), LEVEL * float(y.max() - y.min()) + 1.0 + 0.25 * len(paths))
-    ax = axes_for(ax, size)
-    _arcs(
-        ax, network, x, y, [math_name(str(name)) for name in lines.rows], band=(4 + 4 * (len(paths) - 1)) / 144 if paths else 0.0
-    )
-    body = lines.entries
-    for k, (name, j) in enumerate(zip(paths, places, strict=True)):
-        entries = slice(body.indptr[j], body.indptr[j + 1])
-        arcs, sign = body.indices[entries].tolist(), body.data[entries].tolist()
-        pairs = [[(x[v], y[v]) for v in (network.tail[a], network.head[a])] for a in arcs]
-        terms = "".join(f" {'+' if s > 0 else '−'} {math_name(str(lines.rows[a]))}" for a, s in zip(arcs, sign, strict=True))
-        # the first bands are the widest, so that all bands are visible where paths share an arc
-        style: dict[str, Any] = {
-            "colors": PATHS[k],
-            "lw": 4 + 4 * (len(paths) - 1 - k),
-            "capstyle": "round",
-            "zorder": 1 + 0.1 * k,
-        }
-        ax.add_collection(LineCollection(pairs, label=f"{name}: {terms.removeprefix(' + ')}", alpha=0.6, **style))
-    ax.set_xlim(-0.6, float(x.max()) + 0.6)
-    ax.set_ylim(float(y.min()) - 0.3, float(y.max()) + 0.5)
-    ax.axis("off")
-    if paths:
-        ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), fontsize=SMALL, frameon=False)
     return figure_of(ax)
 
 
@@ -222,68 +143,97 @@ def _check_entries(matrix: SignMatrix) -> None:
         raise InvalidInputError(f"the entry in {where} is {value}; only -1, 0 and 1 are drawn")
 
 
-def _line_named(lines: SignMatrix, name: str) -> int:
-    """The column of that name."""
-    for j, other in enumerate(lines.columns):
-        if str(other) == name:
-            return j
-    raise InvalidInputError(f"there is no path {name!r}; there are {lines.columns[0]}, ..., {lines.columns[-1]}")
+def _is_small(matrix: SignMatrix) -> bool:
+    """Whether there is room for names; refuses what is larger than a picture."""
+    if max(matrix.shape) > MOST_LINES:
+        raise InvalidInputError(
+            f"the picture would have {matrix.shape[0]:,} rows and {matrix.shape[1]:,} columns, at most {MOST_LINES} of each; "
+            "draw the matrix of fewer trees or examples"
+        )
+    return max(matrix.shape) <= MOST_NUMBERS
 
 
-def _places(network: NetworkMatrix) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Coordinates: the vertex of most arcs is the hub, at height 0; single arcs lead up from it, all else is below."""
-    n = network.n_vertices
-    near: list[list[int]] = [[] for _ in range(n)]
-    for a, b in zip(network.tail.tolist(), network.head.tolist(), strict=True):
-        near[a].append(b)
-        near[b].append(a)
-    hub = max(range(n), key=lambda v: len(near[v]))
-    single = [v for v in near[hub] if len(near[v]) == 1]
-    order, above, depth = [hub], {hub: -1}, {hub: 0}
-    for v in order:
-        for w in near[v]:
-            if w != above[v] and not (v == hub and len(near[w]) == 1):
-                above[w], depth[w] = v, depth[v] + 1
-                order.append(w)
-    leaves = dict.fromkeys(order, 0)
-    for v in reversed(order):
-        leaves[v] = max(leaves[v], 1)
-        if v != hub:
-            leaves[above[v]] += leaves[v]
-    x, y, left_end = np.zeros(n), np.ones(n), {hub: 0.0}
-    for v in order:
-        next_end = left_end[v]
-        for w in near[v]:
-            if above.get(w) == v:
-                left_end[w], next_end = next_end, next_end + leaves[w]
-        x[v], y[v] = left_end[v] + (leaves[v] - 1) / 2, -float(depth[v])
-    for k, v in enumerate(single):
-        x[v] = x[hub] + k - (len(single) - 1) / 2
-    return x - x.min(), y
-
-
-def _arcs(
-    ax: Axes, network: NetworkMatrix, x: NDArray[np.float64], y: NDArray[np.float64], names: Sequence[str], *, band: float
+def _shade(
+    ax: Axes, cells: NDArray[Any], rows: Sequence[str], columns: Sequence[str], aspect: Literal["equal", "auto"] = "equal"
 ) -> None:
-    """Vertices, arrows, and the names of the arcs: `band` inches beside the middle, or at the upper end of single arcs."""
-    ax.scatter(x, y, s=22, color=BLACK, zorder=3)
-    degree = np.bincount(np.concatenate([network.tail, network.head]), minlength=network.n_vertices)
-    hub = int(np.argmax(degree))
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "zorder": 5}
-    text: dict[str, Any] = {"ha": "center", "fontsize": SMALL, "zorder": 4}
-    ax.text(float(x[hub]), float(y[hub]), "R", bbox={"boxstyle": "circle,pad=0.25", "fc": "white", "ec": BLACK}, **style)
-    for a, b, name in zip(network.tail.tolist(), network.head.tolist(), names, strict=True):
-        arrow = FancyArrowPatch((x[a], y[a]), (x[b], y[b]), arrowstyle="-|>", mutation_scale=10, shrinkA=3)
-        arrow.set(color="0.35", lw=1.0, zorder=2)
-        arrow.shrinkB = 11 if b == hub else 4
-        ax.add_patch(arrow)
-        away, near = (a, b) if abs(y[a]) > abs(y[b]) else (b, a)
-        if y[away] > 0:  # single arcs converge in the hub, but their upper ends stand apart
-            ax.text(float(x[away]), float(y[away]) + 0.12, name, va="bottom", **text)
-            continue
-        # beside the arc on its outer side, in inches: the flatter the arc, the further away
-        across, up = STEP * float(x[near] - x[away]), LEVEL * abs(float(y[near] - y[away]))
-        slope = abs(across) / up
-        aside = text_size(name, SMALL)[0] / 2 + 0.09 * slope + 0.05 + band * math.hypot(1.0, slope)
-        middle, outwards = float(x[away] + x[near]) / 2, 1.0 if across <= 0 else -1.0
-        ax.text(middle + outwards * aside / STEP, float(y[away] + y[near]) / 2, name, va="center", **text)
+    """The entries in colours, with the names of the lines if there is room."""
+    ax.imshow(cells, cmap=ListedColormap([VERMILION, "white", BLUE]), vmin=-1, vmax=1, aspect=aspect, interpolation="none")
+    ax.tick_params(length=0, labelsize=SMALL)
+    few = max(cells.shape) <= MOST_NUMBERS
+    for axis, names in ((ax.xaxis, columns), (ax.yaxis, rows)):
+        axis.set_ticks(range(len(names)) if few else [], names if few else [])
+
+
+@checked
+@styled
+def plot_decomposition(matrix: Any, verdict: Verdict, *, ax: Axes | None = None) -> Figure:
+    """Draw how total unimodularity was decided.
+
+    Parameters
+    ----------
+    matrix
+        see `proofs_checks.read_matrix`: arrays, linear programs, Pyomo models.
+    verdict
+        what `check_total_unimodularity` answered for it: a network, a decomposition, or a violating submatrix, which stands
+        in the upper left corner.
+    ax
+        axes to draw on; default: a picture of its own.
+
+    Raises
+    ------
+    InvalidInputError
+        if there are more rows or columns than can be seen, or the certificate is of another kind, or of another matrix.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> triangle = [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
+    >>> figure = pm.plots.plot_decomposition(triangle, pm.checks.check_total_unimodularity(triangle))
+    >>> len(figure.axes)
+    1
+    """
+    given = read_matrix(matrix)
+    (m, n), few = given.shape, _is_small(given)
+    leaves = _leaves(given, verdict)
+    order = [np.concatenate([getattr(leaf, kind) for leaf in leaves]).astype(np.int64) for kind in ("rows", "columns")]
+    if any(not np.array_equal(np.sort(lines), np.arange(k)) for lines, k in zip(order, given.shape, strict=True)):
+        raise InvalidInputError("the verdict's certificate is not one of this matrix; give the verdict on this matrix")
+    names = [[literal(str(lines[k])) for k in places] for lines, places in zip((given.rows, given.columns), order, strict=True)]
+    longest = max((text_size(name, SMALL)[0] for name in (*names[0], *names[1])), default=0.0) if few else 0.0
+    ax = axes_for(ax, (max(5.2, min(7.0, 0.25 * n + 1.5) + longest), max(2.4, min(7.0, 0.25 * m + 1.5) + longest)))
+    _shade(ax, given.dense()[np.ix_(*order)], names[0], names[1])
+    ax.set(xlabel="columns, in the order of the pieces", ylabel="rows, in the order of the pieces")
+    ax.tick_params(axis="x", labelrotation=90)
+    _frames(ax, leaves)
+    return figure_of(ax)
+
+
+def _leaves(matrix: SignMatrix, verdict: Verdict) -> list[Leaf]:
+    """What gets a frame, in the order of the picture."""
+    certificate = verdict.certificate
+    rows, columns = np.arange(matrix.shape[0]), np.arange(matrix.shape[1])
+    if isinstance(certificate, Pieces):
+        return leaves_of(certificate, matrix.shape)
+    if isinstance(certificate, NetworkMatrix):
+        return [Leaf("transposed network matrix" if certificate.transposed else "network matrix", rows, columns, 0)]
+    if isinstance(certificate, ViolatingSubmatrix):
+        first = np.array(certificate.rows), np.array(certificate.columns)
+        return [Leaf(VIOLATION, *first, 0), Leaf("", np.setdiff1d(rows, first[0]), np.setdiff1d(columns, first[1]), 0)]
+    raise InvalidInputError(
+        f"the verdict's certificate is {certificate}; give a network, a decomposition or a violating submatrix"
+    )
+
+
+def _frames(ax: Axes, leaves: list[Leaf]) -> None:
+    """A frame around each leaf, and what its colour means."""
+    row = column = 0
+    for leaf in leaves:
+        height, width = len(leaf.rows), len(leaf.columns)
+        if leaf.kind:
+            colour, dash = _LOOK[leaf.kind]
+            place, size = (column - 0.5, row - 0.5), (max(width, 0.2), max(height, 0.2))
+            ax.add_patch(Rectangle(place, *size, fill=False, edgecolor=colour, linestyle=dash, linewidth=1.8, clip_on=False))
+        row, column = row + height, column + width
+    kinds = [kind for kind in _LOOK if kind in {leaf.kind for leaf in leaves}]
+    handles = [Patch(fill=False, edgecolor=_LOOK[k][0], linestyle=_LOOK[k][1], linewidth=1.8, label=k) for k in kinds]
+    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.01), ncols=2, borderaxespad=0.0, borderpad=0.3)

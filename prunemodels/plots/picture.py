@@ -1,4 +1,4 @@
-"""Figures that a notebook shows, and the one look that all pictures of the package share.
+"""Figures that a notebook shows and files hold, and the one look that all pictures of the package share.
 
 Until pyplot has opened a figure, Jupyter shows only the name of matplotlib's plain `Figure`, and pyplot keeps every figure in
 memory that it opened. A `Picture` needs no pyplot: it is drawn if it is the last expression of a cell.
@@ -13,17 +13,24 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.path import Path as Curve
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
 
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from prunemodels.files.outputs import OutputFiles
 
 DPI = 100
 """Resolution of a picture in a notebook: 7 inches are 700 pixels."""
@@ -75,6 +82,15 @@ STYLE: dict[str, Any] = {
     "ytick.labelsize": SMALL,
 }
 """The look, as matplotlib names its parts."""
+
+PICTURE_ENDINGS = (".png", ".svg")
+
+MARKS: dict[str, dict[str, Any]] = {
+    "unpruned": {"marker": "D", "ms": 7, "color": BLACK},
+    "chosen": {"marker": "o", "ms": 11, "mfc": "none", "mec": VERMILION, "mew": 2},
+    "single": {"marker": "^", "ms": 6, "color": VERMILION},
+}
+"""Looks of single models beside a line: the model before pruning, the chosen one, and one stage for everybody."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -138,7 +154,7 @@ def figure_of(ax: Axes) -> Figure:
 
 
 def frame(ax: Axes) -> None:
-    """Open axes with a light grid behind the lines. In a picture of ours, ticks have its colours whoever draws them later."""
+    """Open axes with a light grid behind the lines. Ticks of a `Picture` keep the look if they are drawn later."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(color=GRID, lw=0.8)
     ax.set_axisbelow(True)
@@ -152,6 +168,17 @@ def legend_above(ax: Axes, *, own: bool) -> Legend:
         return ax.legend()
     columns = legend_columns(ax, figure_of(ax).get_figwidth() - 0.9)
     return ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.01), ncols=columns, borderaxespad=0.0, borderpad=0.3)
+
+
+def mark(ax: Axes, kind: str, x: float, y: float, label: str, **more: Any) -> None:
+    """A single model at its cost and error, see `MARKS`; `more` is for the line of matplotlib."""
+    ax.plot(x, y, ls="", label=label, zorder=5, clip_on=False, **MARKS[kind], **more)
+
+
+def finished(ax: Axes, *, own: bool) -> Figure:
+    """The figure, with its legend as `legend_above` places it."""
+    legend_above(ax, own=own)
+    return figure_of(ax)
 
 
 def legend_columns(ax: Axes, width: float) -> int:
@@ -172,8 +199,26 @@ def per_cent(axis: Axis) -> None:
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Ticks as whole numbers: nothing to be added or multiplied stands at the axis' end."""
+    """Ticks in full, without an offset or a power of ten at the end of the axis."""
     axis.set_major_formatter(lambda x, _: f"{x:,.10g}".replace("-", "−"))
+
+
+def label_axes(ax: Axes, error: str, unit: str, *, whole: bool = True) -> None:
+    """Cost to the right and errors upwards, with units and a light grid, error rates in per cent; `whole`: both from 0."""
+    ax.set(xlabel=cost_label(unit), ylabel=literal(error))
+    plain_numbers(ax.xaxis)
+    (per_cent if "rate" in error else plain_numbers)(ax.yaxis)
+    if whole:
+        ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
+        ax.set(xlim=(0, None), ylim=(0, None))
+    frame(ax)
+
+
+def banded(ax: Axes, x: Any, y: Any, half: Any, *, label: str, band: str, **look: Any) -> None:
+    """A bold line in a band that ends at 0: `half` is the half width of the band, or its two ends, shape (2, n)."""
+    low, high = half if np.ndim(half) == 2 else (y - half, y + half)
+    ax.fill_between(x, np.maximum(low, 0), high, color=BLUE, alpha=0.15, lw=0, label=band, zorder=1)
+    ax.plot(x, y, color=BLUE, lw=2.4, label=label, **look)
 
 
 def cost_label(unit: str, of: str = "cost per prediction") -> str:
@@ -196,6 +241,18 @@ def look(k: int) -> dict[str, Any]:
     }
 
 
+def boxed(ax: Axes, at: tuple[float, float], text: str, fill: Any, edge: Any, colour: Any, shape: str = "round,pad=0.3") -> None:
+    """A small text in a box around a point."""
+    box = {"boxstyle": shape, "fc": fill, "ec": edge, "lw": 1.4}
+    ax.text(*at, text, color=colour, bbox=box, ha="center", va="center", fontsize=SMALL, linespacing=1.15, zorder=4)
+
+
+def arrow(ax: Axes, path: Curve, **look: Any) -> None:
+    """An arrow along a path in the units of the axes."""
+    drawn = FancyArrowPatch(path=path, arrowstyle="-|>", mutation_scale=9, transform=ax.transData, **look)
+    ax.add_patch(drawn)
+
+
 def text_size(text: str, size: float) -> tuple[float, float]:
     """Width and height of a text in inches, at a size in points."""
     font = FontProperties(size=size)
@@ -203,3 +260,49 @@ def text_size(text: str, size: float) -> tuple[float, float]:
     # a path of the letters: no canvas is needed
     width = max((TextPath((0, 0), line, prop=font).get_extents().width for line in lines if line.strip()), default=0.0)
     return width / 72, 1.2 * size * len(lines) / 72
+
+
+def picture_files(target: str | Path) -> list[Path]:
+    """The files for a picture: the one named, or, without an ending, a PNG and an SVG.
+
+    Raises
+    ------
+    InvalidInputError
+        for an ending that is neither, and for no name.
+    """
+    place = Path(target)
+    if place.name in ("", ".."):
+        raise InvalidInputError(f"{str(target)!r} names no file; give the name of a picture, with or without .png or .svg")
+    if place.suffix in PICTURE_ENDINGS:
+        return [place]
+    if place.suffix:
+        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give .png or .svg, or no ending for both")
+    return [place.with_name(place.name + ending) for ending in PICTURE_ENDINGS]
+
+
+@checked
+def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
+    """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = pm.plots.save_picture(pm.plots.plot_tradeoff(path), f"{folder}/tradeoff.svg")
+    ...
+    >>> [file.name for file in files]
+    ['tradeoff.svg']
+    """
+    files = picture_files(stem)
+    with OutputFiles() as outputs:
+        for file in files:
+            draw(fig, outputs.aside(file))
+    return files
+
+
+def draw(fig: Figure, file: Path) -> None:
+    """Write a figure as PNG or SVG, by the file's ending; equal figures give equal files."""
+    with mpl.rc_context({"svg.hashsalt": "prunemodels", "svg.fonttype": "none"}):
+        fig.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else None)

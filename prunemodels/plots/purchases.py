@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
-from prunemodels.plots.picture import BLUE, axes_for, figure_of, frame, legend_above, literal, per_cent, styled
+from prunemodels.plots.picture import BLUE, axes_for, finished, frame, literal, per_cent, styled
 
 BEFORE = "0.8"
 """Grey of the unpruned forest."""
@@ -72,5 +72,4 @@ def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "",
     ax.set_ylabel(f"feature (price alone{f', {literal(unit)}' if unit else ''})")
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    legend_above(ax, own=own)
-    return figure_of(ax)
+    return finished(ax, own=own)

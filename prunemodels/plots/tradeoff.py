@@ -1,44 +1,39 @@
-"""The trade-off as a picture: cost of a prediction against error."""
+"""The trade-off as a picture: cost of a prediction against error, of a path, of several budgets, and under two limits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from formulations.shown import is_rate
+from formulations.shown import error_name
 from prunemodels.evaluation.evaluate import Evaluation
+from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff
 from prunemodels.evaluation.path import PathEvaluation
-from prunemodels.files.outputs import OutputFiles
+from prunemodels.evaluation.two_currencies import LimitsTradeoff
 from prunemodels.plots.picture import (
-    BLACK,
     BLUE,
+    COLOURS,
     GREY,
     VERMILION,
     axes_for,
-    cost_label,
-    figure_of,
-    frame,
-    legend_above,
+    banded,
+    finished,
+    label_axes,
     literal,
-    per_cent,
-    plain_numbers,
+    mark,
     styled,
 )
-
-PICTURE_ENDINGS = (".png", ".svg")
+from prunemodels.statements.wording import amount
 
 MOST_MARKERS = 60
 """With more breakpoints than this, only the line is drawn."""
@@ -117,17 +112,14 @@ def plot_tradeoff(
             ax.plot([e.cost for e in points], [e.error for e in points], color=BLUE, lw=2.4, marker="o", ms=5, label=HELD_OUT)
     if chosen is not None:
         _mark(ax, path, held_out, chosen)
-    label_axes(ax, path, unit)
-    legend_above(ax, own=own)
-    return figure_of(ax)
+    label_axes(ax, path.problem.ensemble.measure, unit)
+    return finished(ax, own=own)
 
 
 def draw_held_out(ax: Axes, seen: PathEvaluation, half: NDArray[np.float64], band: str) -> None:
     """The forest's own error along a path, bold, with a band of this half width and name, and the unpruned forest."""
-    ax.fill_between(seen.cost, np.maximum(seen.error - half, 0), seen.error + half, color=BLUE, alpha=0.15, lw=0, label=band)
-    ax.plot(seen.cost, seen.error, color=BLUE, lw=2.4, label=HELD_OUT)
-    whole = seen.unpruned_cost, seen.unpruned_error
-    ax.plot(*whole, ls="", marker="D", ms=7, color=BLACK, clip_on=False, zorder=3, label="unpruned forest, held-out examples")
+    banded(ax, seen.cost, seen.error, half, label=HELD_OUT, band=band)
+    mark(ax, "unpruned", seen.unpruned_cost, seen.unpruned_error, "unpruned forest, held-out examples")
 
 
 def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:
@@ -141,8 +133,104 @@ def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Ev
             point = float(held_out.cost[row]), float(held_out.error[row])
     ax.axvline(chosen.cost, color=VERMILION, lw=1, ls="--", zorder=1.5, label=name if point is None else None)
     if point is not None:
-        circle: dict[str, Any] = {"mfc": "none", "mec": VERMILION, "mew": 2, "label": name}
-        ax.plot(*point, ls="", marker="o", ms=11, zorder=4, clip_on=False, **circle)
+        mark(ax, "chosen", *point, name)
+
+
+@checked
+@styled
+def plot_held_out(
+    tradeoff: BudgetTradeoff,
+    *,
+    path: NestedPrunings | None = None,
+    chosen: Pruning | None = None,
+    budget: float | None = None,
+    unit: str = "",
+    ax: Axes | None = None,
+) -> Figure:
+    """Draw the held-out error against the held-out cost of several budgets, with the unpruned forest.
+
+    Parameters
+    ----------
+    tradeoff
+        from `PrunedForest.tradeoff` or `budget_tradeoff`. The band is the interval of the error's change from the unpruned
+        forest, which errs on the same examples, so it is narrower than the intervals of the errors themselves.
+    path
+        the path of the prunings, to draw the error of single trees on the error sample too, faintly.
+    chosen
+        one of the prunings, to mark.
+    budget
+        drawn as a vertical line.
+    unit
+        of the prices, such as "dollars"; for the axis.
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Returns
+    -------
+    Figure
+        save it with `save_picture`.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, forest, path, y_test
+    >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
+    >>> figure = pm.plots.plot_held_out(found)
+    """
+    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
+    changes = tradeoff.changes
+    first = changes[0]
+    cost = np.array([first.cost_before.mean, *(c.cost_after.mean for c in changes)])
+    base = first.error_before.mean
+    error = np.array([base, *(c.error_after.mean for c in changes)])
+    ends = base + np.array([(0.0, 0.0), *((c.increase.low, c.increase.high) for c in changes)])
+    order = np.argsort(cost)
+    if path is not None:
+        ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees_error(path.problem), zorder=1)
+    band, name = f"{100 * first.confidence:g} % interval of the change", f"error on {first.n:,} held-out examples, within budgets"
+    banded(ax, cost[order], error[order], ends[order].T, label=name, band=band, marker="o", ms=5, zorder=3)
+    mark(ax, "unpruned", cost[0], error[0], "unpruned")
+    for k, pruning in enumerate(tradeoff.prunings, start=1):
+        if pruning is chosen:
+            mark(ax, "chosen", cost[k], error[k], "chosen")
+    if budget is not None:
+        ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
+    label_axes(ax, first.measure, unit)
+    ax.set_ylabel(error_name(first.measure))
+    return finished(ax, own=own)
+
+
+@checked
+@styled
+def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = None) -> Figure:
+    """Draw the trees' error over the budget, a line for each of the other limits, and faintly what is proven to be the least.
+
+    Parameters
+    ----------
+    tradeoff
+        of `prunemodels.evaluation.limits_tradeoff`.
+    unit
+        of the prices, such as "dollars".
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import problem
+    >>> at = [pm.Limit(10, "splits"), pm.Limit(30, "splits")]
+    >>> figure = pm.plots.plot_limits(pm.evaluation.limits_tradeoff(problem, [6, 9, 12], at))
+    """
+    own, ax = ax is None, axes_for(ax, (6.8, 4.4))
+    problem = tradeoff.solutions[0][0].problem
+    for k, (limit, line) in enumerate(zip(tradeoff.at, tradeoff.solutions, strict=True)):
+        color, name = COLOURS[k % len(COLOURS)], f"{limit.title} at most {amount(float(exact(limit.at_most, 'at')))}"
+        ax.plot(tradeoff.budgets, [found.error for found in line], color=color, lw=1.8, marker=".", label=literal(name))
+        ax.plot(tradeoff.budgets, [found.bound for found in line], color=color, lw=0.9, ls=":")
+    label_axes(ax, problem.ensemble.measure, unit, whole=False)
+    ax.set_ylabel(trees_error(problem))
+    ax.set_ylim(bottom=0)
+    return finished(ax, own=own)
 
 
 def trees_error(problem: PruningProblem) -> str:
@@ -161,62 +249,3 @@ def check_same_problem(name: str, given: PruningProblem, wanted: PruningProblem,
     """
     if given is not wanted:
         raise InvalidInputError(f"{name} is of another problem than {of}; give one of {of}.problem")
-
-
-def label_axes(ax: Axes, path: NestedPrunings, unit: str = "") -> None:
-    """Label the axes with units, and give them a light grid and no box."""
-    measure = path.problem.ensemble.measure
-    ax.set_xlabel(cost_label(unit))
-    ax.set_ylabel(measure)
-    plain_numbers(ax.xaxis)
-    (per_cent if is_rate(measure) else plain_numbers)(ax.yaxis)
-    ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    ax.set_xlim(left=0)
-    ax.set_ylim(bottom=0)
-    frame(ax)
-
-
-def picture_files(target: str | Path) -> list[Path]:
-    """The files for a picture: the one named, or, without an ending, a PNG and an SVG.
-
-    Raises
-    ------
-    InvalidInputError
-        for an ending that is neither, and for no name.
-    """
-    place = Path(target)
-    if place.name in ("", ".."):
-        raise InvalidInputError(f"{str(target)!r} names no file; give the name of a picture, with or without .png or .svg")
-    if place.suffix in PICTURE_ENDINGS:
-        return [place]
-    if place.suffix:
-        raise InvalidInputError(f"{place} has the ending {place.suffix!r}; give .png or .svg, or no ending for both")
-    return [place.with_name(place.name + ending) for ending in PICTURE_ENDINGS]
-
-
-@checked
-def save_picture(fig: Figure, stem: str | Path) -> list[Path]:
-    """Write a picture as PNG and SVG, or as the ending says, completely or not at all. Returns the files written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import prunemodels as pm
-    >>> from prunemodels.example import path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     files = pm.plots.save_picture(pm.plots.plot_tradeoff(path), f"{folder}/tradeoff.svg")
-    ...
-    >>> [file.name for file in files]
-    ['tradeoff.svg']
-    """
-    files = picture_files(stem)
-    with OutputFiles() as outputs:
-        for file in files:
-            draw(fig, outputs.aside(file))
-    return files
-
-
-def draw(fig: Figure, file: Path) -> None:
-    """Write a figure as PNG or SVG, by the file's ending; equal figures give equal files."""
-    with mpl.rc_context({"svg.hashsalt": "prunemodels", "svg.fonttype": "none"}):
-        fig.savefig(file, dpi=160, metadata={"Date": None} if file.suffix == ".svg" else None)

@@ -7,15 +7,12 @@ both from 1.
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
@@ -24,117 +21,17 @@ from formulations.arguments import Natural, check_argument, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.plots.picture import BLACK, BLUE, INK, SMALL, VERMILION, axes_for, figure_of, literal, styled, text_size
-from prunemodels.plots.tree_layout import GAP, TreeLayout, lay_out
-
-MOST_NAMED = 40
-"""Largest number of nodes that are drawn as boxes with names; with more, nodes are dots."""
-
-MOST_LEAVES = 12
-"""Largest number of leaves of a tree in boxes: more make the picture wider than a page."""
-
-MOST_DRAWN = 4000
-"""Largest number of nodes in one picture; with more nothing can be read."""
+from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, boxed, literal, styled, text_size
+from prunemodels.plots.tree_layout import PAGE, Drawing, Look, draw_on
 
 MOST_PURCHASES = 120
 """Largest number of purchases below the trees."""
 
-PAGE = (9.5, 9.0)
-"""Inches: the largest picture that trees are fitted into; only a single tree in boxes may be wider."""
-
-BOXES, DOTS = (0.95, 1.05), (0.2, 0.32)
-"""Inches between two leaves and between two levels, in boxes and in dots at full size."""
-
-SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.07, 0.04)
-"""Sizes of trees in dots: the largest at which they fit the page is taken."""
-
 PURCHASE = 0.56
 """Height of a line of purchases in inches."""
 
-LOWEST = 0.1
-"""Least distance of two levels, in inches."""
-
 FAINT = "0.8"
 CUT = "0.6"
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a node is drawn: colours of its edge, its inside and its text, and further lines below its name."""
-
-    edge: Any
-    fill: Any
-    text: Any
-    lines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Drawing:
-    """Trees on axes.
-
-    Parameters
-    ----------
-    ax
-        the axes, without a frame.
-    layout
-        the places of the nodes.
-    named
-        whether the nodes are boxes with names.
-    size
-        of dots and lines, 1 at full size.
-    unit
-        inches of a step to the right and of a step down.
-    """
-
-    ax: Axes
-    ensemble: Ensemble
-    layout: TreeLayout
-    named: bool
-    size: float = 1.0
-    unit: tuple[float, float] = BOXES
-
-    @property
-    def figure(self) -> Figure:
-        """The figure of the axes."""
-        return figure_of(self.ax)
-
-    def titles(self, trees: Sequence[int], first: int) -> None:
-        """Write the number of each tree above its root, if the forest has several."""
-        above = (0.45 if self.named else 0.05) / self.unit[1]
-        for t in trees if self.ensemble.n_trees > 1 else ():
-            x, y = self.place(int(self.ensemble.roots[t]))
-            self.ax.text(x, y + above, f"tree {first + t}", ha="center", va="bottom", fontsize=SMALL, color=INK)
-
-    def edges(self, colour: Mapping[int, Any], width: Mapping[int, float]) -> None:
-        """Draw the lines from parents to children; `colour` and `width` by child; a width of 0 draws no line."""
-        parent = self.ensemble.parent
-        below = [h for h in self.layout.node.tolist() if parent[h] >= 0 and width[h] > 0]
-        below.sort(key=lambda h: width[h])  # the bold ones on top
-        lines = [[self.place(int(parent[h])), self.place(h)] for h in below]
-        style = {"colors": [colour[h] for h in below], "linewidths": [width[h] * max(self.size, 0.4) for h in below]}
-        self.ax.add_collection(LineCollection(lines, zorder=1, capstyle="round", **style))
-
-    def boxes(self, look: Mapping[int, Look], first: int) -> None:
-        """Draw the nodes as boxes with their numbers, and the features and thresholds of splits."""
-        for h, one in look.items():
-            lines = [str(first + h)]
-            if self.ensemble.is_split[h]:
-                lines.append(literal(feature_name(self.ensemble, h)))
-                lines.append(f"≤ {self.ensemble.threshold[h]:.3g}")
-            box = {"boxstyle": "round,pad=0.3", "fc": one.fill, "ec": one.edge, "lw": 1.4}
-            style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL, "linespacing": 1.15, "zorder": 3}
-            self.ax.text(*self.place(h), "\n".join([*lines, *one.lines]), color=one.text, bbox=box, **style)
-
-    def dots(self, nodes: Sequence[int], *, size: float, marker: str = "o", **style: Any) -> None:
-        """Draw some nodes as dots."""
-        at = np.asarray(nodes, dtype=np.int64)
-        self.ax.scatter(
-            self.layout.x[at], self.layout.y[at], s=size * max(self.size, 0.2), marker=marker, linewidths=0.6, zorder=2, **style
-        )
-
-    def place(self, h: int) -> tuple[float, float]:
-        """The place of a node."""
-        return float(self.layout.x[h]), float(self.layout.y[h])
 
 
 @checked
@@ -274,90 +171,41 @@ def plot_point(
     return drawing.figure
 
 
-def draw_on(
-    ensemble: Ensemble,
-    trees: Sequence[int] | None,
-    *,
-    named: bool | None,
-    ax: Axes | None,
-    first: int = 0,
-    least: float = 3.4,
-    foot: Callable[[float], float] = lambda width: 0.0,
-) -> Drawing:
-    """Lay the trees out on axes, as large as fits the page or the axes given.
+@checked
+def draw_tree(problem: PruningProblem, t: Natural, *, kept: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
+    """Draw tree t, and a pruning of it: `plot_trees` of one tree.
 
-    A picture of its own is at least `least` inches wide; `foot` is the height of the room below the trees, by the width.
+    Parameters
+    ----------
+    kept
+        bool, the splits that a pruning keeps: those of the tree (as `TreeNetwork.pruning_of` gives them) or of the
+        forest (as `Pruning.kept` has them). Kept splits are drawn bold, their leaves blue, and pruned nodes grey.
+    ax
+        axes to draw on; default: a figure of its own.
 
     Raises
     ------
     InvalidInputError
-        for trees that do not exist, and more nodes than can be read.
+        if there is no such tree, if `kept` has another length, or there are more nodes than can be read.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> figure = pm.plots.draw_tree(two_trees(), 0)
     """
-    chosen = list(range(ensemble.n_trees)) if trees is None else list(trees)
-    layout = lay_out(ensemble, chosen)
-    leaves = max(int((~ensemble.is_split[ensemble.nodes_of(t)]).sum()) for t in chosen)
-    boxes = (len(layout.node) <= MOST_NAMED and leaves <= MOST_LEAVES) if named is None else named
-    most = 10 * MOST_NAMED if boxes else MOST_DRAWN
-    if trees is None:
-        chosen = _first_trees(ensemble, most)
-        layout = lay_out(ensemble, chosen)
-    if len(layout.node) > most:
-        raise InvalidInputError(
-            f"the picture would have {len(layout.node):,} nodes, at most {most:,} can be read; draw fewer trees"
-        )
-    page = PAGE if ax is None else _inches(axes_for(ax, PAGE))
-    title = text_size(f"tree {first + ensemble.n_trees}", SMALL)[0] + 0.12 if ensemble.n_trees > 1 else 0.0
-    side, head, tail = (0.6, 0.7, 0.42) if boxes else (max(0.12, title / 2), 0.28, 0.1)
-    for size in (1.0,) if boxes else SIZES:
-        unit = BOXES if boxes else (DOTS[0] * size, max(DOTS[1] * size, LOWEST))
-        lines = {"narrowest": title / unit[0], "between": 0.3 if boxes else max(GAP, 0.3 / unit[1])}
-        # boxes in the caller's axes stand in one line
-        widest = 40.0 if boxes and ax is not None else (page[0] - 2 * side) / unit[0]
-        layout = lay_out(ensemble, chosen, widest=widest, **lines)
-        width = layout.width * unit[0] + 2 * side
-        high = layout.height * unit[1] + head + tail
-        if width <= page[0] and high <= page[1]:
-            break
-    if ax is None:
-        width = max(width, least)
-        high += foot(width - 0.4)
-        ax = axes_for(None, (width, high))
-    else:
-        width, below = page[0], foot(page[0] - 0.4)
-        whole = BOXES if boxes else DOTS
-        unit = (
-            min(whole[0], (width - 2 * side) / max(layout.width, 1.0)),
-            min(whole[1], max(page[1] - head - tail - below, 0.2) / max(layout.height, 1.0)),
-        )
-        high = layout.height * unit[1] + head + tail + below
-    middle = layout.width / 2
-    ax.set_xlim(middle - width / unit[0] / 2, middle + width / unit[0] / 2)
-    ax.set_ylim((head - high) / unit[1], head / unit[1])
-    ax.axis("off")
-    if len(chosen) < ensemble.n_trees and trees is None:
-        ax.set_title(f"the first {len(chosen)} of {ensemble.n_trees} trees", loc="left")
-    drawing = Drawing(ax, ensemble, layout, boxes, size, unit)
-    drawing.titles(chosen, first)
-    return drawing
-
-
-def _first_trees(ensemble: Ensemble, most: int) -> list[int]:
-    """The first trees with at most so many nodes in all, at least one."""
-    fitting = int(np.searchsorted(ensemble.tree_start[1:], most, side="right"))
-    return list(range(max(1, fitting)))
-
-
-def _inches(ax: Axes) -> tuple[float, float]:
-    """Width and height of axes in inches."""
-    box, (width, height) = ax.get_position(), figure_of(ax).get_size_inches()
-    return float(box.width * width), float(box.height * height)
-
-
-def feature_name(ensemble: Ensemble, h: int) -> str:
-    """The feature that a split tests; a bare number would look like a node's."""
-    f = int(ensemble.feature[h])
-    name = f"x{f}" if ensemble.feature_names is None else str(ensemble.feature_names[f])
-    return f"feature {name}" if name.isdecimal() else textwrap.fill(name, 12)
+    ensemble = problem.ensemble
+    if t >= ensemble.n_trees:
+        raise InvalidInputError(f"t is {t}; give a tree, 0 to {ensemble.n_trees - 1}")
+    if kept is None:
+        return plot_trees(problem, trees=[t], ax=ax)
+    nodes, given = ensemble.nodes_of(t), np.asarray(kept, dtype=bool)
+    n = nodes.stop - nodes.start
+    if given.shape not in ((n,), (ensemble.n_nodes,)):
+        raise InvalidInputError(f"kept has shape {given.shape}; give one bool for each of the tree's {n} nodes, or of all nodes")
+    whole = np.zeros(ensemble.n_nodes, dtype=bool)
+    whole[nodes] = given if given.shape == (n,) else given[nodes]
+    return plot_trees(problem, trees=[t], kept=whole, ax=ax)
 
 
 def _states(ensemble: Ensemble, kept: ArrayLike | None) -> list[str]:
@@ -414,8 +262,7 @@ def _purchases(drawing: Drawing, paid: Sequence[tuple[str, Any]], cell: float) -
         x = (left + right) / 2 + (column - (columns - 1) / 2) * width / columns / across
         y = bottom + PURCHASE * ((len(paid) - 1) // columns - row + 0.5) / down
         fill, colour = _shade(float(w))
-        box = {"boxstyle": "square,pad=0.35", "fc": fill, "ec": VERMILION, "lw": 1.4}
-        drawing.ax.text(x, y, text, ha="center", va="center", fontsize=SMALL, color=colour, bbox=box)
+        boxed(drawing.ax, (x, y), text, fill, VERMILION, colour, shape="square,pad=0.35")
 
 
 def _columns(width: float, cell: float) -> int:

@@ -19,6 +19,7 @@ from scipy import stats
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.item_costs import item_label
+from prunemodels.report_page.options import PageOptions
 from prunemodels.statements.mean_bounds import mean_interval
 
 Floats = NDArray[np.float64]
@@ -65,14 +66,14 @@ class Answers:
     Parameters
     ----------
     said
-        int64, shape (N,): class numbers.
+        shape (N,): labels.
     paid
         shape (N,): what each example pays, without items paid once for all.
     bought
         bool, shape (M, N): the items that each example pays; None where that is not known.
     """
 
-    said: NDArray[np.int64]
+    said: NDArray[Any]
     paid: Floats
     bought: Flags | None = None
 
@@ -92,45 +93,46 @@ class ByClass:
 
 
 def by_class(
-    classes: NDArray[Any],
+    classes: NDArray[Any] | None,
     truth: NDArray[Any],
     weights: Floats,
-    answers: tuple[Answers, Answers],
+    answers: Sequence[Answers],
     items: CostItems,
-    *,
-    confidence: float,
-    positive: Any,
+    options: PageOptions,
 ) -> ByClass | None:
-    """Compare two models class by class; None for three classes and more of which none is named.
+    """Compare two models class by class; None for numbers, and for three classes and more of which none is named.
 
     Parameters
     ----------
     classes
-        the labels that the models know.
+        the labels that the models know; None: they predict numbers.
     truth
-        shape (N,): class numbers.
+        shape (N,): labels.
     weights
         shape (N,), > 0.
-    positive
-        the class whose examples are to be found; default: the rarer of two.
+    options
+        ``confidence``, and ``positive``: the class whose examples are to be found; None: the rarer of two.
 
     Raises
     ------
     InvalidInputError
         for a class that the models do not know, or that no example or every one has.
     """
-    if positive is None and len(classes) != 2:
+    confidence, positive = options["confidence"], options["positive"]
+    if classes is None and positive is not None:
+        raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
+    if classes is None or (positive is None and len(classes) != 2):
         return None
     names = [str(label) for label in classes.tolist()]
     if positive is not None and str(positive) not in names:
         raise InvalidInputError(f"positive is {positive!r}, which is none of the classes {names}; name one of them")
-    k = int(truth.mean() <= 0.5) if positive is None else names.index(str(positive))
-    ill = truth == k
+    k = int((truth == classes[1]).mean() <= 0.5) if positive is None else names.index(str(positive))
+    ill = truth == classes[k]
     if ill.all() or not ill.any():
         if positive is None:
             return None
         raise InvalidInputError(f"positive is {positive!r}, and {'all' if ill.all() else 'no'} examples have it; give both kinds")
-    said = [answer.said == k for answer in answers]
+    said = [answer.said == classes[k] for answer in answers]
     missed = [_rate(~s[ill], weights[ill], confidence) for s in said]
     alarms = [_rate(s[~ill], weights[~ill], confidence) for s in said]
     other = names[1 - k] if len(names) == 2 else f"not {names[k]}"
@@ -148,12 +150,6 @@ def by_class(
         tuple(Group(name, int(at.sum()), *(_paid(p[at], weights[at]) for p in paid)) for name, at in groups if at.any()),
         tuple(_asked(items, [answer.bought for answer in answers], ill, weights)),
     )
-
-
-def refuse_positive(positive: Any) -> None:
-    """A model that predicts numbers has no positive class."""
-    if positive is not None:
-        raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
 
 
 def _rate(hits: Flags, weights: Floats, confidence: float) -> Rate:

@@ -1,8 +1,16 @@
-"""What is proven about a pruning: the verdicts of `proofs_checks` for a report.
+"""What is proven about a pruning or about a cascade's policy: the verdicts of `proofs_checks`, and the figures that they are on.
 
-Every report first checks its path again, whoever computed it. The pruning is then one of three: a row of the path, which is
-optimal for an interval of lambda; the answer to a budget, which has a bound; or another pruning, which is compared with LP1's
-relaxation at its own cost.
+Every page first checks its path again, whoever computed it. A pruning is then one of three: a row of the path, which is optimal
+for an interval of lambda; the answer to a budget, which has a bound; or another pruning, which is compared with LP1's relaxation
+at its own cost.
+
+A policy is a closure over pairs of a stage and a level (`prunemodels.exits.learning`), and over items that are paid once for all
+examples. Its errors are the expected ones that policies are learned from (`prunemodels.exits.sample.judged_losses`).
+
+    least error at cost c  >=  error_k + lambda_k (cost_k - c)         for every row k of the path, lambda_k its breakpoint (1)
+
+(1) holds for all policies that treat the rows of a level alike, because row k has the least error + lambda_k * cost. It is
+sharpest for the first row that costs at most c. A policy that spends a budget may divide one level, and err less than (1).
 """
 
 from __future__ import annotations
@@ -12,15 +20,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
+from formulations.instance.parametric_closure import ClosurePath
+from proofs_checks import check_closure_path
 from proofs_checks.optimality.budget_solution import check_budget_solution
 from proofs_checks.optimality.limits_solution import check_limits_solution
 from proofs_checks.optimality.path_optimality import check_path
 from proofs_checks.verdict import Verdict
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.policy import ExitPolicy
 from solvers.budgets import solve_budget
 from solvers.budgets.by_path import exact_cost
 
@@ -30,49 +43,38 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The checks of a report.
+    """The checks of a page.
 
     Parameters
     ----------
-    of_path
-        whether every row of the path is optimal.
+    verdicts
+        all checks, that of the path first.
     row
-        the row of the path that equals the pruning; None where no row does.
-    lam_from, lam_to
-        the lambdas for which the row is optimal, both included; None without a row. ``lam_to`` is also None where the
-        interval has no end.
+        the row of the path that equals the pruning or policy; None where no row does.
+    lams
+        the least and the largest lambda for which the row is optimal, None for no end; None without a row.
+    cost, error
+        of the pruning on its samples, or of the policy on the rows that it was learned from; exact unless it divides a level.
+    rounded
+        whether the instance had to be rounded to integers.
+    bound
+        of a policy: (1) at its cost.
     solution
-        the answer to the budget, or to the pruning's own cost where it is not a row; None for a row without a budget.
+        of a pruning: the answer to the budget, or to its own cost where it is no row; None for a row without a budget.
     proven_bound
         the relaxation's bound, which the path proves, where the solution's is higher: that comes from branch and bound, without a
         certificate; else None.
-    of_solution
-        whether the solution is within the budget, and its error and bound (or the proven bound) are true; None where there is no
-        solution.
-    of_limits
-        whether the pruning keeps to its limits, with the bound that multipliers prove; None without limits.
-    cost, error
-        exact cost and error of the pruning.
-    rounded
-        whether the instance had to be rounded to integers.
     """
 
-    of_path: Verdict
+    verdicts: tuple[Verdict, ...]
     row: int | None
-    lam_from: Fraction | None
-    lam_to: Fraction | None
-    solution: BudgetSolution | None
-    proven_bound: float | None
-    of_solution: Verdict | None
-    of_limits: Verdict | None
-    cost: Fraction
-    error: Fraction
+    lams: tuple[Fraction, Fraction | None] | None
+    cost: Fraction | float
+    error: Fraction | float
     rounded: bool
-
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """All checks."""
-        return [v for v in (self.of_path, self.of_solution, self.of_limits) if v is not None]
+    bound: Fraction | None = None
+    solution: BudgetSolution | None = None
+    proven_bound: float | None = None
 
     @property
     def holds(self) -> bool | None:
@@ -85,41 +87,33 @@ def evidence_of(
     path: PruningPath, pruning: Pruning, solution: BudgetSolution | None, within: LimitsSolution | None = None
 ) -> Evidence:
     """Check the path, compare the pruning with it, and check the limits that it keeps to."""
-    row = row_of(path, pruning)
-    of_path = check_path(path)
-    compared = solution
+    row, verdicts, proven_bound = row_of(path, pruning), [check_path(path)], None
     if solution is None and row is None:
         at_own_cost = solve_budget(path.problem, exact_cost(pruning), method="path", path=path)
-        compared = replace(at_own_cost, pruning=pruning, error=pruning.error)
-    proven_bound = of_solution = None
-    if compared is not None:
-        if compared.bound > (value := float(compared.relaxation.value)) + ROUNDING:
-            proven_bound = value
-        checkable = compared if proven_bound is None else replace(compared, bound=proven_bound)
-        of_solution = check_budget_solution(checkable, path)
-        if proven_bound is not None and isinstance(of_solution.certificate, Mapping):
-            told = {key: value for key, value in of_solution.certificate.items() if key != "gap"}  # the gap is the solution's
-            of_solution = replace(of_solution, certificate=told)
-    first, last = (None, None) if row is None else lam_interval(path, row)
+        solution = replace(at_own_cost, pruning=pruning, error=pruning.error)
+    if solution is not None:
+        relaxed = float(solution.relaxation.value)
+        proven_bound = relaxed if solution.bound > relaxed + ROUNDING else None
+        verdict = check_budget_solution(replace(solution, bound=solution.bound if proven_bound is None else relaxed), path)
+        if proven_bound is not None and isinstance(verdict.certificate, Mapping):  # the gap is the solution's
+            told = {key: value for key, value in verdict.certificate.items() if key != "gap"}
+            verdict = replace(verdict, certificate=told)
+        verdicts.append(verdict)
+    if within is not None:  # at the bound that multipliers prove, where branch and bound has a higher one
+        bound = within.bound if within.proof is None else min(within.bound, within.proof.bound)
+        verdicts.append(check_limits_solution(within.problem, replace(within, bound=bound)))
+    lams = None if row is None else lam_interval(path, row)
+    rounded = not path.problem.integers.exact
     return Evidence(
-        of_path,
+        tuple(verdicts),
         row,
-        first,
-        last,
-        compared,
-        proven_bound,
-        of_solution,
-        None if within is None else _check_within(within),
+        lams,
         pruning.exact_cost,
         pruning.exact_error,
-        not path.problem.integers.exact,
+        rounded,
+        solution=solution,
+        proven_bound=proven_bound,
     )
-
-
-def _check_within(within: LimitsSolution) -> Verdict:
-    """The check of limits, at the bound that the multipliers prove where branch and bound has a higher one."""
-    proven = within.bound if within.proof is None else min(within.bound, within.proof.bound)
-    return check_limits_solution(within.problem, replace(within, bound=proven))
 
 
 def row_of(path: PruningPath, pruning: Pruning) -> int | None:
@@ -133,6 +127,57 @@ def lam_interval(path: PruningPath, row: int) -> tuple[Fraction, Fraction | None
     first = row if path.ties == "smallest" else row - 1
     b = path.breakpoints
     return b[max(first, 0)], b[first + 1] if first + 1 < len(b) else None
+
+
+def evidence_of_cascade(cascade: Cascade) -> Evidence:
+    """Check the path, and compare the policy with it."""
+    path, sample, policy = cascade.exit_path_.closures, cascade.exit_path_.sample, cascade.policy_
+    ints, kept = path.problem.integers, _nodes(path, policy)
+    rows = [k for k in range(len(path)) if policy.cut is None and np.array_equal(path.kept(k), kept)]
+    row, ends = rows[0] if rows else None, (*path.breakpoints, None)
+    cost: Fraction | float = ints.base_cost + int(ints.price[kept].sum()) * ints.price_unit
+    error: Fraction | float = ints.base_error - int(ints.gain[kept].sum()) * ints.gain_unit
+    if policy.cut is not None:
+        cost, error = sample.mean_cost(policy), sample.mean_loss(policy, sample.judged)
+    return Evidence(
+        (check_closure_path(path), _check_requirements(path, kept, policy.theta.shape)),
+        row,
+        None if row is None else (path.breakpoints[row], ends[row + 1]),
+        cost,
+        error,
+        not ints.exact,
+        bound=least_error(path, Fraction(cost)),
+    )
+
+
+def _nodes(path: ClosurePath, policy: ExitPolicy) -> NDArray[np.bool_]:
+    """The nodes that a policy keeps, apart from its cut, and the items paid once that they need."""
+    problem, decisions = path.problem, policy.go[:, 1:].ravel()
+    kept = np.zeros(problem.n, dtype=bool)
+    kept[: decisions.size] = decisions
+    licences = problem.head >= decisions.size
+    kept[problem.head[licences & kept[problem.tail]]] = True
+    return kept
+
+
+def least_error(path: ClosurePath, cost: Fraction) -> Fraction:
+    """The bound (1) of the first row that costs at most that much; of the last row where none does."""
+    k = next((k for k, c in enumerate(path.exact_cost) if c <= cost), len(path) - 1)
+    return path.exact_error[k] + path.breakpoints[k] * (path.exact_cost[k] - cost)
+
+
+def _check_requirements(path: ClosurePath, kept: NDArray[np.bool_], shape: tuple[int, ...]) -> Verdict:
+    """Whether the policy keeps all nodes that its kept nodes require; `shape`: stages but the last, levels."""
+    claim = (
+        "the chosen policy is among those compared: where rows of a level go on, so do rows with more doubt, "
+        "and a level goes on only from a stage that it reaches"
+    )
+    broken = np.flatnonzero(kept[path.problem.tail] & ~kept[path.problem.head])
+    told: object = {"stages": shape[0] + 1, "levels": shape[1]}
+    if broken.size:
+        s, level = divmod(int(path.problem.tail[broken[0]]), shape[1])
+        told = f"rows of level {level + 1} go on from stage {s}, but what that requires does not hold"
+    return Verdict(claim, not broken.size, "requirement by requirement", told)
 
 
 def figures_of(verdict: Verdict) -> str:

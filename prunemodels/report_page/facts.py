@@ -1,106 +1,102 @@
-"""All facts that a report shows, computed before the page is written."""
+"""The facts that a page shows of a pruned forest, computed before the page is written, and what all pages take."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any, TypedDict
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import Share, checked
+from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.instance.problem import PruningProblem
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
-from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.problems import apply_pruning
-from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
+from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
+from prunemodels.report_page.options import PageOptions, all_options
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import transferable
+from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import is_overrun
 
 POINTS = 16
 """Rows of a path that a table shows."""
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
-"""The libraries whose versions a report shows."""
+"""The libraries whose versions a page shows."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A model in the chart of a trade-off, of a kind of `plots.picture.MARKS`, with the interval of its error."""
+
+    kind: str
+    name: str
+    cost: float
+    error: float
+    ends: MeanInterval | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
-    """Texts on the page that the user chooses.
+class Tradeoff:
+    """Cost and error of all prunings or policies, and of single models, the chosen one last.
 
     Parameters
     ----------
-    title
-        the heading of the page.
-    unit
-        the unit of the prices, such as "dollars"; may be empty.
-    command
-        the command that makes the page again; None: not shown.
-    sources
-        the origin of the data, by their use; shown as given.
-    positive
-        the class whose examples are to be found; None: the rarer of two.
+    cost, error
+        float64, shape (K,): of the prunings or policies, in the order of the path.
+    half
+        half the widths of the errors' intervals; None for cross-fitted errors.
+    names
+        what a point is called, and several.
+    marks
+        the models that they are compared with, then the chosen one.
     """
 
-    title: str = "Pruned forest"
-    unit: str = ""
-    command: str | None = None
-    sources: Mapping[str, str] | None = None
-    positive: Any = None
+    cost: NDArray[np.float64]
+    error: NDArray[np.float64]
+    half: NDArray[np.float64] | None
+    names: tuple[str, str]
+    marks: Sequence[Mark]
+
+    @property
+    def chosen(self) -> Mark:
+        """The chosen pruning or policy."""
+        return self.marks[-1]
 
 
-class PageOptions(TypedDict, total=False):
-    """What every page takes, see `report_page`."""
-
-    sample_weight: ArrayLike | None
-    confidence: float
-    title: str
-    unit: str
-    command: str | None
-    sources: Mapping[str, str] | None
-    positive: Any
-
-
-@checked
-def shown_as(
-    heading: str,
-    *,
-    sample_weight: ArrayLike | None = None,
-    confidence: Share = 0.95,
-    title: str | None = None,
-    unit: str = "",
-    command: str | None = None,
-    sources: Mapping[str, str] | None = None,
-    positive: Any = None,
-) -> dict[str, Any]:
-    """`PageOptions` as the functions that gather facts take them; `heading` is the title of a page without one."""
-    labels = Labels(heading if title is None else title, unit, command, sources, positive)
-    return {"sample_weight": sample_weight, "confidence": confidence, "labels": labels}
+def before_and_after(change: HeldOutChange) -> tuple[Mark, Mark]:
+    """The model before pruning and the chosen pruning, on held-out examples."""
+    h = change
+    return (
+        Mark("unpruned", "unpruned", h.cost_before.mean, h.error_before.mean, h.error_before),
+        Mark("chosen", "the chosen pruning", h.cost_after.mean, h.error_after.mean, h.error_after),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
     """The facts that the sections of a report show. Pairs are in the order before, after pruning."""
 
-    labels: Labels
+    kind: ClassVar[str] = "pruning"
+
+    options: PageOptions
     path: PruningPath
     pruning: Pruning
     unpruned: Pruning
@@ -109,23 +105,24 @@ class Facts:
     model: str
     held_out: HeldOutChange
     along_path: PathEvaluation
-    items: tuple[ItemCost, ...]
+    items: Sequence[ItemCost]
     classes: ByClass | None
-    usage: tuple[UsageCounts, UsageCounts]
-    shapes: tuple[TreeShapes, TreeShapes]
+    usage: Sequence[UsageCounts]
+    shapes: Sequence[TreeShapes]
     evidence: Evidence
     deployment: Deployment
-    versions: Mapping[str, str]
-
-    @property
-    def task(self) -> str:
-        """``"classification"`` or ``"regression"``."""
-        return self.path.problem.ensemble.task
 
     @property
     def measure(self) -> str:
         """What the errors are, see `Ensemble.measure`."""
         return self.path.problem.ensemble.measure
+
+    @property
+    def tradeoff(self) -> Tradeoff:
+        """The forest's own error along the path, on the held-out examples."""
+        along, change = self.along_path, self.held_out
+        half = half_width(along.error_se, along.n, change.confidence)
+        return Tradeoff(along.cost, along.error, half, ("pruning", "prunings"), before_and_after(change))
 
     @property
     def over_budget(self) -> bool:
@@ -139,72 +136,54 @@ class Facts:
         return None if answer is None else answer.budget
 
 
+@checked
 def gather(
     path: PruningPath,
     forest: Any,
     X: Any,
     y: Any,
-    chosen: Pruning | BudgetSolution | LimitsSolution,
     *,
-    sample_weight: ArrayLike | None,
-    confidence: float,
-    labels: Labels,
+    chosen: Pruning | BudgetSolution | LimitsSolution,
+    **options: Unpack[PageOptions],
 ) -> Facts:
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
-    if not isinstance(path, PruningPath):
-        raise InvalidInputError(
-            f"the source is a {type(path).__name__}; give a PruningPath with its forest, a fitted cascade, or an exit path"
-        )
+    shown = all_options("Pruned forest", **options)
+    weight, confidence = shown["sample_weight"], shown["confidence"]
     solution = chosen if isinstance(chosen, BudgetSolution) else None
     within = chosen if isinstance(chosen, LimitsSolution) else None
     pruning = chosen if isinstance(chosen, Pruning) else chosen.pruning
     problem, limits = path.problem, () if within is None else transferable(within.limits)
     if pruning.problem is not problem:
         raise InvalidInputError("chosen belongs to another problem than path; give a pruning of path.problem")
-    pruned = apply_pruning(pruning, forest)
-    X = table_or_array(X)
-    on_held_out = on_other_rows(problem, X, sample_weight)
-    along_path = evaluate_path(path, X, y, sample_weight=sample_weight)
-    rows = X.iloc[on_held_out.rows] if hasattr(X, "iloc") else X[on_held_out.rows]
-    kept = (problem.ensemble.is_split, pruning.kept)
-    counts = [usage_counts(problem.ensemble, k, rows, on_held_out.weights) for k in kept]
-    unpruned = Pruning.unpruned(problem)
+    pruned, X = apply_pruning(pruning, forest), table_or_array(X)
+    held_out = on_other_rows(problem, X, weight)
+    along_path = evaluate_path(path, X, y, sample_weight=weight)
+    rows = X.iloc[held_out.rows] if hasattr(X, "iloc") else X[held_out.rows]
+    both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
+    ensemble, unpruned = problem.ensemble, Pruning.unpruned(problem)
+    change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits)
+    answers = [
+        Answers(np.asarray(model.predict(rows)), p.problem.usage.row_costs(p.kept), p.bought)
+        for model, p in zip((forest, pruned), both, strict=True)
+    ]
     return Facts(
-        labels=labels,
+        options=shown,
         path=path,
         pruning=pruning,
         unpruned=unpruned,
         solution=solution,
         within=within,
         model=type(forest).__name__,
-        held_out=held_out_change(on_held_out, pruning.kept, forest, y, confidence, limits),
+        held_out=change,
         along_path=along_path,
-        items=tuple(item_costs(on_held_out, pruning.kept)),
-        classes=_by_class(on_held_out, pruning.kept, (forest, pruned), rows, y, confidence, labels),
-        usage=(counts[0], counts[1]),
-        shapes=(tree_shapes(unpruned), tree_shapes(pruning)),
+        items=item_costs(held_out.usage, [p.kept for p in both], ensemble.column_names),
+        classes=by_class(ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, shown),
+        usage=[usage_counts(ensemble, p.kept, rows, held_out.weights) for p in both],
+        shapes=[tree_shapes(p) for p in (unpruned, pruning)],
         evidence=evidence_of(path, pruning, solution, within),
         deployment=measure_deployment(forest, pruned, rows),
-        versions=versions(),
     )
-
-
-def _by_class(
-    problem: PruningProblem, kept: NDArray[np.bool_], models: Sequence[Any], rows: Any, y: Any, confidence: float, labels: Labels
-) -> ByClass | None:
-    """Both forests on the held-out examples, class by class."""
-    classes = problem.ensemble.classes
-    if classes is None:
-        refuse_positive(labels.positive)
-        return None
-    truth = class_numbers(classes, np.asarray(y)[problem.rows], len(problem.rows))
-    answers = []
-    for model, pruning in zip(models, (Pruning.unpruned(problem), Pruning(problem, kept)), strict=True):
-        said = class_numbers(classes, np.asarray(model.predict(rows)), len(truth))
-        answers.append(Answers(said, problem.usage.row_costs(pruning.kept), pruning.bought))
-    options: dict[str, Any] = {"confidence": confidence, "positive": labels.positive}
-    return by_class(classes, truth, problem.weights, (answers[0], answers[1]), problem.costs, **options)
 
 
 def table_or_array(X: Any) -> Any:
@@ -235,7 +214,7 @@ def half_width(standard_error: NDArray[np.float64], n: int, confidence: float) -
     return half
 
 
-def asked_for(items: Sequence[ItemCost]) -> tuple[int, int, int]:
+def item_counts(items: Sequence[ItemCost]) -> tuple[int, int, int]:
     """How many items the model before asks for, how many of them never after, and how many for less than a tenth of the rows."""
     priced = [item for item in items if item.price is not None]
     gone = sum(item.before > 0 and item.after == 0 for item in priced)

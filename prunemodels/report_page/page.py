@@ -13,7 +13,6 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.extras import package
 from formulations.instance.cost_items import Price
 from formulations.long_steps import timed_step
 from prunemodels.exits.cascade import Cascade
@@ -21,11 +20,11 @@ from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.tree_model import HoldsModel
-from prunemodels.report_page.boosted_page import boosted_page
-from prunemodels.report_page.cascades.facts import gather_cascade
-from prunemodels.report_page.cascades.page import render_cascade
-from prunemodels.report_page.facts import Facts, PageOptions, gather, half_width, shown_as, spread
-from prunemodels.report_page.rendering import BY_CLASS, render_page
+from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
+from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
+from prunemodels.report_page.facts import Facts, gather
+from prunemodels.report_page.options import PageOptions
+from prunemodels.report_page.rendering import render
 
 LOG = logging.getLogger(__name__)
 
@@ -110,11 +109,16 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
     NotFittedForestError
         for a cascade that is not fitted.
     """
+    return render(_facts(source, *examples, **options))
+
+
+def _facts(source: Source, *examples: Any, **options: Any) -> Facts | BoostedFacts | CascadeFacts:
+    """What the page says."""
     if isinstance(source, (Cascade, ExitPath)):
         _check_cascade_arguments(source, examples, options)
-        return cascade_page(source, *examples, **options)
+        return gather_cascade(source, *examples, **options)
     if isinstance(source, BoostedPath):
-        return boosted_page(source, *examples, **options)
+        return gather_boosted(source, *examples, **options)
     if "budget" in options:
         raise InvalidInputError(
             f"budget is {options['budget']!r}, which is for cascades; with a PruningPath give "
@@ -122,31 +126,8 @@ def report_page(source: Source, *examples: Any, **options: Any) -> str:
         )
     if isinstance(source, HoldsModel):
         how = source._how_pruned()
-        chosen: dict[str, Any] = {"chosen": how.chosen}
-        return pruning_page(how.path, how.forest, *examples, **(chosen | options))
-    return pruning_page(source, *examples, **options)
-
-
-@checked
-def pruning_page(
-    path: PruningPath,
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    chosen: Pruning | BudgetSolution | LimitsSolution,
-    **options: Unpack[PageOptions],
-) -> str:
-    """`report_page` of a pruning."""
-    return render(gather(path, forest, X, y, chosen, **shown_as("Pruned forest", **options)))
-
-
-@checked
-def cascade_page(
-    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Unpack[PageOptions]
-) -> str:
-    """`report_page` of a cascade."""
-    return render_cascade(gather_cascade(source, X, y, budget=budget, **shown_as("Cascade", **options)))
+        source, examples, options = how.path, (how.forest, *examples), {"chosen": how.chosen} | options
+    return gather(source, *examples, **options)
 
 
 def _check_cascade_arguments(source: Any, examples: tuple[Any, ...], options: Mapping[str, Any]) -> None:
@@ -201,41 +182,3 @@ def write_report(file: str | Path, source: Source, *examples: Any, force: bool =
         with timed_step(LOG, "report %s", place):
             outputs.aside(place).write_text(report_page(source, *examples, **options), encoding="utf-8")
     return place
-
-
-CONTENTS = {
-    "detection": "Missed and false alarms",
-    "items": "What predictions pay for",
-    "payers": "Who pays what",
-    "tradeoff": "The trade-off",
-    "appendix": "Appendix: the mathematics, in plain words",
-    "usage": "How often features are used",
-    "trees": "Trees before and after",
-    "proof": "What is proven",
-    "deployment": "Size and latency",
-    "data": "Data and versions",
-}
-
-
-def render(facts: Facts) -> str:
-    """The page that shows the facts on a pruning."""
-    pictures = package("prunemodels.report_page.pictures")
-    problem, along = facts.path.problem, facts.along_path
-    ensemble = problem.ensemble
-    half = half_width(along.error_se, along.n, facts.held_out.confidence)
-    data = [
-        ("forest", f"{facts.model}, {ensemble.n_trees:,} trees, {ensemble.n_features:,} features, {ensemble.task}"),
-        ("cost sample", f"{problem.n_rows:,} examples"),
-        ("errors", problem.errors.source),
-        ("held out", f"{facts.held_out.n:,} examples"),
-        ("path", f"{len(facts.path):,} optimal prunings, {problem.n_usage_arcs:,} usage arcs"),
-    ]
-    drawn = {
-        "held_out": pictures.held_out(facts, half),
-        "samples": pictures.samples(facts),
-        "usage": pictures.usage(facts),
-        "depth": pictures.depth(facts),
-        "icicle": pictures.icicle(facts),
-    }
-    contents = {key: heading for key, heading in CONTENTS.items() if facts.classes is not None or key not in BY_CLASS}
-    return render_page("pruning", contents, facts, data=data, pictures=drawn, shown=spread(along.cost), half=half)

@@ -21,8 +21,6 @@ from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from prunemodels.evaluation.item_costs import item_label
-from prunemodels.exits.stops import Stops
 from prunemodels.plots.choice import SEEN_WHOLE, draw_budget
 from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (
@@ -32,31 +30,31 @@ from prunemodels.plots.picture import (
     PAPER,
     SMALL,
     STYLE,
-    VERMILION,
     axes_for,
     cost_label,
     figure_of,
     frame,
-    per_cent,
+    label_axes,
+    mark,
     plain_numbers,
     styled,
 )
-from prunemodels.plots.tradeoff import MOST_MARKERS, draw_held_out, label_axes, trees_error
-from prunemodels.report_page.boosted_page import BoostedFacts
-from prunemodels.report_page.cascades.facts import CascadeFacts, OnRows
-from prunemodels.report_page.facts import Facts, spread
+from prunemodels.plots.tradeoff import MOST_MARKERS, trees_error
+from prunemodels.report_page.boosted import BoostedFacts
+from prunemodels.report_page.cascade import CascadeFacts, OnRows
+from prunemodels.report_page.facts import Facts, Mark, Tradeoff, spread
 from prunemodels.report_page.rendering import measure, printable
-from prunemodels.statements.mean_bounds import MeanInterval
 from prunemodels.statements.wording import amount, count, error, share
+
+Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 4.4, 3.1
 """Inches of a picture that is as wide as a telephone: text of 9 points can be read there."""
 
 CHEAPEST = 0.15
-"""Prunings that cost less than this share of the dearest one may lie above the chart."""
+"""Prunings and policies that cost less than this share of the dearest one may lie above the chart."""
 
-LISTED = 8
-"""The largest number of items that a description names for a stage."""
+ANOTHER = "another stage for everybody"
 
 NUMBERS_OF_TREES = ("no tree", "1 to 7 trees", "more than 7")
 
@@ -129,24 +127,8 @@ def _attributes(style: str) -> str:
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in said.items())
 
 
-def _hinted(ax: Axes, x: Any, y: Any, hints: list[str]) -> None:
-    """Dots that tell their hint."""
-    for place, hint in zip(zip(x, y, strict=True), hints, strict=True):
-        ax.plot(*place, ls="", marker="o", ms=4, color=BLUE, gid=f"hint:{hint}")
-
-
-def _mark(ax: Axes, name: str, hint: str, cost: float, err: float, ends: MeanInterval | None = None) -> None:
-    """The chosen model (a ring), another one (a triangle), or the one before (a diamond), with an interval of its error."""
-    looks: dict[str, dict[str, Any]] = {
-        "chosen": {"marker": "o", "ms": 9, "mfc": "none", "mew": 2},
-        "other": {"marker": "^", "ms": 6},
-    }
-    kind = "chosen" if "chosen" in name else "other" if "another" in name else "before"
-    colour = VERMILION if kind == "other" else BLACK
-    if ends is not None:
-        ax.plot([cost, cost], [ends.low, ends.high], color=BLACK, lw=1.2)
-    style = {"color": colour, "zorder": 5, "clip_on": False, **looks.get(kind, {"marker": "D", "ms": 7})}
-    ax.plot(cost, err, ls="", label=name, gid=f"hint:{hint}", **style)
+def _hint(what: str, cost: float, err: float, task: str) -> str:
+    return f"{what}: cost {amount(cost)}, {measure(task)} {error(err, task)}"
 
 
 def _finish(ax: Axes, above: str) -> None:
@@ -156,7 +138,7 @@ def _finish(ax: Axes, above: str) -> None:
     figure_of(ax).legend(*ax.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=1)
 
 
-def ceiling(cost: NDArray[np.float64], high: NDArray[np.float64], least: float) -> float:
+def ceiling(cost: Floats, high: Floats, least: float) -> float:
     """The end of the vertical axis: above all prunings but the cheapest, whose large errors would flatten the rest."""
     usual = high[cost >= CHEAPEST * cost.max()]
     return float(min(high.max(), max(1.25 * float(usual.max()), 1.6 * least)))
@@ -168,41 +150,48 @@ def left_end(values: list[float]) -> float:
     return 0.0 if least <= most / 2 else max(0.0, least - 0.08 * (most - least))
 
 
-def _hint(what: str, cost: float, err: float, task: str) -> str:
-    return f"{what}: cost {amount(cost)}, {measure(task)} {error(err, task)}"
+def _chart(ax: Axes, t: Tradeoff, task: str, unit: str, above: str, *, line: str) -> tuple[str, str]:
+    """A line with its band and points, and marks at single models; what it shows in words, and what it leaves out.
 
-
-def _above(most: float, top: float, task: str) -> str:
-    """A note on prunings that lie above the chart; empty where none does."""
-    return f"The cheapest prunings lie above the chart: they err up to {error(most, task)}." if most > top else ""
+    Without a `line`, somebody else has drawn it and the chosen model.
+    """
+    half, (one, several) = np.zeros(len(t.cost)) if t.half is None else t.half, t.names
+    if line:
+        if t.half is not None and t.chosen.ends is not None:
+            name = f"{100 * t.chosen.ends.confidence:g} % intervals, point by point"
+            ax.fill_between(t.cost, np.maximum(t.error - half, 0), t.error + half, color=BLUE, alpha=0.15, lw=0, label=name)
+        ax.plot(t.cost, t.error, color=BLUE, lw=2, label=line)
+    for k in range(len(t.cost)) if len(t.cost) <= MOST_MARKERS else spread(t.cost):
+        hint = f"hint:{_hint(one, t.cost[k], t.error[k], task)}"
+        ax.plot(t.cost[k], t.error[k], ls="", marker="o", ms=4, color=BLUE, gid=hint)
+    for k, m in enumerate(t.marks if line else t.marks[:-1]):
+        if m.ends is not None:
+            ax.plot([m.cost, m.cost], [m.ends.low, m.ends.high], color=BLACK, lw=1.2)
+        label = m.name if m.kind != "single" else "_" if k else ANOTHER
+        mark(ax, m.kind, m.cost, m.error, label, gid=f"hint:{_hint(m.name, m.cost, m.error, task)}")
+    label_axes(ax, measure(task), unit)
+    costs = [*t.cost.tolist(), *(m.cost for m in t.marks)]
+    most = max(m.error if m.ends is None else m.ends.high for m in t.marks)
+    top = 1.05 * max(ceiling(t.cost, t.error + half, most), most)
+    ax.set(xlim=(left_end(costs), 1.03 * max(costs) or 1), ylim=(0, top or 1))
+    _finish(ax, above)
+    ends = (f"cost {amount(t.cost[k])} and {measure(task)} {error(t.error[k], task)}" for k in (0, -1))
+    marked = " ".join(f"{_hint(m.name[:1].upper() + m.name[1:], m.cost, m.error, task)}." for m in t.marks[:-3:-1])
+    beyond = float(t.error.max())
+    left_out = f"The cheapest {several} lie above the chart: they err up to {error(beyond, task)}." if beyond > top else ""
+    return f"{count(len(t.cost), one, several)}, from {' to '.join(ends)}. {marked}", left_out
 
 
 @styled
-def held_out(facts: Facts, half: NDArray[np.float64]) -> Drawn:
-    """The forest's own error on held-out examples along the path, with intervals."""
-    along, h, task = facts.along_path, facts.held_out, facts.measure
+def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
+    """Error against cost of all prunings or policies, with intervals, the chosen one, and what it is compared with."""
+    crossed, names = isinstance(facts, CascadeFacts) and facts.on_rows is None, facts.tradeoff.names
+    above = f"{measure(facts.measure)}, {'cross-fitted' if crossed else 'held out'}"
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
-    draw_held_out(ax, along, half, f"{100 * h.confidence:g} % intervals, point by point")
-    shown = spread(along.cost)
-    hints = [
-        f"{_hint(f'lambda {facts.path.lam[k]:.4g}', along.cost[k], along.error[k], task)} ± {error(half[k], task)}" for k in shown
-    ]
-    _hinted(ax, along.cost[shown], along.error[shown], hints)
-    both = ("unpruned", h.cost_before, h.error_before), ("the chosen pruning", h.cost_after, h.error_after)
-    for name, cost, err in both:
-        hint = _hint(name, cost.mean, err.mean, task)
-        _mark(ax, name if "chosen" in name else "_", hint, cost.mean, err.mean, err)
-    label_axes(ax, facts.path, facts.labels.unit)
-    ends = max(h.error_before.high, h.error_after.high)
-    top = 1.05 * max(ceiling(along.cost, along.error + half, ends), ends)
-    ax.set_xlim(0, 1.03 * max(along.unpruned_cost, float(along.cost.max())) or 1)
-    ax.set_ylim(0, top or 1)
-    _finish(ax, f"{measure(task)} of the forest, held out")
-    reach = [f"cost {amount(along.cost[k])} and {measure(task)} {error(along.error[k], task)}" for k in (0, -1)]
-    marked = ". ".join(_hint(name.capitalize(), cost.mean, err.mean, task) for name, cost, err in reversed(both))
-    told = f"Held out, the path goes from {reach[0]} to {reach[1]}. {marked}."
-    svg = inline(ax, "held-out-chart", "Held-out error against held-out cost", told)
-    return Drawn("On held-out examples", svg, _above(float(along.error.max()), top, task))
+    unit, line = facts.options["unit"], f"{names[1]} of the path"
+    told, left_out = _chart(ax, facts.tradeoff, facts.measure, unit, above, line=line)
+    svg = inline(ax, "tradeoff-chart", f"Error against mean cost of the {names[1]}", told)
+    return Drawn("Cross-fitted" if crossed else "On held-out examples", svg, left_out)
 
 
 @styled
@@ -210,29 +199,20 @@ def samples(facts: Facts) -> Drawn:
     """The trade-off on the samples: the hull of all prunings, the budget, the optimum of the relaxation, the chosen pruning."""
     path, task, solution, chosen, whole = facts.path, facts.measure, facts.solution, facts.pruning, facts.unpruned
     ax = axes_for(None, (WIDTH, HEIGHT + (1.2 if solution is not None else 0.4)))
-    if solution is None:
-        ax.plot(path.cost, path.error, color=BLUE, lw=1.4, label=f"breakpoints and their hull: {trees_error(path.problem)}")
-        _mark(ax, "the chosen pruning", _hint("chosen", chosen.cost, chosen.error, task), chosen.cost, chosen.error)
-    else:
+    line = f"breakpoints and their hull: {trees_error(path.problem)}"
+    if solution is not None:
         draw_budget(ax, solution, path, chosen, least=SEEN_WHOLE)
-    if len(path) <= MOST_MARKERS:
-        hints = [_hint(f"lambda {path.lam[k]:.4g}", path.cost[k], path.error[k], task) for k in range(len(path))]
-        _hinted(ax, path.cost, path.error, hints)
-    _mark(ax, "before pruning", _hint("unpruned", whole.cost, whole.error, task), whole.cost, whole.error)
-    label_axes(ax, path, facts.labels.unit)
-    top = 1.05 * ceiling(path.cost, path.error, max(chosen.error, whole.error))
-    ax.set_xlim(0, 1.03 * max(whole.cost, float(path.cost[0])) or 1)
-    ax.set_ylim(0, top or 1)
-    _finish(ax, f"trees’ mean {measure(task).removeprefix('mean ')}, error sample")
-    told = (
-        f"The lower convex hull of all prunings, from cost {amount(path.cost[0])} and error {error(path.error[0], task)} to cost "
-        f"{amount(path.cost[-1])} and error {error(path.error[-1], task)}. {_hint('Chosen', chosen.cost, chosen.error, task)}."
-    )
+        line = ""
+    marks = [Mark("unpruned", "before pruning", whole.cost, whole.error)]
+    marks += [Mark("chosen", "the chosen pruning", chosen.cost, chosen.error)]
+    t = Tradeoff(path.cost, path.error, None, ("optimal pruning", "optimal prunings"), marks)
+    above = f"trees’ mean {measure(task).removeprefix('mean ')}, error sample"
+    told, left_out = _chart(ax, t, task, facts.options["unit"], above, line=line)
     if solution is not None:
         value = error(float(solution.relaxation.value), task)
         told += f" Budget {amount(float(solution.budget))}; the relaxation's optimum there has error {value}."
     svg = inline(ax, "sample-chart", "Error against cost on the samples that pruning was computed from", told)
-    return Drawn("On the samples that it was computed from", svg, _above(float(path.error.max()), top, task))
+    return Drawn("On the samples that it was computed from", svg, left_out)
 
 
 @styled
@@ -313,73 +293,9 @@ def icicle_boxes(left: NDArray[np.float64], right: NDArray[np.float64], depth: N
 
 
 @styled
-def boosted(facts: BoostedFacts) -> Drawn:
-    """Held-out error of a boosted model against its cost: all prunings of the path, the model before, the chosen one."""
-    along, h, task = facts.along, facts.held_out, facts.held_out.measure
-    ax = axes_for(None, (WIDTH, HEIGHT))
-    ax.plot(along.cost, along.error, color=BLUE, lw=1.6, label="prunings of the path")
-    hints = [_hint("pruning", c, e, task) for c, e in zip(along.cost, along.error, strict=True)]
-    _hinted(ax, along.cost, along.error, hints)
-    told = []
-    for name, cost, err in (
-        ("the model before pruning", h.cost_before, h.error_before),
-        ("the chosen pruning", h.cost_after, h.error_after),
-    ):
-        told.append(_hint(name, cost.mean, err.mean, task))
-        _mark(ax, name, told[-1], cost.mean, err.mean)
-    _cost_axes(ax, facts.labels.unit, task)
-    ax.set_xlim(0, 1.03 * max(h.cost_before.mean, float(along.cost.max())) or 1)
-    ax.set_ylim(0, 1.05 * max(h.error_before.high, float(along.error.max())) or 1)
-    _finish(ax, f"{measure(task)} of the model, held out")
-    reach = f"{count(len(along), 'pruning')} from cost {amount(along.cost[0])} to {amount(along.cost[-1])}"
-    svg = inline(ax, "boosted-chart", "Held-out error against held-out cost", f"{reach}. {'. '.join(told)}.")
-    return Drawn("On held-out examples", svg)
-
-
-def _cost_axes(ax: Axes, unit: str, task: str) -> None:
-    """Cost to the right, the error upwards."""
-    ax.set_xlabel(cost_label(unit))
-    plain_numbers(ax.xaxis)
-    (per_cent if measure(task) == "error rate" else plain_numbers)(ax.yaxis)
-    frame(ax)
-
-
-@styled
-def policies(facts: CascadeFacts) -> Drawn:
-    """Error against mean cost: all policies of the path, the chosen one, and single stages that answer every row."""
-    t, task, seen = facts.tradeoff, facts.task, facts.on_rows
-    cost, err = t.chosen
-    ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
-    half = np.zeros(len(t.error)) if t.half is None else t.half
-    if seen is not None:
-        name = f"{100 * seen.change.confidence:g} % intervals, point by point"
-        ax.fill_between(t.cost, np.maximum(t.error - half, 0), t.error + half, color=BLUE, alpha=0.15, lw=0, label=name)
-    ax.plot(t.cost, t.error, color=BLUE, lw=2, label="optimal policies")
-    if len(t.cost) <= MOST_MARKERS:
-        _hinted(ax, t.cost, t.error, [_hint("a policy", c, e, task) for c, e in zip(t.cost, t.error, strict=True)])
-    singles = list(zip(t.single_cost.tolist(), t.single_error.tolist(), strict=True))
-    for s, (c, e) in enumerate(singles):
-        name = "the last stage for everybody" if s == len(singles) - 1 else "_another" if s else "another stage for everybody"
-        _mark(ax, name, _hint(f"stage {s} for everybody", c, e, task), c, e)
-    ends = None if seen is None else seen.change.error_after
-    _mark(ax, "the chosen policy", _hint("chosen", cost, err, task), cost, err, ends)
-    _cost_axes(ax, facts.labels.unit, task)
-    costs = [*t.cost.tolist(), *t.single_cost.tolist(), t.chosen[0]]
-    ax.set_xlim(left_end(costs), 1.03 * max(costs) or 1)
-    ax.set_ylim(0, 1.05 * max(float((t.error + half).max()), float(t.single_error.max()), t.chosen[1]) or 1)
-    _finish(ax, f"{measure(task)}, {'cross-fitted' if seen is None else 'held out'}")
-    first, last = (f"cost {amount(t.cost[k])} and {measure(task)} {error(t.error[k], task)}" for k in (0, -1))
-    told = (
-        f"{count(len(t.cost), 'policy', 'policies')}, from {first} to {last}. {_hint('Chosen', cost, err, task)}. "
-        f"{_hint('The last stage for everybody', *facts.before, task)}."
-    )
-    return Drawn("", inline(ax, "policy-chart", "Error against mean cost of all policies", told))
-
-
-@styled
 def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     """Which examples stop where: by every policy and by the chosen one, and what they have bought by then, as in `plot_exits`."""
-    found, own = seen.stops, facts.tradeoff.chosen[0]
+    found, own = seen.stops, facts.tradeoff.chosen.cost
     by_policy = found.by_policy()
     colour = colours_of(by_policy)
     drawn = []
@@ -387,7 +303,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     if cost.max() > cost.min():
         ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
         draw_policies(ax, found, by_policy, colour, own, "the chosen policy")
-        ax.set_xlabel(cost_label(facts.labels.unit, "mean cost of a policy"))
+        ax.set_xlabel(cost_label(facts.options["unit"], "mean cost of a policy"))
         ax.set_ylabel("share that stops at each stage")
         ends = (int(cost.argmin()), "the cheapest"), (int(cost.argmax()), "the dearest")
         first = int(found.used[0])
@@ -401,13 +317,15 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     ax = axes_for(None, (WIDTH, 0.9 + 0.27 * max(found.used.size, 5)))
     draw_bars(ax, found, colour)
     ax.set_title("", loc="left")
-    title = "Share of the examples that stop at each stage, and what they have bought by then"
-    svg = inline(ax, "bars-chart", title, f"{'; '.join(_steps(found))}.", themed=False)
+    told = "; ".join(
+        f"{share(part)} of the examples stop at stage {s}" for s, part in zip(found.used, found.share(), strict=True)
+    )
+    svg = inline(ax, "bars-chart", "Share of the examples that stop at each stage", f"{told}.", themed=False)
     n_bought = int(found.bought.any(axis=1).sum())
+    nothing = "The stages do not say what they read." if facts.purchases is None else "Nothing that has a price was bought."
+    drawn.append(Drawn("By the chosen policy", svg, "" if n_bought else nothing))
     if not n_bought:
-        nothing = "The stages do not say what they read." if facts.purchases is None else "Nothing that has a price was bought."
-        return [*drawn, Drawn("By the chosen policy", svg, nothing)]
-    drawn.append(Drawn("By the chosen policy", svg))
+        return drawn
     ax = axes_for(None, (WIDTH, 1.6 + 0.27 * max(found.used.size, 5)))
     draw_items(ax, found)
     ax.set_title("", loc="left")
@@ -416,20 +334,5 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     some = f" {shown} of {n_bought:,} items are shown, those that most examples bought." if shown < n_bought else ""
     told = f"A row for each stage where examples stop, a column for each of {count(shown, 'item')} that they have bought by then."
     svg = inline(ax, "staircase-chart", "What the examples have bought by the stage where they stop", told, themed=False)
-    return [
-        *drawn,
-        Drawn("What was bought by then", svg, f"A cell is full where all of them have bought the item by then.{some}"),
-    ]
-
-
-def _steps(found: Stops) -> list[str]:
-    """For every stage where examples stop: their share, and the new items that more than half of them have bought."""
-    named: set[str] = set()
-    texts = []
-    names = [item_label(name) for name in found.items.names]
-    for s, part, row in zip(found.used.tolist(), found.share().tolist(), found.bought_by_then(), strict=True):
-        new = [names[m] for m in np.flatnonzero(row > 0.5) if names[m] not in named]
-        named.update(new)
-        listed = ", ".join(new[:LISTED]) + (f" and {len(new) - LISTED} more" if len(new) > LISTED else "")
-        texts.append(f"stage {s}: {share(part)} stop" + (f", by then most have also bought {listed}" if new else ""))
-    return texts
+    drawn.append(Drawn("What was bought by then", svg, f"A cell is full where all of them have bought the item by then.{some}"))
+    return drawn

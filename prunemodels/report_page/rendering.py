@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,27 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from formulations.extras import package
 from formulations.shown import error_name, is_rate
+from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.by_class import Rate
+from prunemodels.report_page.cascade import CascadeFacts
 from prunemodels.report_page.evidence import figures_of
-from prunemodels.report_page.facts import asked_for
-from prunemodels.statements import wording
+from prunemodels.report_page.facts import Facts, item_counts, spread, versions
 from prunemodels.statements.limit_uses import use_in_words
-from prunemodels.statements.wording import budget_verdict
+from prunemodels.statements.wording import (
+    amount,
+    budget_verdict,
+    change,
+    count,
+    error,
+    exactly,
+    interval,
+    less,
+    seconds,
+    share,
+    size,
+)
 
 TEMPLATE = "page.html.jinja"
 
@@ -52,36 +67,20 @@ DARK = {
 }
 
 MANY = 1000
-"""From so many examples on, the second decimal of a per cent says something."""
+"""With at least this many examples, an error rate has two decimals of a per cent."""
 
-LISTED, NAMED = 4, 6
-"""The largest number of features that the row of an item names, and of items or features that the row of a stage does."""
-
-BY_CLASS = ("detection", "payers")
-"""Sections that are about classes."""
+NAMED = 6
+"""The largest number of items or features that a list names, unless it says another one."""
 
 UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 """Characters that an HTML document must not contain."""
 
 
-def render_page(kind: str, contents: Mapping[str, str], facts: Any, **more: Any) -> str:
-    """The page of some facts.
-
-    Parameters
-    ----------
-    kind
-        ``"pruning"``, ``"cascade"`` or ``"boosted"``: which sections of the template are written.
-    contents
-        the sections' headings by their identifiers.
-    facts
-        with ``labels`` and ``versions``; the template names what else it shows of them.
-    more
-        pictures, rows and sentences that the facts do not hold.
-    """
-    day = datetime.now(UTC).date().isoformat()
-    versions = ", ".join(f"{library} {number}" for library, number in facts.versions.items())
-    shown = {"kind": kind, "contents": contents, "f": facts, "day": day, "versions": versions, "themes": (LIGHT, DARK)}
-    return _template().render(shown, **more).lstrip()
+def render(facts: Facts | BoostedFacts | CascadeFacts) -> str:
+    """The page that shows the facts."""
+    pictures = package("prunemodels.report_page.pictures")
+    day, found = datetime.now(UTC).date().isoformat(), versions()
+    return _template().render(f=facts, pictures=pictures, day=day, versions=found, themes=(LIGHT, DARK)).lstrip()
 
 
 @cache
@@ -94,31 +93,12 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         finalize=printable,
     )
-    environment.filters |= {"complement": complement, "of_100": of_100}
-    numbers = ("amount", "change", "count", "error", "exactly", "seconds", "share", "size")
-    environment.filters |= {name: getattr(wording, name) for name in numbers}
-    texts: dict[str, Callable[..., str]] = {
-        "percent": percent,
-        "whole": lambda n: f"{n:,}",
-        "digits": "{:.6g}".format,
-        "bdi": bdi,
-    }
-    environment.filters |= texts
-    environment.globals |= {
-        "asked_for": asked_for,
-        "budget_verdict": budget_verdict,
-        "use_in_words": use_in_words,
-        "error_name": error_name,
-        "figures_of": figures_of,
-        "first_names": first_names,
-        "interval": wording.interval,
-        "is_rate": is_rate,
-        "less": wording.less,
-        "listed": listed,
-        "measure": measure,
-        "rounded_claim": rounded_claim,
-        "rounded_error": rounded_error,
-    }
+    texts = (amount, change, count, error, exact_number, seconds, share, size, bdi, complement, of_100, percent)
+    environment.filters |= {text.__name__: text for text in texts}
+    environment.filters |= {"whole": "{:,}".format, "digits": "{:.6g}".format}
+    more = (item_counts, budget_verdict, use_in_words, error_name, figures_of, first_names, interval, is_rate, less)
+    environment.globals |= {function.__name__: function for function in (*more, difference, measure, spread)}
+    environment.globals |= {"rounded_claim": rounded_claim, "rounded_error": rounded_error}
     return environment.get_template(TEMPLATE)
 
 
@@ -137,18 +117,16 @@ def bdi(text: object) -> Markup:
     return Markup("<bdi>{}</bdi>").format(text)
 
 
-def listed(features: Sequence[str]) -> str:
-    """The first names that the row of an item has, and how many more there are."""
-    if len(features) > LISTED:
-        return f"{', '.join(features[:LISTED])} and {len(features) - LISTED} more"
-    return " and ".join(part for part in (", ".join(features[:-1]), features[-1]) if part)
-
-
-def first_names(names: Sequence[str]) -> Markup:
-    """The first names that the row of a stage has, and how many more there are."""
-    few = names if len(names) <= NAMED + 1 else names[:NAMED]
+def first_names(names: Sequence[str], most: int = NAMED) -> Markup:
+    """The first names, and how many more there are; one more than `most` is still named."""
+    few = names if len(names) <= most + 1 else names[:most]
     more = f" and {len(names) - len(few):,} more" if len(few) < len(names) else ""
     return Markup(", ").join(map(bdi, few)) + more
+
+
+def exact_number(x: Fraction | float) -> str:
+    """A fraction as such with its approximate value, or ten digits."""
+    return exactly(x) if isinstance(x, Fraction) else f"{x:.10g}"
 
 
 def percent(x: float) -> str:
@@ -168,9 +146,14 @@ def measure(task: str) -> str:
 
 def rounded_error(x: float, task: str, n: int) -> str:
     """An error for a box, with one decimal of a per cent for fewer than a thousand examples, which cannot tell more."""
-    return wording.share(x, 1 if n < MANY else 2) if is_rate(task) else wording.error(x, task)
+    return share(x, 1 if n < MANY else 2) if is_rate(task) else error(x, task)
 
 
 def rounded_claim(claim: str) -> str:
     """A claim as a sentence, with at most six digits a number; all digits stand under "In exact numbers"."""
     return re.sub(r"\d+\.\d{6,}(e-\d+)?", lambda number: f"{float(number[0]):.6g}", f"{claim[:1].upper()}{claim[1:]}")
+
+
+def difference(seen: float, own: float, task: str) -> str:
+    """The difference between two errors as text; differences by rounding are ignored."""
+    return "the same" if abs(seen - own) <= 1e-9 * max(seen, own) else change(seen - own, task)

@@ -15,8 +15,8 @@ from sklearn.ensemble import RandomForestRegressor
 import prunemodels as pm
 from prunemodels.evaluation.held_out import HeldOut, hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
-from prunemodels.plots.picture import BLUE, GREY
-from prunemodels.plots.tradeoff import picture_files, plot_tradeoff
+from prunemodels.plots.picture import BLUE, GREY, picture_files
+from prunemodels.plots.tradeoff import plot_tradeoff
 from solvers.budgets import best_breakpoint
 from tests.prunemodels.plots.cases import HELD_OUT, evaluation, forest, path, solution
 

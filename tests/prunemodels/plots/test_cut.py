@@ -20,8 +20,9 @@ from formulations import CostItems, PruningProblem
 from formulations.instance.papers import ERRORS, two_trees
 from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.cut import closure_graph, plot_cut, purchase_name, source_side
-from prunemodels.plots.networks import draw_network, draw_tree, network_graph
+from prunemodels.plots.networks import draw_network, network_graph
 from prunemodels.plots.picture import BLUE, VERMILION
+from prunemodels.plots.trees import draw_tree
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import price_by_tree_pass
 from tests.instances import arc_costs, random_problem, stop_costs

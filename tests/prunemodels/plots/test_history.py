@@ -20,9 +20,8 @@ import prunemodels as pm
 from formulations import InvalidInputError, Solver
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.exits.stops import stops_of
-from prunemodels.plots.columns import plot_columns
 from prunemodels.plots.exits import plot_exits
-from prunemodels.plots.history import SMALLEST, plot_gaps, plot_history
+from prunemodels.plots.history import SMALLEST, plot_columns, plot_gaps, plot_history
 from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual

@@ -16,7 +16,8 @@ from formulations.programs.shortest_path import tree_network
 from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.total_unimodularity.explanation import leaves_of
-from prunemodels.plots.matrices import PATHS, math_name, plot_certificate, plot_matrix
+from prunemodels.plots.matrices import math_name, plot_matrix
+from prunemodels.plots.networks import PATHS, plot_certificate
 from prunemodels.plots.picture import Picture
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import nested

@@ -22,16 +22,16 @@ from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
-from prunemodels.plots.columns import plot_columns
 from prunemodels.plots.curves import plot_curves
 from prunemodels.plots.cut import closure_graph, plot_cut
 from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.growth import plot_growth
-from prunemodels.plots.history import plot_gaps
-from prunemodels.plots.matrices import plot_certificate, plot_matrix
-from prunemodels.plots.networks import draw_network, draw_tree, network_graph
-from prunemodels.plots.tradeoff import plot_tradeoff, save_picture
-from prunemodels.plots.trees import plot_point, plot_trees
+from prunemodels.plots.history import plot_columns, plot_gaps
+from prunemodels.plots.matrices import plot_matrix
+from prunemodels.plots.networks import draw_network, network_graph, plot_certificate
+from prunemodels.plots.picture import save_picture
+from prunemodels.plots.tradeoff import plot_tradeoff
+from prunemodels.plots.trees import draw_tree, plot_point, plot_trees
 from solvers.column_generation import dantzig_wolfe
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case
@@ -141,7 +141,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: plot_certificate(PROGRAM, certificate(), paths=list(PROGRAM.rows)[:5]), "paths has 5 names; give at most 4"),
     (lambda: plot_certificate(np.eye(81, dtype=int), star(81)), "the picture would have 81 arcs, at most 80 can be read"),
-    (lambda: decomposed(np.eye(500, dtype=np.int8)), "500 rows and 500 columns; a picture shows at most 400"),
+    (lambda: decomposed(np.eye(500, dtype=np.int8)), "the picture would have 500 rows and 500 columns, at most 400"),
     (
         lambda: decomposed(np.ones((12, 12), dtype=np.int8), families.block_diagonal(families.r10(), families.r12())),
         "not one of this matrix",

@@ -17,8 +17,8 @@ import prunemodels as pm
 from formulations import CostItems, PruningProblem
 from formulations.instance.papers import two_trees
 from prunemodels.plots.picture import BLUE, VERMILION
-from prunemodels.plots.tree_layout import lay_out
-from prunemodels.plots.trees import feature_name, plot_point, plot_trees
+from prunemodels.plots.tree_layout import feature_name, lay_out
+from prunemodels.plots.trees import plot_point, plot_trees
 from tests.prunemodels.plots.cases import overlaps
 
 GREY = "#cccccc"

@@ -34,8 +34,7 @@ from prunemodels.exits.levels import levels
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.report_page.cascades.facts import CascadeFacts, gather_cascade
-from prunemodels.report_page.facts import Labels
+from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from solvers.path.closure_path import closure_path
 
 ROWS = pd.DataFrame(
@@ -97,8 +96,7 @@ def hand_cascade() -> Cascade:
 
 def facts_of(source: Any, X: Any = None, y: Any = None, **options: Any) -> CascadeFacts:
     """Facts with the defaults of `report_page`."""
-    settings = {"budget": None, "sample_weight": None, "confidence": 0.95, "labels": Labels("Cascade")}
-    return gather_cascade(source, X, y, **(settings | options))
+    return gather_cascade(source, X, y, **options)
 
 
 def cells(page: str, caption: str) -> list[list[str]]:

@@ -13,8 +13,7 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 import prunemodels as pm
 from prunemodels.other_libraries import BoostedPath, boosted_path
 from prunemodels.report_page import report_page, write_report
-from prunemodels.report_page.boosted_page import gather_boosted
-from prunemodels.report_page.facts import Labels
+from prunemodels.report_page.boosted import gather_boosted
 from prunemodels.statements.wording import amount
 from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
@@ -64,7 +63,7 @@ def test_the_figures_are_those_of_evaluate(paths: dict[str, BoostedPath], name: 
     weight = np.tile([1.0, 2.0], 60) if weighted else None
     copies = np.repeat(np.arange(120), 1 if weight is None else weight.astype(int))
     chosen = path[len(path) // 2]
-    facts = gather_boosted(path, X, y, chosen, sample_weight=weight, confidence=0.9, labels=Labels())
+    facts = gather_boosted(path, X, y, chosen=chosen, sample_weight=weight, confidence=0.9)
     evaluation = [float(a) for a in chosen.usage.evaluation]
     for place, p in enumerate((path.unpruned, chosen)):
         seen = pm.evaluate(p.to_model(), X[copies], y[copies], costs=chosen.usage.costs, evaluation_cost=evaluation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from prunemodels.report_page.page import report_page
 from tests.prunemodels.report_page.cases import regressor
 
 ITEMS = pm.CostItems.plain([1, 5], ["visit", "scan"])
-TRUTH = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])
+TRUTH = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1])  # places of the labels
 BEFORE = Answers(np.array([0, 0, 0, 0, 1, 1, 1, 1, 0]), np.full(9, 6.0), np.ones((2, 9), dtype=bool))
 AFTER = Answers(
     np.array([0, 0, 1, 1, 0, 1, 0, 0, 1]),
@@ -26,7 +27,9 @@ AFTER = Answers(
 def compared(classes: Any = ("well", "ill"), *, weights: Any = None, positive: Any = None) -> ByClass | None:
     """The nine examples: four of the second class."""
     w = np.ones(9) if weights is None else weights
-    return by_class(np.array(classes), TRUTH, w, (BEFORE, AFTER), ITEMS, confidence=0.95, positive=positive)
+    known = np.array(classes)
+    answers = [replace(answer, said=known[answer.said]) for answer in (BEFORE, AFTER)]
+    return by_class(known, known[TRUTH], w, answers, ITEMS, {"confidence": 0.95, "positive": positive})
 
 
 def test_mistakes_of_both_kinds_by_hand() -> None:
@@ -46,7 +49,7 @@ def test_intervals_are_exact() -> None:
     assert (found.missed[0].low, found.missed[0].high) == pytest.approx((0.00631, 0.80588), abs=1e-5)
     assert (found.missed[1].low, found.missed[1].high) == pytest.approx((0.06759, 0.93241), abs=1e-5)
     right = Answers(TRUTH, BEFORE.paid)
-    none = by_class(np.array([0, 1]), TRUTH, np.ones(9), (right, right), ITEMS, confidence=0.95, positive=None)
+    none = by_class(np.array([0, 1]), TRUTH, np.ones(9), (right, right), ITEMS, {"confidence": 0.95, "positive": None})
     assert none is not None
     assert (none.missed[0].low, none.missed[0].high) == pytest.approx((0, 1 - 0.025 ** (1 / 4)))
     assert none.items == ()

@@ -18,9 +18,9 @@ from prunemodels.exits.evaluation import evaluate_exit_path
 from prunemodels.exits.set_stages import Constant, SetStages
 from prunemodels.exits.stops import stops_of
 from prunemodels.report_page import pictures
-from prunemodels.report_page.cascades.evidence import evidence_of_cascade, least_error
-from prunemodels.report_page.cascades.facts import stage_figures
-from prunemodels.report_page.cascades.purchases import Item, purchases
+from prunemodels.report_page.cascade import stage_figures
+from prunemodels.report_page.evidence import evidence_of_cascade, least_error
+from prunemodels.report_page.purchases import Item, purchases
 from tests.loops import looped
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import learn_exits, margins, monotone_policies, random_table, tally, walk
@@ -30,7 +30,7 @@ from tests.prunemodels.report_page.cascade_cases import ITEMS, ROWS, TRUTH, fact
 def test_evidence_by_hand() -> None:
     """57/8 and 3/8 are the policy's own; the dearest optimal policy costs less and errs 1/8, which no policy does better."""
     e = evidence_of_cascade(hand_cascade())
-    assert (e.cost, e.error, e.bound, e.row, e.lam_from, e.holds) == (
+    assert (e.cost, e.error, e.bound, e.row, e.lams, e.holds) == (
         Fraction(57, 8),
         Fraction(3, 8),
         Fraction(1, 8),
@@ -38,14 +38,15 @@ def test_evidence_by_hand() -> None:
         None,
         True,
     )
-    np.testing.assert_allclose(e.cost_by_stage, [0, 5 / 8 * 2, 5 / 8 * 2 + 3 / 8 * 5 + 4])
+    told = [facts_of(hand_cascade()).cells(s)[-1] for s in range(3)]
+    assert told == ["0", "1.25", "7.125"]  # 5/8 of 2; and 3/8 of 5, with 4 for all
 
 
 def test_rows_of_the_path_by_hand() -> None:
     """Prices of error 2/10 for who doubts and 1/6 for who does not: optimal below, between and above."""
     found = [evidence_of_cascade(hand_path().at_row(k)) for k in range(3)]
     assert [e.row for e in found] == [0, 1, 2]
-    assert [(e.lam_from, e.lam_to) for e in found] == [
+    assert [e.lams for e in found] == [
         (0, Fraction(1, 6)),
         (Fraction(1, 6), Fraction(1, 5)),
         (Fraction(1, 5), None),
@@ -56,7 +57,7 @@ def test_rows_of_the_path_by_hand() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_evidence_is_that_of_the_path(kind: Kind) -> None:
-    """Of every row: its place, its exact cost and error, and the cost up to each stage ends with the policy's."""
+    """Of every row: its place, and its exact cost and error, which no policy beats."""
     path = case(kind).path
     for k in range(len(path)):
         cascade = path.at_row(k)
@@ -64,8 +65,6 @@ def test_evidence_is_that_of_the_path(kind: Kind) -> None:
         assert (e.row, e.cost, e.error) == (k, path.closures.exact_cost[k], path.closures.exact_error[k])
         assert e.holds is True
         assert e.bound == e.error
-        assert e.cost_by_stage[-1] == pytest.approx(cascade.cost_)
-        assert (np.diff(e.cost_by_stage) >= -1e-12).all()
 
 
 @looped("seed", range(12))
@@ -102,15 +101,15 @@ def test_figures_of_stages_add_up(kind: Kind) -> None:
     known = case(kind)
     policy = known.path.policy(middle(kind))
     seen = evaluate_exit_path(known.path, known.X, known.y)
-    found = stage_figures(seen, policy)
+    found = list(stage_figures(seen, policy).fillna(0).itertuples())
     assert sum(f.stop for f in found) == pytest.approx(1)
     assert [f.reach for f in found] == pytest.approx(np.cumsum([f.stop for f in found][::-1])[::-1])
-    assert sum(f.stop * (f.error or 0) for f in found) == pytest.approx(seen.mean_loss(policy))
+    assert sum(f.stop * f.error for f in found) == pytest.approx(seen.mean_loss(policy))
     assert found[-1].cost_so_far == pytest.approx(seen.mean_cost(policy))
     once = seen.table.once[min(policy.last_stage, len(found) - 1)]
-    assert sum(f.reach * (f.paid or 0) for f in found) + once == pytest.approx(seen.mean_cost(policy))
+    assert sum(f.reach * f.paid for f in found) + once == pytest.approx(seen.mean_cost(policy))
     assert sum(f.rows for f in found) == len(known.y)
-    assert all((f.error is None) == (f.rows == 0) for f in found)
+    assert (stage_figures(seen, policy).error.isna() == [f.rows == 0 for f in found]).all()
 
 
 def test_weights_weigh_the_stages() -> None:
@@ -118,7 +117,7 @@ def test_weights_weigh_the_stages() -> None:
     weights = np.where(np.arange(8) == 2, 6.0, 1.0)
     cascade = hand_cascade()
     seen = evaluate_exit_path(cascade, ROWS, TRUTH, sample_weight=weights)
-    first, second, third = stage_figures(seen, cascade.policy_)
+    first, second, third = stage_figures(seen, cascade.policy_).itertuples()
     assert (first.stop, first.error, first.rows) == (pytest.approx(8 / 13), pytest.approx(6 / 8), 3)
     assert third.cost_so_far == pytest.approx((2 * 2 + 3 * 7) / 13 + 4)
     assert second.paid == 2
@@ -174,7 +173,7 @@ def test_the_pictures_by_hand() -> None:
     assert facts.on_rows is not None
     layers, bars, items = pictures.stops(facts, facts.on_rows)
     assert re.findall(r"> ?([\d.]+) %, [\d.]+ % wrong<", bars.svg) == ["37.5", "25", "37.5"]
-    assert "stage 2: 37.5\u00a0% stop, by then most have also bought scan, licence." in bars.svg
+    assert "25.0\u00a0% of the examples stop at stage 1; 37.5\u00a0% of the examples stop at stage 2." in bars.svg
     assert [n for n in re.findall(r">(\w+)</text>", items.svg) if n in ("visit", "scan", "licence")] == [
         "visit",
         "scan",

@@ -11,7 +11,7 @@ import pytest
 import prunemodels as pm
 from prunemodels.evaluation.item_costs import ItemCost
 from prunemodels.report_page import pictures
-from prunemodels.report_page.facts import Labels, asked_for, gather, half_width, spread
+from prunemodels.report_page.facts import gather, half_width, item_counts, spread
 from tests.prunemodels.report_page.cases import Page, classifier
 
 
@@ -19,9 +19,7 @@ from tests.prunemodels.report_page.cases import Page, classifier
 def facts():
     case = classifier()
     solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
-    return gather(
-        case.path, case.forest, case.X, case.y, solution, sample_weight=None, confidence=0.95, labels=Labels(unit="\u20ac")
-    )
+    return gather(case.path, case.forest, case.X, case.y, chosen=solution, unit="\u20ac")
 
 
 def hints(svg: str) -> list[str]:
@@ -40,7 +38,7 @@ def test_figures_of_items_and_intervals_by_hand() -> None:
     """Of three items asked for one goes, and one is for a twentieth of the examples; Student's quantile of ten degrees: 2.228."""
     shares = [(1.0, 0.0), (1.0, 0.05), (0.5, 0.5), (0.0, 0.0)]
     items = [ItemCost(str(k), (), 2.0, False, b, a, 2 * b, 2 * a) for k, (b, a) in enumerate(shares)]
-    assert asked_for([*items, ItemCost("evaluation of splits", (), None, False, None, None, 1.0, 0.0)]) == (3, 1, 1)
+    assert item_counts([*items, ItemCost("evaluation of splits", (), None, False, None, None, 1.0, 0.0)]) == (3, 1, 1)
     assert half_width(np.array([0.5, np.nan]), 11, 0.95) == pytest.approx([1.114, 0], abs=5e-4)
 
 
@@ -54,9 +52,8 @@ def test_the_ceiling_leaves_out_the_cheapest_only() -> None:
 
 def test_the_tradeoff_shows_every_mark(facts) -> None:
     """Unpruned, chosen, budget and relaxation, each with its figures; no budget, no line of it."""
-    half = half_width(facts.along_path.error_se, facts.along_path.n, 0.95)
-    held = pictures.held_out(facts, half).svg
-    assert len(hints(held)) == len(spread(facts.along_path.cost)) + 2
+    held = pictures.tradeoff(facts).svg
+    assert len(hints(held)) == len(facts.path) + 2
     assert f"the chosen pruning: cost {facts.held_out.cost_after.mean:.4g}" in hints(held)[-1]
     shown = pictures.samples(facts).svg
     assert len(hints(shown)) == len(facts.path) + 1

@@ -39,9 +39,9 @@ def test_a_row_of_the_path_is_verified() -> None:
     evidence = evidence_of(case.path, case.some, None)
     k = len(case.path) // 2
     assert (evidence.row, evidence.holds, evidence.rounded) == (k, True, False)
-    assert (evidence.lam_from, evidence.lam_to) == (case.path.breakpoints[k], case.path.breakpoints[k + 1])
+    assert evidence.lams == (case.path.breakpoints[k], case.path.breakpoints[k + 1])
     assert (evidence.cost, evidence.error) == (case.path.exact_cost[k], case.path.exact_error[k])
-    assert evidence.solution is evidence.of_solution is None
+    assert (evidence.solution, len(evidence.verdicts)) == (None, 1)
 
 
 def test_a_budget_is_verified_with_its_gap() -> None:
@@ -51,7 +51,7 @@ def test_a_budget_is_verified_with_its_gap() -> None:
     evidence = evidence_of(case.path, solution.pruning, solution)
     assert evidence.holds is True
     assert evidence.solution is solution
-    assert evidence.of_solution.certificate["gap"] == solution.gap
+    assert evidence.verdicts[1].certificate["gap"] == solution.gap
 
 
 def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
@@ -64,8 +64,8 @@ def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
     evidence = evidence_of(case.path, higher.pruning, higher)
     assert evidence.holds is True
     assert evidence.solution is higher
-    assert evidence.proven_bound == proven == evidence.of_solution.certificate["bound"]
-    assert "gap" not in evidence.of_solution.certificate
+    assert evidence.proven_bound == proven == evidence.verdicts[1].certificate["bound"]
+    assert "gap" not in evidence.verdicts[1].certificate
     assert evidence_of(case.path, solution.pruning, solution).proven_bound is None
 
 
@@ -98,7 +98,7 @@ def test_another_pruning_is_measured_at_its_own_cost() -> None:
     pruning = pm.Pruning(problem, kept)
     assert row_of(case.path, pruning) is None
     evidence = evidence_of(case.path, pruning, None)
-    assert evidence.row is evidence.lam_from is evidence.lam_to is None
+    assert evidence.row is evidence.lams is None
     assert evidence.solution.budget == pruning.exact_cost
     assert evidence.solution.gap == pytest.approx(pruning.error - float(evidence.solution.relaxation.value))
     assert evidence.solution.gap > 0

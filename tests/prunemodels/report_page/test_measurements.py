@@ -126,7 +126,8 @@ def test_items_add_up_to_the_cost() -> None:
     """Shares times prices, and the evaluation, are the costs before and after; the dearest first, the evaluation last."""
     case = classifier()
     problem = on_other_rows(case.path.problem, case.X)
-    rows = item_costs(problem, case.some.kept)
+    kept = (problem.ensemble.is_split, case.some.kept)
+    rows = item_costs(problem.usage, kept, problem.ensemble.column_names)
     assert sum(r.before for r in rows) == pytest.approx(Pruning.unpruned(problem).cost)
     assert sum(r.after for r in rows) == pytest.approx(Pruning(problem, case.some.kept).cost)
     assert [r.name for r in rows][-1] == "evaluation of splits"

@@ -12,9 +12,8 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.report_page import report_page
-from prunemodels.report_page.facts import Labels, gather
-from prunemodels.report_page.page import render
-from prunemodels.report_page.rendering import DARK, LIGHT
+from prunemodels.report_page.facts import gather
+from prunemodels.report_page.rendering import DARK, LIGHT, render
 from prunemodels.statements.wording import amount
 from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
@@ -146,19 +145,18 @@ def test_a_shared_item_is_named_in_words() -> None:
     costs = pm.CostItems.discounted([3] * 6, [1] * 6, ["B", "B", "", "", "", ""])
     path = pm.pruning_path(pm.problem_from_forest(case.forest, case.X, costs=costs))
     text = Page(report_page(path, case.forest, case.X, case.y, chosen=path[0])).text()
-    assert "first of group B paid once for  x0 and x1" in text
+    assert "first of group B paid once for  x0 ,  x1" in text
     assert "shared:" not in text
 
 
 def test_a_refuted_check_is_told_first(pages: dict[str, str]) -> None:
     """Whatever else the page says."""
     case = classifier()
-    labels = Labels()
-    facts = gather(case.path, case.forest, case.X, case.y, case.some, sample_weight=None, confidence=0.95, labels=labels)
+    facts = gather(case.path, case.forest, case.X, case.y, chosen=case.some)
     evidence = facts.evidence
     for holds, word, told in ((False, "Refuted:", "do not rely on this pruning"), (None, "Undecided:", "could not decide")):
-        verdict = replace(evidence.of_path, holds=holds, certificate="split 3 is < wrong")
-        text = Page(render(replace(facts, evidence=replace(evidence, of_path=verdict)))).text()
+        verdict = replace(evidence.verdicts[0], holds=holds, certificate="split 3 is < wrong")
+        text = Page(render(replace(facts, evidence=replace(evidence, verdicts=(verdict, *evidence.verdicts[1:]))))).text()
         assert word in text
         assert told in text
         assert "split 3 is < wrong" in text

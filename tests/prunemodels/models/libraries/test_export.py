@@ -25,8 +25,7 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPruning
 from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.libraries.reading import read_model, write_model
 from prunemodels.report_page import report_page
-from prunemodels.report_page.boosted_page import gather_boosted
-from prunemodels.report_page.facts import Labels
+from prunemodels.report_page.boosted import gather_boosted
 from tests.loops import looped
 from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 from tests.prunemodels.models.libraries.models import (
@@ -224,9 +223,7 @@ def test_a_trade_off_a_refit_and_a_page() -> None:
 def test_what_is_bought_names_the_raw_columns_that_use_it() -> None:
     """An item of several raw columns lists them, not the columns that the pipeline makes of them."""
     path = pm.other_libraries.boosted_path(fitted("lightgbm"), X[VALID], y[VALID], costs=SHARED, lams=2, rounds=1)
-    facts = gather_boosted(
-        path, X[TEST], y[TEST], path[0], sample_weight=None, confidence=0.95, labels=Labels("", "", None, None)
-    )
+    facts = gather_boosted(path, X[TEST], y[TEST], chosen=path[0])
     users = {item.name: item.features for item in facts.items}
     assert users == {"visit": ("city", "income", "job"), "laboratory": ("income", "score", "debt"), "age": ()}
 

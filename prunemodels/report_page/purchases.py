@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from prunemodels.evaluation.item_costs import item_label
@@ -62,43 +61,25 @@ def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ..
         names of the columns; None: ``x0``, ``x1`` ...
     """
     if isinstance(stages, SetStages):
-        features = _first_stages(stages.features, stages.items.n_features, stages.n_stages)
-        models = [(_kind(model), columns.size) for model, columns in zip(stages.models, stages.features, strict=True)]
-        more: list[tuple[Any, Any, Any]] = [(model, None, None) for model in models]
+        read = [columns.tolist() for columns in stages.features]
+        more: list[tuple[Any, Any, Any]] = [((_kind(m), len(f)), None, None) for m, f in zip(stages.models, read, strict=True)]
     elif isinstance(stages, TreeStages):
-        e = stages.ensemble
-        kept = np.flatnonzero(e.is_split & (stages.first_stage < stages.n_stages))
-        first = stages.first_stage[kept]
-        features = _first_stages([e.feature[kept[first == s]] for s in range(stages.n_stages)], e.n_features, stages.n_stages)
-        splits, trees = (np.bincount(f, minlength=stages.n_stages) for f in (first, stages.joins))
-        more = [(None, int(splits[s]), int(trees[s])) for s in range(stages.n_stages)]
+        e, n = stages.ensemble, stages.n_stages
+        first = np.where(e.is_split, stages.first_stage, n)
+        read = [e.feature[first == s].tolist() for s in range(n)]
+        more = [(None, len(read[s]), int((stages.joins == s).sum())) for s in range(n)]
     else:
         return None
     items = stages.items
-    first_item = np.full(items.n_items, stages.n_stages)
-    for f in np.flatnonzero(features < stages.n_stages).tolist():
-        needed = list(items.needs[f])
-        first_item[needed] = np.minimum(first_item[needed], features[f])
-    feature_names = [f"x{f}" for f in range(items.n_features)] if names is None else [str(name) for name in names]
-    return tuple(
-        Purchase(
-            tuple(
-                Item(item_label(items.names[m]), float(items.prices[m]), bool(items.paid_once[m]))
-                for m in np.flatnonzero((first_item == s) & (items.price > 0)).tolist()
-            ),
-            tuple(feature_names[f] for f in np.flatnonzero(features == s).tolist()),
-            *more[s],
-        )
-        for s in range(stages.n_stages)
-    )
-
-
-def _first_stages(read: Sequence[NDArray[Any]], n_features: int, n_stages: int) -> NDArray[np.int64]:
-    """The first stage that reads each feature, shape (F,); S where no stage does."""
-    first = np.full(n_features, n_stages, dtype=np.int64)
-    for s in range(n_stages - 1, -1, -1):
-        first[read[s]] = s
-    return first
+    columns = [f"x{f}" for f in range(items.n_features)] if names is None else [str(name) for name in names]
+    had, paid, found = set[int](), set[int](), []
+    for features, kind in zip(read, more, strict=True):
+        new = sorted({*features} - had)
+        needed = sorted({m for f in new for m in items.needs[f] if items.price[m] > 0} - paid)
+        had, paid = had.union(new), paid.union(needed)
+        bought = (Item(item_label(items.names[m]), float(items.prices[m]), bool(items.paid_once[m])) for m in needed)
+        found.append(Purchase(tuple(bought), tuple(columns[f] for f in new), *kind))
+    return tuple(found)
 
 
 def _kind(model: Any) -> str:
