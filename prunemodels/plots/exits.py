@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -117,17 +117,9 @@ def draw_policies(ax: Axes, stops: Stops, share: NDArray[np.float64], colour: ND
     if len(order) > 1:
         _name_areas(ax, cost[order], share[order], colour, own)
     in_left_half = own < 0.5 * (cost.min() + cost.max())
-    ax.annotate(
-        f"{name}:\nmean cost {own:.3g}",
-        (own, 1.0),
-        xycoords=ax.get_xaxis_transform(),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="left" if in_left_half else "right",
-        va="bottom",
-        fontsize=SMALL,
-        annotation_clip=False,
-    )
+    side: Literal["left", "right"] = "left" if in_left_half else "right"
+    above: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "va": "bottom", "fontsize": SMALL}
+    ax.text(own, 1.015, f"{name}:\nmean cost {own:.3g}", ha=side, **above)
     ax.set_xlim(min(float(cost.min()), own), max(float(cost.max()), own) or 1.0)
     ax.set_ylim(0, 1)
     frame(ax)

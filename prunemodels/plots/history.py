@@ -24,6 +24,7 @@ from prunemodels.plots.picture import (
     VERMILION,
     Picture,
     axes_for,
+    colour_scale,
     figure_of,
     frame,
     legend_above,
@@ -204,10 +205,7 @@ def plot_columns(solution: DantzigWolfeSolution, *, figure: Figure | None = None
     )
     below.set_ylabel("tree of a column that entered")
     below.yaxis.set_major_locator(MaxNLocator(integer=True))
-    bar = fig.colorbar(shades, ax=below, orientation="horizontal", shrink=0.6, aspect=40, label="reduced cost")
-    ticks = [least, most] if most > least else [least]
-    bar.set_ticks(ticks, labels=[f"{-tick:.2g}" for tick in ticks], minor=False)
-    bar.ax.minorticks_off()
+    colour_scale(fig, shades, below, {tick: f"{-tick:.2g}" for tick in (least, most)}, "reduced cost")
     return fig
 
 

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from formulations.answers.pruning_path import NEVER, PruningPath
 from formulations.arguments import checked
-from prunemodels.plots.picture import BLACK, LAMBDA, SMALL, styled
+from prunemodels.plots.picture import BLACK, LAMBDA, colour_scale, styled
 from prunemodels.plots.tree_layout import Drawing, Look, draw_on
 from prunemodels.plots.trees import CUT, FAINT
 
@@ -100,17 +100,11 @@ def plot_levels(
     if least < most:
         if ax is None:
             drawing.figure.set_figheight(drawing.figure.get_figheight() + SCALE)
-        bar = drawing.figure.colorbar(
-            ScalarMappable(norm, COLOURS), ax=drawing.ax, orientation="horizontal", shrink=0.6, aspect=40, pad=0.02
-        )
-        ticks = np.geomspace(least, most, 5).tolist()
-        bar.set_ticks(ticks, labels=[f"{x:.2g}" for x in ticks])
-        bar.minorticks_off()
-        bar.outline.set_visible(False)
+        ticks = {x: f"{x:.2g}" for x in np.geomspace(least, most, 5).tolist()}
         never = ", grey: for none" if any(x <= 0 for x in levels.values()) else ""
         always = ", black: for any" if any(math.isinf(x) for x in levels.values()) else ""
-        bar.set_label(f"level: the split is kept for {LAMBDA} below it{never}{always}", fontsize=SMALL)
-        bar.ax.tick_params(labelsize=SMALL)
+        label = f"level: the split is kept for {LAMBDA} below it{never}{always}"
+        colour_scale(drawing.figure, ScalarMappable(norm, COLOURS), drawing.ax, ticks, label)
     return drawing.figure
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -20,6 +20,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
@@ -239,6 +240,16 @@ def look(k: int) -> dict[str, Any]:
         "ls": DASHES[(k + turn) % len(DASHES)],
         "marker": MARKERS[(k + turn) % len(MARKERS)],
     }
+
+
+def colour_scale(figure: Figure, shades: ScalarMappable, ax: Axes, ticks: Mapping[float, str], label: str) -> None:
+    """What colours mean, below the axes; ticks by their value."""
+    bar = figure.colorbar(shades, ax=ax, orientation="horizontal", shrink=0.6, aspect=40, pad=0.02)
+    bar.set_ticks(list(ticks), labels=list(ticks.values()))
+    bar.minorticks_off()
+    bar.outline.set_visible(False)
+    bar.set_label(label, fontsize=SMALL)
+    bar.ax.tick_params(labelsize=SMALL)
 
 
 def boxed(ax: Axes, at: tuple[float, float], text: str, fill: Any, edge: Any, colour: Any, shape: str = "round,pad=0.3") -> None:
