@@ -19,11 +19,10 @@ from solvers.primal_dual.algorithm import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from solvers.primal_dual.duals import Duals, StartRule
 from tests.instances import random_problem
 from tests.loops import looped
-from tests.solvers.cases import CASES, PRESENT, instance, lambdas, twin_stumps
+from tests.solvers.cases import PRESENT, instance, lambdas, twin_stumps
 
 algorithm = sys.modules["solvers.primal_dual.algorithm"]
 PAPER: dict[str, Any] = {"start": "zeros", "averaging": 1.0, "step": "constant"}
-SMALL = [name for name in CASES if not name.startswith(("sonar", "heart", "digits", "diabetes", "wine", "breast"))]
 
 
 def test_iterates_by_hand() -> None:
