@@ -15,8 +15,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from prunemodels.evaluation.held_out_tradeoff import SHARES, budget_tradeoff
 
-PRICES = {"worst": 25.0, "mean": 1.0, "error": 1.0}
-
 
 @cache
 def cancer() -> tuple[Any, ...]:

@@ -36,8 +36,6 @@ from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table()
 
-RAW = list(X.columns)
-
 
 def fitted(steps: Any, table: Any = X, target: Any = y) -> Pipeline:
     """A pipeline of the steps and a small forest."""

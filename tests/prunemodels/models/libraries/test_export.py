@@ -83,16 +83,6 @@ def test_xgboost_files_and_copies(tmp_path: Path) -> None:
     assert np.array_equal(pruned.predict(X), expected.argmax(axis=1))
 
 
-def test_a_pruned_booster_trains_on() -> None:
-    """XGBoost accepts the pruned trees as a start for more: the model is complete, not only readable."""
-    model, X, y = xgboost_models()["booster"]
-    forest = read_model(model)
-    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
-    more = xgboost.train({"max_depth": 2, "objective": "binary:logistic"}, xgboost.DMatrix(X, y), 2, xgb_model=pruned)
-    assert more.num_boosted_rounds() == model.num_boosted_rounds() + 2
-    assert pruned.get_score(importance_type="weight")
-
-
 def test_lightgbm_text_is_lightgbm_s() -> None:
     """Unpruned, the text comes out to the byte; pruned, block sizes and importances are those that LightGBM writes itself."""
     model, X, _ = lightgbm_models()["two classes"]
@@ -107,19 +97,6 @@ def test_lightgbm_text_is_lightgbm_s() -> None:
     assert np.array_equal(loaded.predict(X), pruned.booster_.predict(X))
     counts = np.bincount(forest.ensemble.feature[some_pruning(forest.ensemble, 0)], minlength=6)
     assert np.array_equal(pruned.booster_.feature_importance("split"), counts)
-
-
-def test_the_importances_in_the_tail_are_counted_anew() -> None:
-    """The text given to LightGBM lists the splits that are left, most frequent first, and no feature that is gone."""
-    model, _, _ = lightgbm_models()["numbers"]
-    forest = read_model(model)
-    kept = forest.ensemble.is_split & (forest.ensemble.depth == 0)
-    tail = ModelText.parse(write_model(forest, kept).booster_.model_to_string()).tail
-    listed = dict(
-        line.split("=") for line in tail[tail.index("feature_importances:") + 1 : tail.index("parameters:") - 1] if line
-    )
-    roots = forest.ensemble.feature[forest.ensemble.roots]
-    assert {k: int(v) for k, v in listed.items()} == {f"Column_{f}": int((roots == f).sum()) for f in np.unique(roots)}
 
 
 @pytest.mark.parametrize("name", SKLEARN)
