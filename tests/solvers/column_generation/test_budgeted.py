@@ -208,6 +208,5 @@ def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    """Each refusal names the number."""
     with pytest.raises(InvalidInputError, match=message):
         dantzig_wolfe_budget(twin_stumps(), **arguments)

@@ -241,7 +241,6 @@ def test_rounding_and_what_was_seen_both_count(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_bad_options_are_refused(lam: float, options: dict[str, object], message: str) -> None:
-    """Each by its name and value."""
     with pytest.raises(InvalidInputError, match=message):
         frank_wolfe(random_instance(2).problem, lam, **options)  # type: ignore[arg-type]
 

@@ -167,7 +167,6 @@ def test_the_time_limit_is_looked_at_every_iteration(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """Each refusal names the option, its value and the remedy."""
     with pytest.raises(InvalidInputError, match=message):
         primal_dual(twin_stumps(), 0.1, **options)
 
