@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
 import pytest
-import xgboost
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
@@ -36,7 +33,6 @@ from tests.prunemodels.models.libraries.models import (
     margins_by_walking,
     sklearn_models,
     some_pruning,
-    xgboost_models,
 )
 from tests.prunemodels.models.libraries.test_reading import ALL, same_leaves, tolerance
 
@@ -64,23 +60,6 @@ def test_the_exported_model_predicts_what_the_pruning_says(library: Any, name: s
         ends = np.flatnonzero(~kept & (kept[forest.ensemble.parent] | (forest.ensemble.parent < 0)))
         stored = back.leaf_value[~back.ensemble.is_split]
         assert np.array_equal(np.sort(stored, axis=0), np.sort(forest.leaf_value[ends], axis=0))
-
-
-def test_xgboost_files_and_copies(tmp_path: Path) -> None:
-    """JSON, UBJ, pickle and deepcopy of a pruned estimator predict the same; labels stay."""
-    model, X, _ = xgboost_models()["two classes"]
-    forest = read_model(model)
-    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
-    assert pruned.get_params() == model.get_params()
-    expected = pruned.predict_proba(X)
-    for name in ("model.json", "model.ubj"):
-        pruned.save_model(tmp_path / name)
-        loaded = xgboost.XGBClassifier()
-        loaded.load_model(tmp_path / name)
-        assert np.array_equal(loaded.predict_proba(X), expected)
-    assert np.array_equal(pickle.loads(pickle.dumps(pruned)).predict_proba(X), expected)
-    assert np.array_equal(copy.deepcopy(pruned).predict_proba(X), expected)
-    assert np.array_equal(pruned.predict(X), expected.argmax(axis=1))
 
 
 def test_lightgbm_text_is_lightgbm_s() -> None:
