@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from formulations import CostItems, Pruning, PruningProblem, Solution
 from formulations.instance.reduction import Ties
@@ -25,12 +24,6 @@ from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
-
-
-def ids(*values: int) -> NDArray[np.int32]:
-    """Ids as subproblems have them."""
-    return np.array(values, dtype=np.int32)
-
 
 LEAF = Node(0)
 
