@@ -212,6 +212,17 @@ def closure_of(gain: list[float], price: list[float], arcs: list[tuple[int, int]
     return ParametricClosure(np.array(gain, dtype=float), np.array(price, dtype=float), tail, head, base_error)
 
 
+def way(ensemble: Ensemble, root: int, x: ArrayLike, kept: NDArray[np.bool_] | None = None) -> list[int]:
+    """The nodes that a row passes below a root, one by one: down to a leaf, or to the first split that is not kept."""
+    row, h, nodes = np.asarray(x), int(root), [int(root)]
+    while ensemble.left[h] >= 0 if kept is None else kept[h]:
+        value = row[ensemble.feature[h]]
+        left = ensemble.missing_left[h] if np.isnan(value) else float(value) <= ensemble.threshold[h]
+        h = int((ensemble.left if left else ensemble.right)[h])
+        nodes.append(h)
+    return nodes
+
+
 def stop_costs(problem: PruningProblem, lam: Price) -> NDArray[np.float64]:
     """What it costs to stop at h in (OBJ): error_h + lam * (what those who stop there were evaluated for). Shape (n,)."""
     return problem.node_error + float(exact(lam, "lam")) * evaluation_above(problem)

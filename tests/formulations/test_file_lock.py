@@ -103,32 +103,10 @@ def test_hidden_names_are_never_too_long(tmp_path: Path) -> None:
 
 def test_different_parts_differ() -> None:
     """Values, types, shapes, nesting and order all count."""
-    parts: list[Any] = [
-        1,
-        1.0,
-        "1",
-        True,
-        None,
-        Fraction(1, 2),
-        0.5,
-        [1],
-        [[1]],
-        ["a", "b"],
-        ["ab"],
-        ["b", "a"],
-        {"a": "b"},
-        np.zeros(2),
-        np.zeros(3),
-        np.zeros((1, 2)),
-        np.zeros(2, dtype=np.float32),
-        np.array(["a", "b"], dtype=object),
-        np.array(["a", "c"], dtype=object),
-        pd.DataFrame({"a": [1]}),
-        pd.DataFrame({"b": [1]}),
-        DecisionTreeClassifier(),
-        DecisionTreeClassifier(max_depth=2),
-        DecisionTreeClassifier,
-    ]
+    parts: list[Any] = [1, 1.0, "1", True, None, Fraction(1, 2), 0.5, [1], [[1]], ["a", "b"], ["ab"], ["b", "a"], {"a": "b"}]
+    parts += [np.zeros(2), np.zeros(3), np.zeros((1, 2)), np.zeros(2, dtype=np.float32)]
+    parts += [np.array(["a", last], dtype=object) for last in "bc"] + [pd.DataFrame({name: [1]}) for name in "ab"]
+    parts += [DecisionTreeClassifier(), DecisionTreeClassifier(max_depth=2), DecisionTreeClassifier]
     assert len({fingerprint(part) for part in parts}) == len(parts)
     assert fingerprint("a", "b") != fingerprint("ab")
 

@@ -95,7 +95,6 @@ def test_a_forest_of_bare_leaves_with_a_dear_evaluation() -> None:
 @pytest.mark.parametrize("name", SOLVERS)
 @pytest.mark.parametrize("lam", [10**400, Fraction(1, 10**400), Decimal("1e-400"), Decimal("1e99999999")])
 def test_lambdas_that_no_float_holds_are_refused(name: str, lam: Any) -> None:
-    """The message names lambda, what it is and what can be done."""
     with pytest.raises(InvalidInputError, match=r"lam is .*a float can hold"):
         SOLVERS[name](apart((1, 1)), lam)
 

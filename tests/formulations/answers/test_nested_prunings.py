@@ -113,7 +113,6 @@ def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool, votes: bool)
     ],
 )
 def test_what_no_row_offers_is_refused(ask: Any, message: str) -> None:
-    """The refusal says what the rows offer."""
     with pytest.raises(InvalidInputError, match=message):
         ask(three_rows())
 
@@ -138,7 +137,6 @@ def test_budgets_below_the_last_row_are_refused() -> None:
     ],
 )
 def test_numbers_that_are_no_nested_prunings_are_refused(rows_kept: Any, message: str) -> None:
-    """Each refusal names the node, or the range."""
     with pytest.raises(InvalidInputError, match=message):
         PruningSequence(hand_forest(), rows_kept, np.array([0.0, 1, 2]), "step", "none")
 

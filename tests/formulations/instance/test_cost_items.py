@@ -55,25 +55,23 @@ def test_numpy_integers_become_unbounded():
     assert price * 4 == 2**64
 
 
-@pytest.mark.parametrize("value", [-1, -0.5, Fraction(-1, 3), Decimal("-2")])
-def test_negative_prices_are_refused(value):
-    """A negative price is named, with the remedy."""
-    with pytest.raises(InvalidInputError, match=r"lam is .*, negative; give a number >= 0"):
-        exact(value, "lam")
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), Decimal("Infinity"), "7", None, 1j, [1]])
-def test_what_is_no_number_is_refused(value):
-    """NaN, infinities, words and the like are named, with the remedy."""
-    with pytest.raises(InvalidInputError, match=r"lam is .*; give a finite number >= 0"):
-        exact(value, "lam")
-
-
-@pytest.mark.parametrize("value", [Decimal("1e99999999"), Decimal("1e-99999999")])
-def test_huge_exponents_are_refused_at_once(value):
-    """Their fractions would have a hundred million digits."""
-    with pytest.raises(InvalidInputError, match="a number that a float can hold"):
-        exact(value, "a price")
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([-1, -0.5, Fraction(-1, 3), Decimal("-2")], "lam is .*, negative; give a number >= 0"),
+        (
+            [float("nan"), float("inf"), Decimal("NaN"), Decimal("Infinity"), "7", None, 1j, [1]],
+            "lam is .*; give a finite number",
+        ),
+        # at once: their fractions would have a hundred million digits
+        ([Decimal("1e99999999"), Decimal("1e-99999999")], "a number that a float can hold"),
+    ],
+)
+def test_what_is_no_price_is_refused(values, words):
+    """Negative numbers, infinities, words and the like are named, with the remedy."""
+    for value in values:
+        with pytest.raises(InvalidInputError, match=words):
+            exact(value, "lam")
 
 
 def test_discounted_by_hand():
@@ -105,7 +103,6 @@ def test_discounted_by_hand():
     ],
 )
 def test_refusals(build, message):
-    """Each refusal names the culprit and the value."""
     with pytest.raises(InvalidInputError, match=message):
         build()
 
@@ -158,16 +155,12 @@ def test_by_default_one_supplier_has_all_that_has_a_price() -> None:
     ("options", "message"),
     [
         ({"fee": -1}, "costs: the fee of 'supplier' is -1, negative"),
-        (
-            {"latency": {"radiology": 3}},
-            "costs: latency has 'radiology', which supplies nothing; the suppliers are ('supplier',)",
-        ),
+        ({"latency": {"radiology": 3}}, "costs: latency has 'radiology', which supplies nothing"),
         ({"supplier": {"MRI": "radiology"}}, "costs: supplier has the item 'MRI', which has no price"),
         ({"supplier": {"licence": "laboratory"}}, "costs: 'licence' is paid once for all rows, so no row asks for it"),
     ],
 )
 def test_requests_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
-    """Each message names the culprit."""
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         TESTS.with_requests(**options)
 

@@ -17,22 +17,8 @@ from formulations.instance import row_blocks as module
 from formulations.instance.routing import Routing, as_rows, leaves_of, route
 from formulations.instance.row_blocks import BLOCK, row_blocks, row_order
 from formulations.memory import scratch_array
-from tests.instances import Node, ensemble_of, random_problem, random_tree
+from tests.instances import Node, ensemble_of, random_problem, random_tree, way
 from tests.loops import looped
-
-
-def walk(ensemble, rows, t):
-    """The nodes that each row visits in tree t."""
-    visited = []
-    for row in rows:
-        h, nodes = int(ensemble.tree_start[t]), []
-        while ensemble.left[h] >= 0:
-            nodes.append(h)
-            x = row[ensemble.feature[h]]
-            left = ensemble.missing_left[h] if np.isnan(x) else float(x) <= ensemble.threshold[h]
-            h = int(ensemble.left[h] if left else ensemble.right[h])
-        visited.append([*nodes, h])
-    return visited
 
 
 def test_rows_that_do_not_fit_are_refused_before_any_memory_is_taken(monkeypatch):
@@ -69,7 +55,7 @@ def test_ranges_are_the_rows_that_walk_through(seed, missing):
     rows = as_rows(X, 3)
     routing, leaves = route(ensemble, rows), leaves_of(ensemble, rows)
     for t in range(ensemble.n_trees):
-        visited = walk(ensemble, rows, t)
+        visited = [way(ensemble, ensemble.roots[t], row) for row in rows]
         assert sorted(routing.order[t]) == list(range(len(X)))
         assert leaves[t].tolist() == [nodes[-1] for nodes in visited]
         for h in range(ensemble.tree_start[t], ensemble.tree_start[t + 1]):
@@ -102,17 +88,7 @@ def test_missing_values_go_where_the_node_says():
         (pd.DataFrame([[1, 2.0], [-1e300, 2]]), r"X\[1, 0\] is infinite as a float32"),
         ([[1, "two"]], "X has a column that is not numeric"),
         ([[1, None], [1, {}]], "X has a column that is not numeric"),
-    ],
-)
-def test_refusals(X, message):
-    """What scikit-learn would not route is refused here too, by its place."""
-    with pytest.raises(InvalidInputError, match=message):
-        as_rows(X, 2)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
+        # each would become numbers without a word: a mask and an imaginary part are dropped, a date is counted in microseconds
         (np.ma.masked_array([[1.0, 2.0]], [[True, False]]), "X is a masked array; give numbers, with NaN"),
         (np.array([[1j, 2]]), r"X holds complex numbers \(complex128\); give real ones"),
         (np.array([["2020-01-01", "2021-01-01"]], dtype="M8[D]"), r"X holds dates \(datetime64\[D\]\); give numbers"),
@@ -120,10 +96,10 @@ def test_refusals(X, message):
         (pd.DataFrame({"a": [1.0], "b": pd.to_datetime(["2020"])}), r"the column 'b' of X holds dates \(datetime64\[.*\]\)"),
     ],
 )
-def test_tables_of_other_than_real_numbers_are_refused(table, message):
-    """Each would become numbers without a word: a mask and an imaginary part are dropped, a date is counted in microseconds."""
+def test_refusals(X, message):
+    """What scikit-learn would not route is refused here too, by its place."""
     with pytest.raises(InvalidInputError, match=message):
-        as_rows(table, 2)
+        as_rows(X, 2)
 
 
 def test_threads_may_route_at_once() -> None:
@@ -232,18 +208,6 @@ def test_arrays_stand_where_the_routing_does(tmp_path):
     assert mapped(on_disk(routing, tmp_path).array((4, 2), np.float64))
     with pytest.raises(BrokenFileError, match="gone"):
         replace(on_disk(routing, tmp_path), scratch=tmp_path / "gone").array(4, np.float64)
-
-
-def test_blocks_of_a_routing_on_disk_are_there_too(tmp_path):
-    """The same numbers as in memory, none of them in memory."""
-    problem = random_problem(5)
-    here = row_blocks(problem.routing, problem.ensemble.tree_of, 3)
-    there = row_blocks(on_disk(problem.routing, tmp_path), problem.ensemble.tree_of, 3)
-    for part in ("order", "start", "stop"):
-        a, b = getattr(here, part), getattr(there, part)
-        assert a.dtype == b.dtype
-        assert np.array_equal(a, b)
-        assert (mapped(a), mapped(b)) == (False, True)
 
 
 def test_a_routing_on_disk_travels_as_one_in_memory(tmp_path):

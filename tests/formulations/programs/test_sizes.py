@@ -153,44 +153,6 @@ def test_arcs_are_what_the_definitions_say(seed: int, naive: bool) -> None:
         assert columns.price[j] == pytest.approx(price * share, rel=1e-12)
 
 
-@pytest.mark.parametrize("naive", [False, True])
-@looped("seed", range(40))
-def test_merging_joins_equal_users_only_and_all_of_them(seed: int, naive: bool) -> None:
-    """Merged variables are the classes of purchases with equal users, at the sum of their prices."""
-    problem = random_problem(seed)
-    plain = (naive_columns if naive else usage_columns)(problem)
-    merged = (naive_columns if naive else usage_columns)(problem, merge=True)
-    sets = listed(plain)
-    classes: dict[frozenset[int], float] = defaultdict(float)
-    for j in range(plain.n_columns):
-        classes[frozenset(sets[int(plain.item[j]), int(plain.row[j])])] += float(plain.price[j])
-    found = {
-        frozenset(nodes): float(merged.price[j])
-        for j in range(merged.n_columns)
-        for nodes in [listed(merged)[int(merged.item[j]), int(merged.row[j])]]
-    }
-    assert found == pytest.approx(dict(classes))
-    assert merged.n_columns == len(classes)
-    for purchase in plain.purchase:
-        j, k = plain.of_purchase[purchase], merged.of_purchase[purchase]
-        stands_for = int(merged.item[k]), int(merged.row[k])
-        assert sets[int(plain.item[j]), int(plain.row[j])] == sets[stands_for]
-
-
-@looped("seed", range(40))
-def test_the_user_above_charges_the_item(seed: int) -> None:
-    """The user of a naive arc is the one split above the node that has a usage arc to the purchase."""
-    problem = random_problem(seed)
-    columns, usage = naive_columns(problem), listed(usage_columns(problem))
-    parent = problem.ensemble.parent
-    for h, u, j in zip(columns.node, columns.user, columns.column, strict=True):
-        above, p = set(), int(parent[h])
-        while p >= 0:
-            above.add(p)
-            p = int(parent[p])
-        assert above & usage[int(columns.item[j]), int(columns.row[j])] == {int(u)}
-
-
 NAMES = Names((Block("z", (np.arange(3),)), Block("budget", ()), Block("w", (np.array([0, 0, 1]), np.array([0, 7, FOR_ALL])))))
 
 

@@ -17,13 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
-from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
 from proofs_checks.total_unimodularity import Pieces, check_pieces
-from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from proofs_checks.verdict import Verdict
-from tests.proofs_checks.total_unimodularity import matrix_families as families
 
 Matrix = NDArray[np.int8]
 Family = list[tuple[str, Callable[[], Matrix]]]
@@ -370,12 +367,12 @@ def three_sum(size: int, seed: int) -> Matrix:
 
     [[A, a b], [d c, B]] of [A a a; c 0 1] and [1 0 b; d d B]. In the first, c is an arc, and a a path that the arc prolongs.
     """
-    tail, head = families.random_tree(size, seed)
-    network = families.random_network(size, 2 * size, seed)
+    tail, head = random_tree(size, seed)
+    network = random_network(size, 2 * size, seed)
     used = np.abs(network).sum(axis=1)
     for arc in np.argsort(-used):
         for u in range(size + 1):
-            a = families.tree_paths(tail, head, [u], [int(tail[arc])])[:, 0]
+            a = tree_paths(tail, head, [u], [int(tail[arc])])[:, 0]
             if not a[arc] and np.abs(a).sum() > 2:
                 a, c, big = np.delete(a, arc), network[arc], np.delete(network, arc, axis=0)
                 return np.block([[big, np.outer(a, a)], [np.outer(c, c), big.T]]).astype(np.int8)
@@ -384,28 +381,15 @@ def three_sum(size: int, seed: int) -> Matrix:
 
 def signed_fano() -> Matrix:
     """F7 with signs that pass `wrong_cycle`; some signs do not, F7 having no right ones."""
-    matrix = families.fano()
+    matrix = fano()
     matrix[2, 2] = -1
     return matrix
 
 
 def full_network(arcs: int, paths: int, seed: int) -> Matrix:
     """A random network matrix whose first row has the most entries."""
-    matrix = families.random_network(arcs, paths, seed)
+    matrix = random_network(arcs, paths, seed)
     return matrix[np.argsort(-np.abs(matrix).sum(axis=1), kind="stable")]
-
-
-def with_column(seed: int) -> Matrix:
-    """A network matrix with 60 rows and one column more: four entries whose signs pass `wrong_cycle`."""
-    network = families.random_network(60, 150, seed)
-    rows = np.random.default_rng(seed).choice(60, 4, replace=False)
-    for signs in itertools.product([1, -1], repeat=3):
-        column = np.zeros((60, 1), dtype=np.int8)
-        column[rows, 0] = (1, *signs)
-        matrix = np.hstack([network, column])
-        if wrong_cycle(read_matrix(matrix)) is None:
-            return matrix
-    raise AssertionError
 
 
 Triple = tuple[int, int, int]
@@ -428,13 +412,13 @@ def leaf(size: int, seed: int | np.random.Generator, *, transposed: bool, triple
     """
     rng = np.random.default_rng(seed)
     while True:
-        tail, head = (x.tolist() for x in families.random_tree(size, rng))
+        tail, head = (x.tolist() for x in random_tree(size, rng))
         ends = rng.integers(0, size + 1, size=(2, size)).tolist()
         arcs = rng.permutation(size)[:triples].tolist()
         lines: list[tuple[int, int, int]] = []
         start, end = ends
         for arc in arcs:
-            base = families.tree_paths(np.array(tail), np.array(head), range(size + 1), [tail[arc]] * (size + 1))
+            base = tree_paths(np.array(tail), np.array(head), range(size + 1), [tail[arc]] * (size + 1))
             near = [w for w in range(size + 1) if not base[arc, w] and base[:, w].any()]
             if not near:
                 break
@@ -451,7 +435,7 @@ def leaf(size: int, seed: int | np.random.Generator, *, transposed: bool, triple
                 start, end = [*start, w, w], [*end, tail[arc], head[arc]]
         if len(lines) < triples:
             continue
-        matrix = families.tree_paths(np.array(tail), np.array(head), start, end)
+        matrix = tree_paths(np.array(tail), np.array(head), start, end)
         part = Part(np.ascontiguousarray(matrix.T) if transposed else matrix, lines)
         if all(_fits(part.entries, triple) for triple in lines):
             return part
@@ -497,19 +481,19 @@ def nested(size: int, seed: int | np.random.Generator, *, leaves: int = 8, pivot
             rng.shuffle(whole.triples)
             grown = three_sum_of(whole, fresh)
         elif kind == "R10" or kind == "2-sum":
-            entries = families.r10() if kind == "R10" else fresh.entries
+            entries = r10() if kind == "R10" else fresh.entries
             column, row = whole.entries[:, -1:], entries[:1]
             below = np.zeros((len(entries) - 1, whole.entries.shape[1] - 1), dtype=np.int8)
             grown = Part(np.block([[whole.entries[:, :-1], column * row], [below, entries[1:]]]), [])
             grown.triples = [t for t in whole.triples if whole.entries.shape[1] - 1 not in t]
         else:
-            grown = Part(families.block_diagonal(whole.entries, fresh.entries), whole.triples)
+            grown = Part(block_diagonal(whole.entries, fresh.entries), whole.triples)
         if max(grown.entries.shape) > size:
             break
         whole = grown
     matrix = whole.entries
     for _ in range(pivots):
-        matrix = families.pivoted(matrix, *rng.choice(np.argwhere(matrix)).tolist())
+        matrix = pivoted(matrix, *rng.choice(np.argwhere(matrix)).tolist())
     matrix = matrix[rng.permutation(len(matrix))][:, rng.permutation(matrix.shape[1])]
     signs = [rng.choice(np.array([-1, 1], dtype=np.int8), size=k) for k in matrix.shape]
     shuffled: Matrix = matrix * signs[0][:, None] * signs[1]

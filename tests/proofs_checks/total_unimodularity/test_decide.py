@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
@@ -111,17 +109,6 @@ def test_mixes_and_mutations_agree_with_the_definition() -> None:
     assert answers[False, "decomposition"] > 3
 
 
-@given(st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
-def test_transposing_and_scaling_lines_change_no_answer(seed: int) -> None:
-    """A matrix, its transpose and the matrix with lines negated and permuted are totally unimodular or not together."""
-    rng = np.random.default_rng(seed)
-    matrix = families.random_signs(int(rng.integers(2, 7)), int(rng.integers(2, 7)), 0.45, rng)
-    other = (matrix * rng.choice([-1, 1], size=(len(matrix), 1)))[:, rng.permutation(matrix.shape[1])]
-    answers = {check_total_unimodularity(a).holds for a in (matrix, matrix.T, other)}
-    assert len(answers) == 1
-
-
 # large matrices
 
 
@@ -191,16 +178,20 @@ def test_network_alone_is_honest() -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    """The message names the methods."""
     with pytest.raises(InvalidInputError, match="'seymour'; choose one of network, subdeterminants, ghouila_houri, camion"):
         check_total_unimodularity([[1]], method="seymour")
 
 
-def program(problem: Any, name: str, *, merge: bool = False, **options: Any) -> SignMatrix:
-    """A formulation's matrix; lambda or budget 1 where it takes one."""
+def ip3_program(problem: Any, name: str, *, merge: bool = False, **options: Any) -> LinearProgram:
+    """A formulation; lambda or budget 1 where it takes one."""
     if name != "IP0":
         options |= {"merge": merge, **({"budget": 1} if name == "LP1" else {"lam": 1})}
-    return read_matrix(MATRICES[name](problem, **options))
+    return MATRICES[name](problem, **options)
+
+
+def program(problem: Any, name: str, **options: Any) -> SignMatrix:
+    """A formulation's matrix."""
+    return read_matrix(ip3_program(problem, name, **options))
 
 
 @pytest.mark.parametrize("merge", [False, True])
@@ -241,13 +232,6 @@ def test_lp1_of_the_papers_is_refuted() -> None:
 
 
 UNIMODULAR = ("IP0", "IP2", "IP3", "closure")
-
-
-def ip3_program(problem: Any, name: str, *, merge: bool = False, **options: Any) -> LinearProgram:
-    """A formulation's matrix; lambda or budget 1 where it takes one."""
-    if name != "IP0":
-        options |= {"merge": merge, **({"budget": 1} if name == "LP1" else {"lam": 1})}
-    return MATRICES[name](problem, **options)
 
 
 def test_the_papers_tree_1_by_hand() -> None:
@@ -291,24 +275,6 @@ def test_every_instance_has_the_certificate(seed: int, merge: bool) -> None:
         assert check_network_matrix(linear, network)
         assert check_formulation(own, linear).certificate.transposed
         assert check_integral_formulation(own, linear)
-
-
-@looped("seed", range(12))
-def test_one_entry_changed_is_noticed(seed: int) -> None:
-    """Any nonzero of IP3's matrix dropped or turned, under the true certificate: refuted, naming the row."""
-    problem = random_problem(seed)
-    linear = ip3_program(problem, "IP3")
-    network = formulation_network(problem, linear)
-    assert network is not None
-    rng = np.random.default_rng(seed)
-    for k in rng.choice(linear.matrix.nnz, min(12, linear.matrix.nnz), replace=False):
-        for factor in (0, -1, 2):
-            wrong = linear.matrix.copy()
-            wrong.data[k] *= factor
-            row = int(np.searchsorted(wrong.indptr, k, side="right")) - 1
-            verdict = check_network_matrix(replace(linear, matrix=wrong), network)
-            assert verdict.holds is False
-            assert linear.rows[row] in verdict.certificate
 
 
 @pytest.mark.parametrize("name", ["IP1", "LP1"])

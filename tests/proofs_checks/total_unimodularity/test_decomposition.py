@@ -21,15 +21,14 @@ from proofs_checks.total_unimodularity import (
     decide,
     decomposition,
 )
-from proofs_checks.total_unimodularity.camion import by_camion
 from proofs_checks.total_unimodularity.decide import minimal_violation
 from proofs_checks.total_unimodularity.decomposition import Counterexample, decompose
 from proofs_checks.total_unimodularity.ghouila_houri import by_ghouila_houri
-from proofs_checks.total_unimodularity.hard_minors import hard_part, has_tree, is_r10, least_hard_minor
+from proofs_checks.total_unimodularity.hard_minors import has_tree, is_r10
 from proofs_checks.total_unimodularity.pieces_check import wrong_with_three_sum
-from proofs_checks.total_unimodularity.separations import NoSeparation, Separation, induced_separation, sides_of_r12
+from proofs_checks.total_unimodularity.separations import sides_of_r12
 from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
-from proofs_checks.total_unimodularity.ternary import Display, even_submatrix, rank
+from proofs_checks.total_unimodularity.ternary import rank
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
@@ -203,31 +202,6 @@ def test_a_violation_deep_within_3_sums_is_one_of_the_whole() -> None:
 # least minors
 
 
-def test_least_hard_minors_are_what_seymour_says() -> None:
-    """[[1, 1], [1, -1]] or R12, also far within; none in what is easy; and the whole matrix shows it after the pivots."""
-    orders: Counter[int] = Counter()
-    for seed in range(40):
-        matrix = nested(30, seed, leaves=6, pivots=4)
-        if seed % 2:
-            matrix = one_entry_changed(matrix, seed)
-        hard = least_hard_minor(matrix, seed)
-        if hard is None:
-            assert hard_part(matrix) is None
-            continue
-        m, n = hard.display.entries.shape
-        orders[m] += 1
-        whole = hard.displayed_in(matrix)
-        rows = [int(np.flatnonzero(whole.rows == e)[0]) for e in hard.display.rows]
-        columns = [int(np.flatnonzero(whole.columns == e)[0]) for e in hard.display.columns]
-        assert np.array_equal(whole.entries[np.ix_(rows, columns)], hard.display.entries)
-        assert (m, n) in ((2, 2), (6, 6))
-        if m == 2:
-            assert abs(round(np.linalg.det(hard.display.entries))) == 2
-        else:
-            assert sides_of_r12(hard.display.entries) is not None
-    assert min(orders[2], orders[6]) > 2
-
-
 def test_r12_has_one_3_separation_into_six_and_six() -> None:
     """Of all 462: the one that Seymour names."""
     matrix = families.r12()
@@ -253,57 +227,6 @@ def test_r10_is_told_from_others() -> None:
 
 
 # separations and what is not regular
-
-
-def _r12_and_more(rng: np.random.Generator) -> Matrix:
-    """R12 with one to three random lines after it."""
-    matrix = families.r12()
-    for _ in range(int(rng.integers(1, 4))):
-        matrix = np.ascontiguousarray(matrix.T) if rng.random() < 0.5 else matrix
-        matrix = np.vstack([matrix, rng.choice([-1, 0, 1], p=[0.2, 0.6, 0.2], size=(1, matrix.shape[1])).astype(np.int8)])
-        matrix = np.ascontiguousarray(matrix.T) if matrix.shape[0] < matrix.shape[1] else matrix
-    return matrix
-
-
-SIX = np.arange(6)
-
-
-def test_a_separation_is_induced_or_the_matrix_is_refuted() -> None:
-    """R12 with more lines: there is a 3-separation with sides of ranks that add up to 2, or R12 and few lines are not regular."""
-    outcomes: Counter[type] = Counter()
-    rng = np.random.default_rng(0)
-    for _ in range(150):
-        matrix = _r12_and_more(rng)
-        found = induced_separation(Display.of(matrix), SIX, SIX)
-        outcomes[type(found)] += 1
-        if isinstance(found, NoSeparation):
-            assert by_camion(read_matrix(matrix[np.ix_(found.rows, found.columns)])).holds is False
-        else:
-            assert isinstance(found, Separation)
-            m = len(matrix)
-            inside = np.isin(np.arange(sum(matrix.shape)), found.first)
-            assert set(found.minor_first) <= set(found.first)
-            assert not set(found.minor_second) & set(found.first)
-            between = matrix[inside[:m]][:, ~inside[m:]], matrix[~inside[:m]][:, inside[m:]]
-            assert sum(rank(part, 3) for part in between) == 2
-    assert min(outcomes[NoSeparation], outcomes[Separation]) > 10
-    assert induced_separation(Display.of(families.random_signs(6, 6, 0.6, 0)), SIX, SIX) is None
-
-
-@looped(("few_rows", "orders"), [(16, 8), (0, 8), (0, 0)])
-def test_what_refutes_a_separation_leads_to_the_least_minor(few_rows: int, orders: int) -> None:
-    """By the reference for few rows, without it by another order of the lines, and without both by leaving out lines."""
-    rng = np.random.default_rng(1)
-    count = 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decomposition, "FEW_ROWS", few_rows)
-        patch.setattr(decomposition, "ORDERS", orders)
-        while count < 6:
-            matrix = _r12_and_more(rng)
-            found = induced_separation(Display.of(matrix), SIX, SIX)
-            if isinstance(found, NoSeparation):
-                assert even_submatrix(matrix, decomposition._not_regular(Display.of(matrix), found)) is not None
-                count += 1
 
 
 def test_a_refutation_without_a_minor_is_found_by_leaving_out_lines() -> None:

@@ -20,7 +20,7 @@ from proofs_checks.total_unimodularity import blocks, find_network, network_reco
 from proofs_checks.total_unimodularity import reductions as reductions_module
 from proofs_checks.total_unimodularity.camion import by_camion
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, blocks_of, reduce_matrix
+from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, reduce_matrix
 from proofs_checks.total_unimodularity.signing import wrong_cycle
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
@@ -290,17 +290,6 @@ def test_series_parallel_chains_vanish() -> None:
     assert len(reductions) == 2 * n + 1
     assert _certified(matrix, find_network(matrix))
     assert _certified(matrix, find_network(matrix, transposed=True))
-
-
-def test_blocks_are_the_connected_parts() -> None:
-    """Two blocks, mixed up, come back with their rows and columns; what is not asked for is not looked at."""
-    matrix = read_matrix([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, -1, 0], [0, 1, 0, 1], [1, 1, 1, 1]])
-    found = blocks_of(matrix, np.array([0, 1, 2, 3]), np.arange(4))
-    assert [(rows.tolist(), columns.tolist()) for rows, columns in found] == [([0, 2], [0, 2]), ([1, 3], [1, 3])]
-    assert len(blocks_of(matrix, np.arange(5), np.arange(4))) == 1
-    assert blocks_of(matrix, np.arange(0), np.arange(0)) == []
-    only_rows = blocks_of(matrix, np.array([4]), np.arange(0))
-    assert [(rows.tolist(), columns.tolist()) for rows, columns in only_rows] == [([4], [])]
 
 
 @given(st.integers(0, 10**6), st.booleans())

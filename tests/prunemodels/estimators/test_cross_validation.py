@@ -13,7 +13,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold
 
 import prunemodels as pm
@@ -176,17 +175,6 @@ def test_results_by_hand() -> None:
     assert table["split1_test_cost"].tolist() == table["mean_test_cost"].tolist() == [1, 2, 3, 4]
 
 
-def test_scorers_see_forests_with_probabilities() -> None:
-    """A scorer that needs probabilities is called with the pruned forest of the candidate."""
-    X, y = cancer()
-    splits = list(KFold(2, shuffle=True, random_state=0).split(X))
-    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=splits, scoring="roc_auc", random_state=0).fit(X, y)
-    train, test = splits[1]
-    one = BudgetPrunedForestClassifier(SMALL, budget=3, method="path", random_state=0).fit(X.iloc[train], y[train])
-    expected = get_scorer("roc_auc")(one, X.iloc[test], y[test])
-    assert model.cv_results_["split1_test_score"][0] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
@@ -208,7 +196,6 @@ def test_scorers_see_forests_with_probabilities() -> None:
 def test_parameters_are_refused_before_a_forest_is_grown(
     parameters: dict[str, Any], error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each refusal comes at once and says which parameter and which value."""
     monkeypatch.setattr(RandomForestClassifier, "fit", lambda *_, **__: pytest.fail("a forest was grown"))
     with pytest.raises(error, match=message):
         BudgetPrunedForestClassifierCV(**{"estimator": SMALL, **parameters}).fit(*cancer())
@@ -265,28 +252,22 @@ def test_cross_validation_scores_by_negative_cost() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "message"),
+    ("change", "message"),
     [
-        (
-            pm.BudgetPrunedForestClassifier(GROWER, budget=2, misclassification_costs=[[0, 1]]),
-            r"has shape \(1, 2\); give one row for",
-        ),
-        (pm.BudgetPrunedForestClassifier(GROWER, budget=2, misclassification_costs=[[0, -1], [1, 0]]), "-1"),
-        (
-            pm.BudgetPrunedForestClassifier(GROWER, budget=2, objective="ensemble", misclassification_costs=C),
-            "objective is 'ensemble', whose loss has no misclassification_costs",
-        ),
-        (
-            pm.BudgetPrunedForestRegressor(RandomForestRegressor(3), budget=2, misclassification_costs=C),
-            "misclassification_costs are for classifiers",
-        ),
+        ({"misclassification_costs": [[0, 1]]}, r"has shape \(1, 2\); give one row for"),
+        ({"misclassification_costs": [[0, -1], [1, 0]]}, "-1"),
+        ({"objective": "ensemble"}, "objective is 'ensemble', whose loss has no misclassification_costs"),
+        ({"regressor": True}, "misclassification_costs are for classifiers"),
     ],
 )
-def test_costs_that_do_not_fit(model: Any, message: str) -> None:
+def test_costs_that_do_not_fit(change: dict[str, Any], message: str) -> None:
     """They are refused before a forest is grown, with what was found."""
-    labels = Y.astype(float) if "Regressor" in type(model).__name__ else LABELS
+    options = dict(change)
+    numbers = options.pop("regressor", False)
+    make = pm.BudgetPrunedForestRegressor if numbers else pm.BudgetPrunedForestClassifier
+    model = make(RandomForestRegressor(3) if numbers else GROWER, budget=2, **{"misclassification_costs": C, **options})
     with pytest.raises(InvalidInputError, match=message):
-        model.fit(X, labels)
+        model.fit(X, Y.astype(float) if numbers else LABELS)
     assert not hasattr(model, "estimator_")
 
 

@@ -89,7 +89,6 @@ def test_the_page_shows_limits(result: pm.PrunedForest, tmp_path: Path) -> None:
 
 
 def test_bad_limits_are_named() -> None:
-    """Each message says which argument is wrong."""
     bad: list[tuple[dict[str, Any], str]] = [
         ({"limits": []}, "limits is empty; give at least one"),
         ({"limits": [pm.Limit(4)], "budget": 3}, "budget and limits are both given"),

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import prunemodels as pm
 from prunemodels.errors import UnsupportedModelError
+from tests.instances import way
 from tests.prunemodels.models.columns.tables import WORDS, raw_table
 
 X, y = raw_table(240)
@@ -81,18 +82,6 @@ def test_a_pipeline_comes_back_and_predicts_from_raw_rows() -> None:
     made = pipe[0].transform(VALID)
     assert (cheap.predict(VALID) == cheap[-1].predict(made)).all()
     assert (pipe.predict_proba(VALID) == before).all()
-
-
-def test_pruning_is_that_of_the_forest_on_the_columns_that_it_reads() -> None:
-    """The optimum is that of a forest whose features need the items of their raw columns; written out here by hand."""
-    pipe = pipeline()
-    made = pipe[0].transform(VALID)
-    needs = [["age"], ["income"], ["income"], *[["city"]] * 3, *[["job"]] * 4, ["score", "debt"]]
-    items = pm.CostItems.from_items(PRICES, needs)
-    ours = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=9)
-    theirs = pm.prune_forest(pipe[-1], made, y[160:], costs=items, budget=9)
-    assert (ours.pruning.kept == theirs.pruning.kept).all()
-    assert ours.cost == theirs.cost
 
 
 def test_groups_discounts_and_needs_of_raw_columns() -> None:
@@ -167,22 +156,6 @@ def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
     assert (certified[0].pruning.kept == certified[1].pruning.kept).all()
 
 
-def test_boosted_models_at_the_end_of_a_pipeline() -> None:
-    """`evaluate` takes them, and so does `prune_boosted`; `prune_pipeline` is for forests, and names it."""
-    xgboost = pytest.importorskip("xgboost")
-    dense = make_column_transformer(
-        (OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "income"]), sparse_threshold=0
-    )
-    pipe = make_pipeline(dense, xgboost.XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1)).fit(TRAIN, y[:160])
-    seen = pm.evaluate(pipe, VALID, y[160:], costs=PRICES)
-    assert seen.error == pytest.approx((pipe.predict(VALID) != y[160:]).mean())
-    plain = pm.evaluate(pipe[-1], dense.transform(VALID), y[160:], costs=[2] * 3 + [2] * 4 + [1, 5])
-    assert seen.cost <= plain.cost <= 10
-    with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
-        pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
-    assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
-
-
 def double(table: Any) -> Any:
     """A step of a user's own."""
     return table * 2
@@ -233,7 +206,6 @@ def test_transformed_chunks_in_the_place_of_tables_of_raw_columns() -> None:
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_what_pipelines_cannot_do_is_refused_by_name(name: str) -> None:
-    """The message says Pipeline, and what to do instead."""
     with pytest.raises(UnsupportedModelError, match=r"(?i)pipeline.*(give|take|read)"):
         REFUSALS[name](pipeline())
 
@@ -253,15 +225,13 @@ def test_every_pruning_is_priced_by_hand() -> None:
         keep = dict(zip(splits, kept, strict=True))
         if any(keep[h] and e.parent[h] >= 0 and not keep[e.parent[h]] for h in splits):
             continue
+        kept_nodes = np.array([keep.get(h, False) for h in range(e.n_nodes)])
         cost, error = 0.0, 0.0
         ends = set()
         for x in rows:
             bought: set[str] = set()
             for root in e.roots.tolist():
-                h = root
-                while keep.get(h):
-                    bought |= raw[e.feature[h]]
-                    h = int(e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h])
+                bought = bought.union(*(raw[f] for f in e.feature[way(e, root, x, kept_nodes)[:-1]]))
             cost += sum(PRICES[name] for name in bought) / len(rows)
         todo = e.roots.tolist()
         while todo:

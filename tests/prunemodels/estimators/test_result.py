@@ -15,8 +15,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from prunemodels.evaluation.held_out_tradeoff import SHARES, budget_tradeoff
 
-PRICES = {"worst": 25.0, "mean": 1.0, "error": 1.0}
-
 
 @cache
 def cancer() -> tuple[Any, ...]:
@@ -151,7 +149,6 @@ def test_pictures_have_what_the_tables_have() -> None:
 
 
 def test_a_table_that_is_none_of_purchases_is_refused() -> None:
-    """The message names the column, or that there is no row."""
     with pytest.raises(pm.errors.InvalidInputError, match="purchases lacks the column 'price'"):
         pm.plots.plot_purchases(pd.DataFrame({"before": [1], "after": [1]}))
     with pytest.raises(pm.errors.InvalidInputError, match="purchases has no row"):

@@ -250,7 +250,6 @@ def test_validation_data_are_routed_through_a_pipeline() -> None:
 def test_parameters_are_refused_before_a_forest_is_grown(
     parameters: dict[str, Any], error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each refusal comes at once and says which parameter and which value."""
     monkeypatch.setattr(RandomForestClassifier, "fit", lambda *_, **__: pytest.fail("a forest was grown"))
     with pytest.raises(error, match=message):
         fit(**parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
@@ -32,22 +32,8 @@ def seen(error: list[float], paired_se: list[float], *, cost: list[float] | None
     costs = np.arange(len(e), 0, -1.0) if cost is None else np.array(cost)
     zeros = np.zeros(len(e))
     path: Any = None
-    return PathEvaluation(
-        path,
-        "mean",
-        n,
-        costs,
-        zeros,
-        e,
-        zeros + 0.05,
-        e - 0.105,
-        zeros,
-        int(least),
-        e - e[least],
-        np.array(paired_se),
-        9.0,
-        0.105,
-    )
+    best = int(least), e - e[least], np.array(paired_se)
+    return PathEvaluation(path, "mean", n, costs, zeros, e, zeros + 0.05, e - 0.105, zeros, *best, 9.0, 0.105)
 
 
 def test_one_se_by_hand() -> None:
@@ -60,12 +46,6 @@ def test_one_se_by_hand() -> None:
 def test_one_se_skips_rows_that_differ() -> None:
     """A cheaper row within its standard error is taken even where a dearer one between them is not."""
     assert one_se(seen([0.10, 0.20, 0.11, 0.3], [0, 0.05, 0.01, 0.1])) == 2
-
-
-def test_one_se_of_one_example_is_refused() -> None:
-    """Without a standard error there is no such rule."""
-    with pytest.raises(pm.errors.InvalidInputError, match="there is a single example"):
-        one_se(seen([0.1, 0.2], [np.nan, np.nan], n=1))
 
 
 def test_at_most_by_hand() -> None:
@@ -118,12 +98,6 @@ def test_the_falling_hull_supports_all_points(points: list[tuple[int, int]]) -> 
     assert (error[inside] >= np.interp(cost[inside], x, y) - 1e-9).all()
 
 
-def test_unknown_rules_are_refused() -> None:
-    """The message names the rules there are."""
-    with pytest.raises(pm.errors.InvalidInputError, match="rule is 'best'; give one of 'one_se', 'knee'"):
-        choose_row(seen([0.1], [0.0]), "best")  # type: ignore[arg-type]
-
-
 X, Y = np.arange(8.0).reshape(4, 2), np.array(["a", "b", "a", "b"])
 
 
@@ -149,16 +123,6 @@ class Staged(Constant):
 
     def staged_cost(self, X: Any) -> NDArray[np.float64]:
         return np.array([1.5, 4.0])
-
-
-class Mean(RegressorMixin, BaseEstimator):
-    """Predicts 2, for nothing."""
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        return np.full(len(X), 2.0)
-
-    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        return np.zeros(len(X))
 
 
 def curve(cost: list[float], error: list[float], method: str = "m") -> TradeoffCurve:
@@ -189,20 +153,6 @@ def test_undominated_points_are_those_that_nothing_undercuts(points: list[tuple[
         assert HAND.n == 100
         best = curve(cost, error).best_within(c)
         assert points[best] == min((p for p in points if p[0] <= c), key=lambda p: (p[1], p[0]))
-
-
-def test_what_no_point_offers_is_refused() -> None:
-    """The refusal says what the method offers."""
-    with pytest.raises(pm.errors.InvalidInputError, match=r"cost is 0\.5, the cheapest point of m costs 1"):
-        HAND.best_within(0.5)
-
-
-def test_arrays_of_unlike_lengths_are_refused() -> None:
-    """A point has a parameter, a cost and an error."""
-    with pytest.raises(
-        pm.errors.InvalidInputError, match="the curve has 2 parameters, 2 costs, 1 errors; give one of each a point"
-    ):
-        curve([1, 2], [0.5])
 
 
 @pytest.mark.parametrize("vote", ["mean", "majority"])
@@ -241,10 +191,21 @@ def test_learners_by_a_parameter_have_a_point_each() -> None:
     assert single.to_frame().to_dict("list") == {"parameter": [0], "cost": [2.5], "error": [0.5]}
 
 
-def test_no_learners_are_refused() -> None:
-    """An empty mapping has no curve."""
-    with pytest.raises(pm.errors.InvalidInputError, match="source is an empty mapping"):
-        tradeoff_curve({}, X, Y)
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: one_se(seen([0.1, 0.2], [np.nan, np.nan], n=1)), "there is a single example"),
+        (lambda: choose_row(seen([0.1], [0.0]), "best"), "rule is 'best'; give one of 'one_se', 'knee'"),  # type: ignore[arg-type]
+        (lambda: HAND.best_within(0.5), r"cost is 0\.5, the cheapest point of m costs 1"),
+        (lambda: curve([1, 2], [0.5]), "2 parameters, 2 costs, 1 errors"),
+        (lambda: tradeoff_curve({}, X, Y), "source is an empty mapping"),
+        (lambda: merged({}, "all"), "there is no curve of all to merge"),
+    ],
+)
+def test_refusals(call: Callable[[], object], words: str) -> None:
+    """Rules without a standard error, unknown ones, costs below all points, and curves of nothing."""
+    with pytest.raises(pm.errors.InvalidInputError, match=words):
+        call()
 
 
 def test_prunings_of_a_boosted_model() -> None:
@@ -292,5 +253,3 @@ def test_curves_of_one_method_are_merged() -> None:
     assert both.cost.tolist() == [*HAND.cost, 0.5]
     assert both.error.tolist() == [*HAND.error, 0.9]
     assert both.parameter.tolist() == [*HAND.parameter, 0]
-    with pytest.raises(pm.errors.InvalidInputError, match="there is no curve of all to merge"):
-        merged({}, "all")

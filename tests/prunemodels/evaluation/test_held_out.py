@@ -57,17 +57,6 @@ def test_largest_cost_counts_what_no_row_has_reached() -> None:
 
 
 @looped("seed", range(60))
-def test_rows_add_up_to_the_prunings_cost(seed: int) -> None:
-    """On random instances the weighted mean of the rows, and what is paid once, is the pruning's cost; none pays more than M."""
-    problem = random_problem(seed)
-    for pruning in (pm.pruning_path(problem)[0], pm.Pruning.unpruned(problem)):
-        x = pruning.problem.usage.row_costs(pruning.kept)
-        once = float(problem.costs.price[pruning.bought_once].sum())
-        assert np.average(x, weights=problem.weights) + once == pytest.approx(pruning.cost, abs=1e-12)
-        assert x.max() <= problem.usage.largest_row_cost(pruning.kept) + 1e-12
-
-
-@looped("seed", range(60))
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_costs_along_the_path_are_those_of_its_rows(seed: int, ties: Any) -> None:
     """Walking the path on other rows gives, row by row, what each pruning costs there; and they only rise."""

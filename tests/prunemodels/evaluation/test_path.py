@@ -21,7 +21,7 @@ from prunemodels.evaluation import path as path_evaluation
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path, sweep_path
 from prunemodels.statements.mean_bounds import standard_error
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
+from tests.instances import Node, ensemble_of, plain_errors, random_problem, way, with_usage
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import random_sequence
@@ -113,9 +113,7 @@ def predict(
     for x in X.astype(np.float32):
         total = np.zeros(e.value.shape[1])
         for root in voters.tolist():
-            h = root
-            while kept[h]:
-                h = e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h]
+            h = way(e, root, x, kept)[-1]
             total += np.eye(len(total))[e.value[h].argmax()] if vote == "majority" else e.value[h]
         mean = total / len(voters)
         predicted.append(mean[0] if e.task == "regression" else mean.argmax())
@@ -279,7 +277,6 @@ def test_a_single_example_has_no_standard_error() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
-    """Each refusal says which argument and which value."""
     arguments: dict[str, Any] = {"X": [[0, 0], [1, 1]], "y": ["no", "yes"], **change}
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         evaluate_path(two_stumps(), **arguments)
@@ -293,14 +290,6 @@ def test_regression_has_one_vote_and_finite_targets() -> None:
         evaluate_path(path, X, [1.0, 2.0], vote="majority")
     with pytest.raises(pm.errors.InvalidInputError, match=r"y\[1\] is nan"):
         evaluate_path(path, X, [1.0, np.nan])
-
-
-def test_columns_in_another_order_are_refused() -> None:
-    """A table whose columns are not those of the training data is refused, as in `evaluate`."""
-    f = fitted("random forest, named features")
-    path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=1))
-    with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'e' in place 0"):
-        evaluate_path(path, f.X[list("edcba")], f.y)
 
 
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
@@ -356,11 +345,3 @@ def test_a_class_that_no_tree_knows_costs_the_most() -> None:
     problem = pm.problem_from_forest(forest, X, costs=1, misclassification_costs=[[0, 8], [1, 0]])
     seen = sweep_path(pm.pruning_path(problem), X, np.where(np.arange(len(y)) == 0, 7, 0), None, unknown=-1)
     assert seen.error[-1] * len(y) in (8, 8 + len(y) - 1)
-
-
-def test_the_forests_own_loss_has_no_misclassification_costs() -> None:
-    """Both at once are refused."""
-    X, y = rows(), labels(rows(), [0, 1])
-    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y)
-    with pytest.raises(pm.errors.InvalidInputError, match="objective is 'ensemble', whose loss has no misclassification_costs"):
-        pm.prune_forest(forest, X, y, budget=2, objective="ensemble", misclassification_costs=[[0, 8], [1, 0]])

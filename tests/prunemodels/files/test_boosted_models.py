@@ -145,7 +145,6 @@ WRONG_FILES = {
 
 @pytest.mark.parametrize("name", WRONG_FILES)
 def test_other_files_are_refused(tmp_path: Path, name: str) -> None:
-    """The message names the file, what was found, and what to save instead."""
     content, message = WRONG_FILES[name]
     if content is not None:
         (tmp_path / name).write_text(content, encoding="utf-8")

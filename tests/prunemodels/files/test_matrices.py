@@ -266,9 +266,7 @@ def test_what_is_no_certificate_is_refused(broken, tmp_path):
         np.savez(place, x=np.zeros(1))
     if broken == "real numbers":
         np.savez(place, tail=np.zeros(1), head=np.ones(1), start=np.zeros(1), end=np.zeros(1), transposed=False)
-    with pytest.raises(
-        pm.errors.BrokenFileError, match=r"there is no file|does not hold a tree with paths|not a list of whole numbers"
-    ):
+    with pytest.raises(pm.errors.BrokenFileError, match=r"there is no file|does not hold a tree|not a list of whole"):
         load_network(place)
 
 

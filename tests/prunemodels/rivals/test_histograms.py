@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier, export_text
+from sklearn.tree import DecisionTreeClassifier
 
 from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
@@ -145,18 +145,6 @@ def test_every_best_split_is_the_best_of_all(X: Any, r: Any, w: Any, node: Any, 
                 assert found.missing_left[s, f] == (2 * left.sum() > len(x))  # to the side of more rows
 
 
-def test_some_rows_only() -> None:
-    """Rows that are not named add nothing, and a node without a good split has gain -inf."""
-    X = np.array([[0.0], [1.0], [1.0]], dtype=np.float32)
-    binning = Binning.of(X, None, 255)
-    sums = histograms(
-        binning.codes(X), binning.start, np.array([0, 2]), np.zeros(2, dtype=np.int64), np.array([1.0, 9, 3]), None, 1
-    )
-    np.testing.assert_array_equal(sums[0], [[1, 1], [3, 1], [0, 0]])
-    assert best_splits(sums, binning.start, Needed(1)).gain[0, 0] == pytest.approx(2)  # 1 + 9 - 16 / 2
-    assert best_splits(sums, binning.start, Needed(2)).gain[0, 0] == -np.inf
-
-
 def test_equal_gains_go_to_the_lowest_threshold() -> None:
     """Residuals 1, 0, 1 gain the same at both cuts; the first is taken, and missing values would follow the two rows."""
     X = np.array([[0.0], [1.0], [2.0]], dtype=np.float32)
@@ -214,21 +202,6 @@ def filled(n_trees: int = 2) -> tuple[RandomForestClassifier, Any, Any]:
     forest = forest_to_fill(RandomForestClassifier(3, max_depth=7, min_samples_leaf=2, random_state=5), X, y)
     trees = [arrays_of(tree) for tree in grown.estimators_[:n_trees]]
     return fill_forest(forest, trees, 2), grown, X
-
-
-def test_a_filled_forest_is_a_forest() -> None:
-    """It predicts as the trees it was given, keeps scikit-learn's draws and the parameters wanted, and drops the other stumps."""
-    forest, grown, X = filled()
-    grown.estimators_ = grown.estimators_[:2]
-    np.testing.assert_allclose(forest.predict_proba(X), grown.predict_proba(X))
-    assert (forest.predict(X) == grown.predict(X)).all()
-    assert forest.n_estimators == len(forest.estimators_) == 2
-    assert (forest.max_depth, forest.min_samples_leaf, forest.max_features) == (7, 2, "sqrt")
-    assert {(t.max_depth, t.min_samples_leaf, t.max_features_) for t in forest.estimators_} == {(7, 2, 2)}
-    for ours, theirs in zip(forest.estimators_samples_, grown.estimators_samples_, strict=True):
-        assert (ours == theirs).all()
-    assert forest.estimators_[0].get_depth() == grown.estimators_[0].get_depth() > 1
-    assert "class: " in export_text(forest.estimators_[0])
 
 
 def test_the_arrays_for_costs_are_those_of_the_forest() -> None:

@@ -37,7 +37,6 @@ from solvers.budgets.by_path import exact_cost, room
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import LimitMethod
-from solvers.budgets.open_part import open_part
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
 
@@ -170,19 +169,6 @@ def test_the_papers_trees_by_hand() -> None:
     assert repr(found.relaxation).startswith("Mixture(error 0.1875: 0.5 of cost 3, 0.5 of cost 2")
 
 
-@looped("seed", range(12))
-def test_the_search_finds_what_lies_inside_of_an_edge(seed: int) -> None:
-    """A budget for which the path offers the cheaper end alone: what the search finds is a pruning within the ends' errors."""
-    problem = random_problem(seed + 200)
-    path = pm.pruning_path(problem)
-    for budget in budgets_of(path):
-        start, found = best_breakpoint(problem, budget, path=path), best_within(problem, budget, rounds=8, path=path)
-        again = best_within(problem, budget, rounds=8, path=path)
-        assert (found.pruning.kept == again.pruning.kept).all()  # the seed decides
-        assert start.error >= found.error
-        assert found.stopped in (StopReason.CONVERGED, StopReason.ITERATION_LIMIT)
-
-
 def a_larger_problem(seed: int) -> PruningProblem:
     """Three trees of five splits on shared features, some thousand prunings, honest errors: edges with something inside."""
     rng = np.random.default_rng(seed)
@@ -245,24 +231,6 @@ def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.
         assert found.bound <= brute_force_budget(problem, budget).error
         assert found.error <= best_breakpoint(problem, budget, path=path).error
         assert exact_cost(found.pruning) <= budget
-
-
-def test_open_parts_count_what_prunings_count() -> None:
-    """A part's gain and cost are the differences of its ends', and those of any closure of it likewise."""
-    for problem in (*map(random_problem, range(30)), *map(a_larger_problem, range(10))):
-        path = pm.pruning_path(problem)
-        for outer in range(len(path)):
-            for inner in range(outer + 1, len(path)):
-                part = open_part(problem, path[outer].kept, path[inner].kept)
-                assert part.total_gain == path.integer_gain[outer] - path.integer_gain[inner]
-                assert part.total_cost == path.integer_cost[outer] - path.integer_cost[inner]
-                for middle in range(outer, inner + 1):
-                    closure = path[middle].kept[part.nodes]
-                    cost = path.integer_cost[middle] - path.integer_cost[inner]
-                    used = part.used(closure)
-                    taken, left = (part.divided(closure, used, inner=inner)[0] for inner in (True, False))
-                    assert part.cost_of(closure) == taken.total_cost == cost
-                    assert left.total_cost == part.total_cost - cost
 
 
 def test_room_leaves_what_rounding_may_hide() -> None:

@@ -12,7 +12,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from formulations import PruningProblem
-from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
@@ -21,12 +20,10 @@ from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import limit_rows, one_row
 from solvers.brute_force import all_prunings
 from solvers.budgets import integer_program_within, search, solve_limits
-from solvers.budgets.item_sets import kept_by_items
 from solvers.budgets.search import best_within
 from solvers.path.pruning_path import pruning_path
 from solvers.programs.budget_program import branch_within
 from tests.instances import Node, problem_of
-from tests.loops import looped
 from tests.solvers.cases import instance
 
 
@@ -96,24 +93,6 @@ def test_a_bound_above_the_error_is_refused() -> None:
 
 
 NAMES = ("iris", "wine, groups", "wine, evaluation", "breast cancer, licence", "breast cancer, discounts", "iris, weights")
-
-
-@looped("name", NAMES)
-def test_the_pruning_is_between_the_ends_and_within_the_budget(name: str) -> None:
-    """For budgets from nothing to all; where all fits it is the outer end."""
-    problem = instance(name)
-    path = pruning_path(problem)
-    outer, inner = path[0], path[len(path) - 1]
-    gains = []
-    for share in (0.0, 0.3, 0.6, 0.9, 1.0):
-        most = inner.integer_cost + int(share * (outer.integer_cost - inner.integer_cost))
-        found = Pruning(problem, kept_by_items(problem, outer.kept, inner.kept, most))
-        assert (inner.kept <= found.kept).all()
-        assert (found.kept <= outer.kept).all()
-        assert found.integer_cost <= most
-        gains.append(found.integer_gain)
-    assert gains[0] < gains[-2]
-    assert gains[-1] == outer.integer_gain
 
 
 def test_an_edge_that_is_too_large_for_a_cut_is_filled_by_items(monkeypatch: pytest.MonkeyPatch) -> None:

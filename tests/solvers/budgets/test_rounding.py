@@ -155,7 +155,6 @@ def test_a_path_of_largest_optima_may_have_an_edge_without_gain() -> None:
 
 
 REAL = [name for name in PRESENT if not name.startswith(("random", "rounded"))]
-SMALL = [name for name in PRESENT if not name.startswith(("sonar", "heart"))]
 
 
 def lp1_budgets_of(path: PruningPath, most: int = 3) -> list[Fraction]:

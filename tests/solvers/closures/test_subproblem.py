@@ -9,98 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from formulations import CostItems, Pruning, PruningProblem, Solution
-from formulations.errors import CapacityOverflowError
 from formulations.instance.reduction import Ties
 from formulations.programs.columns import naive_columns, usage_columns
-from formulations.programs.matrix import MATRICES
 from proofs_checks import check_path, check_solution
 from solvers.brute_force import all_prunings, brute_force
 from solvers.closures.duals import integer_duals, proven_bound, zero_duals
 from solvers.closures.integer_objective import integer_objective
-from solvers.closures.level_sets import best_level_set, splits_kept
+from solvers.closures.level_sets import best_level_set
 from solvers.closures.min_cut import min_cut
-from solvers.closures.subproblem import ParametricSubproblem, subproblem
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import price_sharing
-from solvers.programs.engines import highs
-from solvers.programs.rounding import relaxation_bound
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.loops import looped
-from tests.solvers.cases import instance, lambdas
-
-
-def ids(*values: int) -> NDArray[np.int32]:
-    """Ids as subproblems have them."""
-    return np.array(values, dtype=np.int32)
-
-
-def three_splits() -> ParametricSubproblem:
-    """Splits 0 <- 1 and 2; purchases 0 and 2 have the same users."""
-    return ParametricSubproblem(
-        nodes=ids(4, 6, 9),
-        parent=ids(-1, 0, -1),
-        tail=ids(0, 0, 0, 1, 2, 2),
-        head=ids(0, 1, 2, 1, 0, 2),
-        purchases=ids(70, 30, 50),
-        gain=np.array([5, 7, 1]),
-        evaluation=np.array([1, 0, 2]),
-        price=np.array([10, 20, 30]),
-    )
-
-
-def test_splits_and_purchases_are_numbered_from_0() -> None:
-    """Parents outside count as none; purchases come as they occur, or sorted where there is no table."""
-    parent = ids(-1, 0, 1, 0, 3)
-    arcs = ids(1, 1, 2, 4), ids(9, 3, 9, 5)
-    found = subproblem(parent, ids(1, 2, 4), *arcs, 10)
-    assert (found.parent.tolist(), found.tail.tolist()) == ([-1, 0, -1], [0, 0, 1, 2])
-    assert (found.purchases.tolist(), found.head.tolist()) == ([9, 3, 5], [0, 1, 0, 2])
-    by_sorting = subproblem(parent, ids(1, 2, 4), *arcs, None)
-    assert (by_sorting.purchases.tolist(), by_sorting.head.tolist()) == ([3, 5, 9], [2, 0, 2, 1])
-    assert by_sorting.head.dtype == np.int32
-
-
-def test_prices_and_gains_at_a_lambda() -> None:
-    """At 2 / 3 a profit is three gains less two evaluation prices, a price counts twice; what does not fit is refused."""
-    part = three_splits()
-    problem = part.at(Fraction(2, 3))
-    assert (problem.profit.tolist(), problem.price.tolist()) == ([13, 21, -1], [20, 40, 60])
-    assert (part.total_gain, part.total_cost) == (13, 63)
-    assert part.cost_of(np.array([True, True, False])) == 61
-    with pytest.raises(CapacityOverflowError, match=r"gains and prices multiply to .*; use prices with fewer digits"):
-        part.at(Fraction(2**57))
-
-
-def test_some_splits_with_some_arcs() -> None:
-    """Splits below a removed one are tops; only purchases that an arc leads to are still there."""
-    rest, still = three_splits().restricted(np.array([False, True, True]), np.array([False, False, False, False, True, True]))
-    assert (rest.nodes.tolist(), rest.parent.tolist(), rest.tail.tolist(), rest.head.tolist()) == (
-        [6, 9],
-        [-1, -1],
-        [1, 1],
-        [0, 1],
-    )
-    assert (rest.purchases.tolist(), rest.price.tolist(), still.tolist()) == ([70, 50], [10, 30], [0, 2])
-    assert (rest.gain.tolist(), rest.evaluation.tolist()) == ([7, 1], [0, 2])
-
-
-def test_purchases_with_the_same_users_become_one() -> None:
-    """The first of them stands for all, at the sum of their prices."""
-    merged, group, arcs = three_splits().merged()
-    assert (merged.purchases.tolist(), merged.price.tolist()) == ([70, 30], [40, 20])
-    assert (group.tolist(), arcs.tolist()) == ([0, 1, 0], [0, 1, 3, 4])
-    assert (merged.tail.tolist(), merged.head.tolist()) == ([0, 0, 1, 2], [0, 1, 1, 0])
-
+from tests.solvers.cases import instance
 
 LEAF = Node(0)
-
-
-def one_tree(tree: Node, rows: list[list[float]], prices: list[int]) -> PruningProblem:
-    """A tree, its errors out of 10, and the rows of the cost sample."""
-    return problem_of([tree], prices, np.array(rows))
 
 
 def groups_of(problem: PruningProblem, ties: Ties = "smallest") -> list[list[int]]:
@@ -109,41 +34,31 @@ def groups_of(problem: PruningProblem, ties: Ties = "smallest") -> list[list[int
     return [np.flatnonzero(of == g).tolist() for g in np.unique(of[of >= 0])]
 
 
-def test_a_split_that_asks_nothing_new_and_gains_goes_with_its_parent() -> None:
-    """The split below the root tests the root's feature again: free, and it gains 2."""
-    problem = one_tree(Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF), [[0.0]], [1])
-    assert groups_of(problem) == [[0, 1]]
-    reduced = problem.reduced().problem
-    assert reduced.integers.gain.tolist() == [problem.integers.gain.sum()]
-
-
-def test_a_free_split_that_gains_only_by_what_is_free_below_it_goes_with_its_parent() -> None:
-    """Node 1 gains 0, node 2 below it gains 2; both are free."""
-    inner = Node(2, 0, 0.3, Node(2, 0, 0.2, LEAF, LEAF), LEAF)
-    assert groups_of(one_tree(Node(6, 0, 0.5, inner, LEAF), [[0.0]], [1])) == [[0, 1, 2]]
-
-
-def test_what_gains_nothing_with_all_below_it_is_a_leaf() -> None:
-    """The smallest optimum never keeps the split of gain 0, the largest does."""
-    problem = one_tree(Node(6, 0, 0.5, Node(2, 1, 0.2, Node(2), LEAF), LEAF), [[0.0, 0.0]], [1, 1])
-    assert groups_of(problem) == [[0]]
-    assert groups_of(problem, "largest") == [[0], [1]]
-
-
-def test_a_free_split_without_gain_goes_with_the_only_one_below_it() -> None:
-    """Node 1 is free and gains 0; node 2 asks for feature 1 and gains 2: node 1 alone is of no use."""
-    inner = Node(2, 0, 0.3, Node(2, 1, 0.2, LEAF, LEAF), LEAF)
-    problem = one_tree(Node(6, 0, 0.5, inner, LEAF), [[0.0, 0.0]], [1, 1])
-    assert groups_of(problem) == [[0], [1, 2]]
-    assert problem.reduced().groups.bearer[problem.reduced().groups.is_group].tolist() == [0, 2]
-    assert groups_of(problem, "largest") == [[0, 1], [2]]
+@pytest.mark.parametrize(
+    ("tree", "smallest", "largest"),
+    [
+        # the split below the root tests the root's feature again: free, and it gains 2
+        (Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF), [[0, 1]], [[0, 1]]),
+        # node 1 gains 0, node 2 below it gains 2; both are free
+        (Node(6, 0, 0.5, Node(2, 0, 0.3, Node(2, 0, 0.2, LEAF, LEAF), LEAF), LEAF), [[0, 1, 2]], [[0, 1, 2]]),
+        # the smallest optimum never keeps the split of gain 0, the largest does
+        (Node(6, 0, 0.5, Node(2, 1, 0.2, Node(2), LEAF), LEAF), [[0]], [[0], [1]]),
+        # node 1 is free and gains 0; node 2 asks for feature 1 and gains 2: node 1 alone is of no use
+        (Node(6, 0, 0.5, Node(2, 0, 0.3, Node(2, 1, 0.2, LEAF, LEAF), LEAF), LEAF), [[0], [1, 2]], [[0, 1], [2]]),
+    ],
+    ids=["free and gains", "free below", "gains nothing", "free, one below"],
+)
+def test_which_splits_go_together(tree: Node, smallest: list[list[int]], largest: list[list[int]]) -> None:
+    """One row of the cost sample goes left at every split."""
+    problem = problem_of([tree], [1, 1], np.zeros((1, 2)))
+    assert (groups_of(problem), groups_of(problem, "largest")) == (smallest, largest)
 
 
 def test_a_free_split_without_gain_and_two_below_it_stays_by_itself() -> None:
     """Either of the two is a reason to keep it."""
     below = [Node(2, f, 0.2, LEAF, LEAF) for f in (1, 2)]
-    problem = one_tree(Node(9, 0, 0.5, Node(4, 0, 0.3, *below), LEAF), [[0.0] * 3, [0.4, 0, 0]], [1, 1, 1])
-    assert groups_of(problem) == [[0], [1], [2], [5]]
+    tree, rows = Node(9, 0, 0.5, Node(4, 0, 0.3, *below), LEAF), [[0.0] * 3, [0.4, 0, 0]]
+    assert groups_of(problem_of([tree], [1, 1, 1], rows)) == [[0], [1], [2], [5]]
 
 
 def test_an_item_paid_once_and_an_evaluation_are_prices() -> None:
@@ -212,27 +127,6 @@ def test_any_numbers_become_a_true_bound(seed: int, merge: bool) -> None:
         assert check_solution(problem, claimed).holds
 
 
-@pytest.mark.parametrize("name", ["iris", "wine, groups", "breast cancer, licence", "diabetes", "papers"])
-def test_the_naive_duals_prove_their_bound_and_more(name: str) -> None:
-    """IP1's dual values, gathered at the splits that charge, prove at least the bound of IP1's relaxation."""
-    problem, lam = instance(name), lambdas(name)[2]
-    better = []
-    for merge in (False, True):
-        program = MATRICES["IP1"](problem, lam=lam, relax=True, merge=merge)
-        answer = highs(program)
-        assert answer.row_dual is not None
-        duals = -answer.row_dual[program.rows.of("naive_usage")]
-        objective = integer_objective(problem, Fraction(repr(lam))).refined()
-        duals = integer_duals(problem, objective, naive_columns(problem, merge=merge), duals)
-        proven = proven_bound(problem, objective, duals, Pruning.unpruned(problem), Fraction(repr(lam)))
-        own = relaxation_bound(program, answer.row_dual)
-        assert proven >= own - 1e-9 * max(1.0, abs(own))
-        better.append(proven - own)
-    best = min_cut(problem, lam).value
-    if name != "papers":
-        assert max(better) > 1e-6 * best
-
-
 def test_negative_duals_charge_nothing() -> None:
     """Less than nothing is nothing: the duals of negative dual values are those of none."""
     problem = instance("papers")
@@ -260,19 +154,3 @@ def test_the_best_level_set_is_found(seed: int) -> None:
         assert found.value(lam) == pytest.approx(min(worth), abs=1e-12)
         ties = [kept.sum() for kept, value in zip(sets, worth, strict=True) if value <= min(worth) + 1e-13]
         assert found.n_splits in ties
-
-
-@pytest.mark.parametrize("name", ["IP1", "IP3", "closure"])
-@looped("seed", range(20))
-def test_a_prunings_point_is_read_back(name: str, seed: int) -> None:
-    """From the 0-1 point of a pruning, y is what it keeps, in every formulation."""
-    problem = random_problem(seed)
-    program = MATRICES[name](problem, lam=0.1)
-    kept = brute_force(problem, 0.05).pruning
-    assert kept is not None
-    x = np.zeros(program.shape[1])
-    if program.columns.has("y"):
-        x[program.columns.of("y")] = kept.kept[problem.splits]
-    else:
-        x[program.columns.of("z")] = kept.is_leaf
-    np.testing.assert_array_equal(splits_kept(problem, program, x)[problem.splits], kept.kept[problem.splits])

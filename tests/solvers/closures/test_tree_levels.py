@@ -11,12 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations.instance.ensemble import Ensemble
 from solvers.closures import tree_levels
-from solvers.closures.cut import Ties
 from solvers.closures.tree_levels import LevelTrees
-from solvers.closures.tree_pass import best_closure_of_forest, best_tree_closures, choose, force
-from tests.instances import random_problem
+from solvers.closures.tree_pass import best_closure_of_forest, choose, force
 from tests.loops import looped
 
 TOP = -1
@@ -176,16 +173,3 @@ def test_passes_agree_with_all_closures(seed: int) -> None:
     for h in range(6):
         assert kept[h] == (every[every[:, h]] @ profit).max()
         assert pruned[h] == (every[~every[:, h]] @ profit).max()
-
-
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_nodes_and_parents_tell_the_same(ties: Ties) -> None:
-    """Trees with their leaves have the closures that their splits alone have, for integers and for real profits."""
-    ensemble: Ensemble = random_problem(5).ensemble
-    rng = np.random.default_rng(1)
-    profit = np.where(ensemble.is_split, rng.integers(-2, 3, ensemble.n_nodes), 0)
-    keep, value = best_tree_closures(ensemble, profit, ensemble.is_split, ties)
-    assert (keep == best_closure_of_forest(ensemble.parent, profit, ensemble.is_split, ties)).all()
-    again, real = best_tree_closures(ensemble, profit.astype(float), ensemble.is_split, ties)
-    assert (again == keep).all()
-    assert real == value == profit[keep].sum() > 0

@@ -146,17 +146,6 @@ def test_a_level_set_at_the_budget_is_taken_alone() -> None:
     assert incumbent.mixture.lam == Fraction(1, 5)
 
 
-def test_what_pricing_meets_is_offered() -> None:
-    """Pricing at lambda 0 keeps the stump's split, which fits a budget of 1: it is the best pruning seen; .9 is too little."""
-    problem = stump((4, 1, 1), [1], [[0], [1]])
-    for budget, splits in ((Fraction(1), 1), (Fraction(9, 10), 0)):
-        incumbent = BudgetIncumbent(Pruning.all_roots(problem), budget)
-        coupling = BudgetCoupling.build(problem, budget)
-        priced = BudgetPricing(coupling, incumbent).price(np.zeros(coupling.unit.n_rows + 1))
-        assert priced.columns[0].kept.tolist() == [0]
-        assert incumbent.pruning.n_splits == splits
-
-
 @looped("seed", range(20))
 def test_any_charges_and_lambda_bound_from_below(seed: int) -> None:
     """From charges and a lambda drawn at random the proven bound, and pricing's, stay below every pruning within the budget."""
@@ -219,6 +208,5 @@ def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    """Each refusal names the number."""
     with pytest.raises(InvalidInputError, match=message):
         dantzig_wolfe_budget(twin_stumps(), **arguments)

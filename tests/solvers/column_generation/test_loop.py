@@ -233,16 +233,6 @@ def answer_of(master: BundleMaster | FullMaster, columns: list[TreePruning]) -> 
     return answer
 
 
-def test_duals_of_twin_stumps_by_hand() -> None:
-    """Unpruned wins: .1 + .1 + a price of .1 = .3. Each tree's r is .1 + q, q >= 0 of both make the price: together .3."""
-    coupling = Coupling.build(twin_stumps(), 0.1)
-    answer = answer_of(FullMaster(coupling), roots_and_whole(coupling))
-    assert answer.value == pytest.approx(0.3, abs=1e-12)
-    assert (answer.charge >= 0).all()
-    assert answer.charge.sum() == pytest.approx(0.1, abs=1e-12)
-    np.testing.assert_allclose(answer.convexity, 0.1 + answer.charge, atol=1e-12)
-
-
 def test_a_dual_of_one_stump_by_hand() -> None:
     """One tree, gain .2, price .1 for two rows of two examples: the rows bear .05 each, and r = .2 + .1, the value."""
     coupling = Coupling.build(stump((4, 1, 1), [1], [[0], [1]]), 0.1, merge=False)
@@ -259,31 +249,6 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
     for _ in range(4):
         found += pricing.price(rng.random(coupling.n_rows) * coupling.price[coupling.purchase]).columns
     return list({c.key: c for c in found}.values())
-
-
-@looped("seed", range(20))
-def test_merged_rows_lose_nothing(seed: int) -> None:
-    """Rows merged or not, the value is the same; charges stay within prices, the r add up to it, no column prices out."""
-    problem = random_problem(seed)
-    plain, merged = Coupling.build(problem, LAM, merge=False), Coupling.build(problem, LAM)
-    # their random charges differ: the prunings that were found for both; costs are another, where a purchase has one user
-    rows, aggregates = some_columns(plain, seed), some_columns(merged, seed)
-    keys = {c.key for c in rows} & {c.key for c in aggregates}
-    value = answer_of(FullMaster(plain), [c for c in rows if c.key in keys]).value
-    columns = [c for c in aggregates if c.key in keys]
-    answer = answer_of(FullMaster(merged), columns)
-    check_duals(merged, answer, columns)
-    assert answer.value == pytest.approx(value, rel=1e-9, abs=1e-12)
-    assert float(answer.convexity.sum()) == pytest.approx(value, rel=1e-9, abs=1e-12)
-
-
-def check_duals(coupling: Coupling, answer: MasterAnswer, columns: list[TreePruning]) -> None:
-    assert (answer.charge >= 0).all()
-    assert (coupling.by_purchase(answer.charge) <= coupling.price * (1 + 1e-9) + 1e-15).all()
-    reduced = TreePricing(coupling).reduced_costs(columns, answer)
-    assert reduced.min() >= -1e-9
-    by_tree = [min(r for r, c in zip(reduced, columns, strict=True) if c.tree == t) for t in range(len(answer.convexity))]
-    np.testing.assert_allclose(by_tree, 0.0, atol=1e-9)  # each tree has a column in the basis
 
 
 def bundle(coupling: Coupling) -> BundleMaster:

@@ -11,10 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
 
-import prunemodels as pm
 from formulations import CapacityOverflowError, InvalidInputError, Pruning, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import tree_network, tree_networks
@@ -54,14 +51,6 @@ def check(problem: PruningProblem, priced: CheapestPrunings, stop: Any, charge: 
     for value, rounding, least_t, own_t in zip(priced.value, priced.rounding, least, own, strict=True):
         assert abs(Fraction(value.item()) - least_t) <= Fraction(rounding.item())
         assert abs(Fraction(value.item()) - own_t) <= Fraction(rounding.item())
-
-
-@pytest.fixture(scope="module")
-def real() -> PruningProblem:
-    """A small real forest: 8 trees."""
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(8, random_state=0).fit(X[:300], y[:300])
-    return pm.problem_from_forest(forest, X[300:], costs=1)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -158,9 +147,7 @@ def test_among_equals_the_pass_keeps_the_fewest_splits() -> None:
 def test_bad_costs_are_refused(engine: Any) -> None:
     """Shapes, types and non-finite numbers, by name."""
     problem = two_trees()
-    with pytest.raises(
-        InvalidInputError, match=r"node_cost is float64 of shape \(11,\); give one number for each node, 12 in all"
-    ):
+    with pytest.raises(InvalidInputError, match=r"node_cost is float64 of shape \(11,\).* 12"):
         engine(problem, np.zeros(11), np.zeros(12))
     with pytest.raises(InvalidInputError, match="split_charge is <U1 of shape"):
         engine(problem, np.zeros(12), np.full(12, "a"))

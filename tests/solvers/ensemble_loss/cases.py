@@ -13,7 +13,7 @@ from formulations.instance.ensemble_loss import NO_VOTE, EnsembleProblem, MeanLo
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
-from tests.instances import random_problem, with_usage
+from tests.instances import random_problem, way, with_usage
 
 TRIED = settings(deadline=None, max_examples=60)
 """Compiled code is compiled in the first example."""
@@ -78,7 +78,7 @@ def plain_loss(instance: Instance, kept: NDArray[np.bool_]) -> float:
     ensemble = problem.ensemble
     for i, row in enumerate(instance.rows):
         voters = [t for t in range(ensemble.n_trees) if problem.leaf[t, i] != NO_VOTE]
-        F = np.mean([ensemble.value[_stop(ensemble, kept, row, int(ensemble.roots[t]))] for t in voters], axis=0)
+        F = np.mean([ensemble.value[way(ensemble, ensemble.roots[t], row, kept)[-1]] for t in voters], axis=0)
         if isinstance(problem.loss, MeanLogLoss):
             epsilon = problem.loss.epsilon
             one = -np.log((F[problem.first[i]] + epsilon) / (1 + problem.loss.n_classes * epsilon))
@@ -87,13 +87,6 @@ def plain_loss(instance: Instance, kept: NDArray[np.bool_]) -> float:
             one = ((F[columns] - problem.target[i]) ** 2).sum()
         total += problem.weights[i] * one
     return float(total / problem.weights.sum())
-
-
-def _stop(ensemble, kept, row, h):  # type: ignore[no-untyped-def]
-    while kept[h]:
-        x = row[ensemble.feature[h]]
-        h = int(ensemble.left[h] if x <= ensemble.threshold[h] else ensemble.right[h])
-    return h
 
 
 def random_point(problem: EnsembleProblem, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ from formulations.instance.routing import leaves_of
 from solvers.brute_force import all_prunings
 from solvers.ensemble_loss import evaluate_levels, frank_wolfe, level_sets_of, linearise
 from solvers.ensemble_loss.frank_wolfe import Oracle, _FrankWolfe
-from solvers.ensemble_loss.mixing import RIDGE, best_combination, minimise_on_simplex
+from solvers.ensemble_loss.mixing import RIDGE, best_combination
 from solvers.path.pruning_path import pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
 from tests.solvers.ensemble_loss.cases import TRIED, plain_loss, random_instance, random_point
@@ -74,27 +73,6 @@ def test_a_flow_above_a_price_is_a_defect(monkeypatch: pytest.MonkeyPatch) -> No
                 solver.best(slopes)
             refused += 1
     assert refused > 5
-
-
-@TRIED
-@given(st.integers(1, 4), st.integers(0, 1_000))
-def test_the_minimum_on_the_simplex_is_that_of_the_best_face(k: int, seed: int) -> None:
-    """Against all faces, each solved by its equations."""
-    rng = np.random.default_rng(seed)
-    A = rng.normal(size=(k, k + 1))
-    Q, b = A @ A.T + 1e-6 * np.eye(k), rng.normal(0, 3, k)
-    start = rng.dirichlet(np.ones(k))
-    found = minimise_on_simplex(Q, b, np.eye(k)[seed % k] if seed % 2 else start)
-    least = np.inf
-    for size in range(1, k + 1):
-        for face in map(list, itertools.combinations(range(k), size)):
-            system = np.block([[Q[np.ix_(face, face)], np.ones((size, 1))], [np.ones((1, size)), np.zeros((1, 1))]])
-            a = np.linalg.solve(system, np.append(-b[face], 1.0))[:size]
-            if (a >= 0).all():
-                least = min(least, a @ Q[np.ix_(face, face)] @ a / 2 + b[face] @ a)
-    assert found.min() >= 0
-    assert found.sum() == pytest.approx(1, abs=1e-12)
-    assert found @ Q @ found / 2 + b @ found == pytest.approx(least, rel=1e-9, abs=1e-9)
 
 
 @TRIED
@@ -263,7 +241,6 @@ def test_rounding_and_what_was_seen_both_count(monkeypatch: pytest.MonkeyPatch) 
     ],
 )
 def test_bad_options_are_refused(lam: float, options: dict[str, object], message: str) -> None:
-    """Each by its name and value."""
     with pytest.raises(InvalidInputError, match=message):
         frank_wolfe(random_instance(2).problem, lam, **options)  # type: ignore[arg-type]
 

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -131,15 +129,6 @@ def value(path: PruningPath, lam: Fraction) -> Fraction:
     """(OBJ) of the path's pruning at lambda."""
     row = path.row_at_lam(lam)
     return path.exact_error[row] + lam * path.exact_cost[row]
-
-
-def stated(path: PruningPath, lam: Fraction) -> Fraction:
-    """The gap that the path states: the line between its neighbouring breakpoints."""
-    k = sum(b <= lam for b in path.breakpoints) - 1
-    if k + 1 == len(path.breakpoints):
-        return path.gaps[k]
-    share = (lam - path.breakpoints[k]) / (path.breakpoints[k + 1] - path.breakpoints[k])
-    return (1 - share) * path.gaps[k] + share * path.gaps[k + 1]
 
 
 def test_a_gap_is_told_and_refused_where_exact_paths_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,12 +373,6 @@ def test_a_guess_by_hand(ties: Ties) -> None:
     assert parts.score[1] == parts.score[2] > parts.score[0]
 
 
-def test_nothing_is_guessed_where_all_are_alike() -> None:
-    """Splits of one level lie on one side of every threshold."""
-    parts = guessed_parts(Parts(two_trees()), stumps([2, 2], [0, 1], [0, 0], [4]), "smallest")
-    assert parts.n_parts == 1
-
-
 @pytest.mark.parametrize(("gain", "inside"), [(2, 0), (4, 1)])
 def test_a_cut_puts_the_unsure_on_their_side(gain: int, inside: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Split 1 shares purchase 0 with split 0, which is surely inside, and pays 3 alone: it is inside if it gains more than 3."""
@@ -416,18 +399,6 @@ def test_parts_whose_lambdas_do_not_rise_are_joined() -> None:
     assert guess._rising(part, np.array([1, 0], dtype=np.int32)).tolist() == [0, 0]
     assert guess._rising(part, np.array([0, 1], dtype=np.int32)).tolist() == [0, 1]
     assert guess._rising(part, np.array([1, 3], dtype=np.int32)).tolist() == [0, 1]
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(1000, 10**9), luck=st.integers(0, 10**9), ties=st.sampled_from(TIES))
-def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
-    """Whatever is guessed on whatever forest: the path of cuts alone."""
-    problem = random_problem(seed)
-    exact = exactly(problem, ties)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decomposition, "GUESS_ARCS", -1)
-        patch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(luck)))
-        assert_same(pruning_path(problem, ties=ties), exact)
 
 
 @pytest.mark.parametrize("ties", TIES)

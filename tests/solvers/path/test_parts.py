@@ -12,12 +12,11 @@ import pytest
 
 from formulations.instance.papers import two_trees
 from solvers.closures.cut import ClosureProblem
-from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure, shared_flow
+from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
 from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path.decomposition import Networks, divide
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts, _summed, contradictions, in_order
-from solvers.path.pruning_path import pruning_path
 
 
 def ids(*values: int) -> np.ndarray:
@@ -70,30 +69,6 @@ def test_new_parts_take_their_flows_along() -> None:
     assert both.outside.tolist() == [0, 2]
 
 
-def test_some_parts_are_divided_further_and_others_are_done() -> None:
-    """What is outside of a part is counted through all divisions; a part without a label is gone, with its arcs."""
-    parts = Parts(two_trees())
-    both = parts.divided(three_splits(), ids(1, 0, 0))
-    rest = parts.divided(both, ids(1, 0, -1))
-    assert (rest.subproblem.nodes.tolist(), rest.outside.tolist(), rest.n_arcs) == ([12, 11], [0, 1], 1)
-    assert parts.divided(both, ids(1, 0, 2)).outside.tolist() == [0, 1, 2]
-    assert parts.divided(both, ids(-1, -1, 0)).outside.tolist() == [2]
-    assert parts.divided(both, ids(-1, -1, -1)).n_parts == 0
-
-
-def test_each_part_has_its_own_lambda() -> None:
-    """Split 10 gains 3 for 2, the others 1 for 3: in integers 2 3 - 3 2 and 3 1 - 1 3, worth 0 in each part of one network."""
-    whole = three_splits()
-    whole = replace(whole, subproblem=replace(whole.subproblem, gain=np.array([3, 1, 0])))
-    networks = Networks.of(Parts(two_trees()).divided(whole, ids(1, 0, 0)))
-    assert networks.ratios == [Fraction(1, 3), Fraction(3, 2)]
-    assert networks.instance.profit.tolist() == [3, 0, 6]
-    assert networks.instance.price.tolist() == [3, 6]
-    assert networks.worth(np.array([True, True, True])).tolist() == [0, 0]
-    assert networks.worth(np.array([True, False, False])).tolist() == [0, 0]
-    assert networks.worth(np.array([False, False, True])).tolist() == [0, 0]
-
-
 def test_a_part_without_a_breakpoint_is_told() -> None:
     """A gain below 0, which only a wrong guess leaves: there is no lambda*."""
     part = three_splits()
@@ -113,18 +88,6 @@ def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
     factor = 10 * int(bare.denominator[0])
     assert known.usage_flow.tolist() == [factor * k for k in range(part.n_arcs)]
     assert known.parent_flow.tolist() == [factor * k for k in range(part.n_splits)]
-
-
-def test_a_cut_that_begins_where_another_ended() -> None:
-    """The flow of a part's cut, handed to its halves, is already all that the last cut of a piece needs: nothing moves."""
-    path = pruning_path(two_trees())
-    assert path.stats["cuts"] >= len(path) - 1
-    problem = two_trees()
-    instance = Networks.of(PartSequence.of(parametric_subproblem(problem, problem.splits))).instance
-    _, flow = preflow_closure(instance)
-    again = preflow_closure(instance, start=flow)[1]
-    assert np.array_equal(again.usage_flow, flow.usage_flow)
-    assert np.array_equal(again.parent_flow, flow.parent_flow)
 
 
 def test_what_scores_let_splits_pay() -> None:

@@ -19,11 +19,10 @@ from solvers.primal_dual.algorithm import DEFAULT_SIZE, MOST_STALLED, Rule, Step
 from solvers.primal_dual.duals import Duals, StartRule
 from tests.instances import random_problem
 from tests.loops import looped
-from tests.solvers.cases import CASES, PRESENT, instance, lambdas, twin_stumps
+from tests.solvers.cases import PRESENT, instance, lambdas, twin_stumps
 
 algorithm = sys.modules["solvers.primal_dual.algorithm"]
 PAPER: dict[str, Any] = {"start": "zeros", "averaging": 1.0, "step": "constant"}
-SMALL = [name for name in CASES if not name.startswith(("sonar", "heart", "digits", "diabetes", "wine", "breast"))]
 
 
 def test_iterates_by_hand() -> None:
@@ -168,7 +167,6 @@ def test_the_time_limit_is_looked_at_every_iteration(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """Each refusal names the option, its value and the remedy."""
     with pytest.raises(InvalidInputError, match=message):
         primal_dual(twin_stumps(), 0.1, **options)
 

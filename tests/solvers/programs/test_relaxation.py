@@ -131,6 +131,5 @@ def test_an_infeasible_model_is_reported() -> None:
     ],
 )
 def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    """Each refusal names what was given and what there is."""
     with pytest.raises(InvalidInputError, match=message):
         solve_relaxation(two_trees(), **arguments)

@@ -28,6 +28,7 @@ from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.losses import loss_of
 from prunemodels.other_libraries import BoostedPath, boosted_path
 from solvers import min_cut, price_sharing
+from tests.instances import way
 from tests.loops import looped
 from tests.prunemodels.models.boosting.test_majoriser import NAMES, direct_loss, every_loss, tiny
 from tests.prunemodels.models.libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings
@@ -236,10 +237,7 @@ def indicators(forest: Any, kept: Any, X: Any) -> Any:
     Z = np.zeros((len(rows), e.n_nodes))
     for i, x in enumerate(rows):
         for root in e.roots:
-            h = int(root)
-            while e.left[h] >= 0:
-                h = int(e.left[h] if x[e.feature[h]] <= e.threshold[h] else e.right[h])
-            Z[i, ends[h]] += 1
+            Z[i, ends[way(e, root, x)[-1]]] += 1
     return Z[:, Z.any(axis=0)]
 
 

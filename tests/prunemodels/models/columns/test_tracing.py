@@ -36,8 +36,6 @@ from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 
 X, y = raw_table()
 
-RAW = list(X.columns)
-
 
 def fitted(steps: Any, table: Any = X, target: Any = y) -> Pipeline:
     """A pipeline of the steps and a small forest."""
@@ -297,7 +295,6 @@ def test_a_step_runs_only_on_rows_for_which_it_writes_something() -> None:
 
 
 def test_a_value_that_a_step_refuses() -> None:
-    """The message names the step, and what the step said."""
     traced = trace_pipeline(fitted(make_column_transformer((OneHotEncoder(), WORDS))))
     assert traced is not None
     rows = cells()[:2]

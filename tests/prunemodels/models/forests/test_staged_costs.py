@@ -19,7 +19,7 @@ from formulations.instance import usage
 from prunemodels.models import costs as stages
 from prunemodels.models.costs import example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
-from tests.instances import Node, ensemble_of, random_problem
+from tests.instances import Node, ensemble_of, random_problem, way
 from tests.prunemodels.forest_kinds import fitted
 
 
@@ -58,13 +58,7 @@ def test_evaluation_by_hand() -> None:
 
 def asked_for(ensemble: Ensemble, x: NDArray[np.float64], trees: NDArray[np.int64]) -> list[int]:
     """The features of the splits that an example passes in some trees."""
-    features = []
-    for root in ensemble.roots[trees]:
-        h = int(root)
-        while ensemble.left[h] >= 0:
-            features.append(int(ensemble.feature[h]))
-            h = int(ensemble.left[h] if x[ensemble.feature[h]] <= ensemble.threshold[h] else ensemble.right[h])
-    return features
+    return [int(ensemble.feature[h]) for root in ensemble.roots[trees] for h in way(ensemble, root, x)[:-1]]
 
 
 @settings(max_examples=100, deadline=None)
@@ -132,7 +126,6 @@ def test_blocks_of_rows_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
-    """Each refusal says which argument and which value."""
     arguments = {"X": ROWS, "costs": 1, **change}
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         staged_costs(three_trees(), arguments.pop("X"), arguments.pop("costs"), **arguments)

@@ -106,21 +106,6 @@ def unpruned_error(problem: Any) -> float:
     return pm.Pruning.unpruned(problem).error
 
 
-@pytest.mark.parametrize("kind", ["tree", "extra tree"])
-def test_the_error_of_one_tree_is_scikit_survivals_score(kind: str) -> None:
-    """Pruning, `evaluate` and the path agree with ``integrated_brier_score`` where there is one tree."""
-    tree, _ = fitted(kind)
-    X, y = rows(VALID)
-    problem = pm.problem_from_forest(tree, X, costs=1, errors=pm.samples.Given(X, y))
-    expected = score(tree, tree, X, y)
-    assert problem.ensemble.measure == "integrated Brier score"
-    assert unpruned_error(problem) == pytest.approx(expected, rel=1e-12)
-    seen = pm.evaluate(tree, X, y, costs=1)
-    assert seen.error == pytest.approx(expected, rel=1e-12)
-    assert seen.measure == "integrated Brier score"
-    assert pm.evaluate_path(pm.pruning_path(problem), X, y).unpruned_error == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_error_on_given_rows_is_the_mean_of_the_trees_scores(kind: str) -> None:
     """Each tree counts with its own curve; the forest's figure is that of the mean curve."""
@@ -130,7 +115,9 @@ def test_the_error_on_given_rows_is_the_mean_of_the_trees_scores(kind: str) -> N
     values = X.to_numpy(np.float32)
     each = [score(tree, forest, values if tree is not forest else X, y) for tree in trees_of(forest)]
     assert unpruned_error(problem) == pytest.approx(np.mean(each), rel=1e-12)
-    assert pm.evaluate(forest, X, y, costs=1).error == pytest.approx(score(forest, forest, X, y), rel=1e-12)
+    seen = pm.evaluate(forest, X, y, costs=1)
+    assert seen.error == pytest.approx(score(forest, forest, X, y), rel=1e-12)
+    assert seen.measure == problem.ensemble.measure == "integrated Brier score"
 
 
 @pytest.mark.parametrize("kind", ["random survival forest", "without bootstrap", "tree"])
@@ -153,9 +140,7 @@ def test_other_training_data_are_refused(kind: str) -> None:
     forest, w = fitted(kind)
     X, y = rows(TRAIN)
     pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.InBag(X, y, w))
-    with pytest.raises(
-        pm.errors.InvalidInputError, match=r"the labels at node \d+ of tree 0 are not those that it was grown with"
-    ):
+    with pytest.raises(pm.errors.InvalidInputError, match=r"the labels at node \d+ of tree 0 are not those"):
         pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.InBag(X, y[::-1].copy(), w))
     moved = y.copy()
     moved["lenfol"] += 1
@@ -287,26 +272,6 @@ def test_the_rows_of_a_large_table_are_predicted_in_blocks(monkeypatch: pytest.M
     assert blocks.mean == pytest.approx(whole.mean, rel=1e-14)
 
 
-def test_stored_errors_name_the_data_that_are_needed() -> None:
-    """Nodes store no error of their curves, so in-bag errors need the training data."""
-    forest, _ = fitted("random survival forest")
-    X, _ = rows(VALID)
-    with pytest.raises(
-        pm.errors.UnsupportedModelError, match=r"tree 0 was grown with the log-rank criterion.*errors=InBag\(X, y\)"
-    ):
-        pm.prune_forest(forest, X, costs=1, budget=3)
-
-
-def test_forests_that_hold_no_curves_are_refused() -> None:
-    """A forest of ``low_memory=True`` holds risk scores; the message says how to train it."""
-    X, y = rows(TRAIN)
-    forest = RandomSurvivalForest(2, max_depth=2, low_memory=True, random_state=0).fit(X, y)
-    with pytest.raises(
-        pm.errors.UnsupportedModelError, match=r"RandomSurvivalForest was trained with low_memory=True.*low_memory=False"
-    ):
-        pm.evaluate(forest, X, y, costs=1)
-
-
 class OwnPrediction(RandomSurvivalForest):
     """Predicts other curves than the mean of its trees."""
 
@@ -314,12 +279,22 @@ class OwnPrediction(RandomSurvivalForest):
         return super().predict_survival_function(X, return_array) ** 2
 
 
-def test_a_forest_that_predicts_otherwise_is_refused() -> None:
-    """A subclass with curves of its own is no average of its trees."""
+def test_forests_without_errors_of_their_own_are_refused() -> None:
+    """Nodes store no error of their curves; ``low_memory=True`` leaves no curves; a subclass may predict others."""
     X, y = rows(TRAIN)
-    forest = OwnPrediction(2, max_depth=2, random_state=0).fit(X, y)
-    with pytest.raises(pm.errors.UnsupportedModelError, match="OwnPrediction cannot be pruned"):
-        pm.evaluate(forest, X, y, costs=1)
+    small = {"max_depth": 2, "random_state": 0}
+    for forest, use, words in (
+        (fitted("random survival forest")[0], lambda f: pm.prune_forest(f, X, costs=1, budget=3), r"errors=InBag\(X, y\)"),
+        (RandomSurvivalForest(2, low_memory=True, **small).fit(X, y), judged, "low_memory=True.*low_memory=False"),
+        (OwnPrediction(2, **small).fit(X, y), judged, "OwnPrediction cannot be pruned"),
+    ):
+        with pytest.raises(pm.errors.UnsupportedModelError, match=words):
+            use(forest)
+
+
+def judged(forest: Any) -> Any:
+    """A forest on the training rows."""
+    return pm.evaluate(forest, *rows(TRAIN), costs=1)
 
 
 def test_what_cannot_judge_curves_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -386,7 +361,6 @@ def with_field(name: str, values: Any) -> NDArray[Any]:
     ],
 )
 def test_events_and_times_of_another_form_are_refused(y: Callable[[], Any], message: str) -> None:
-    """The message names the field, the row, what it is, and what to give."""
     forest, _ = fitted("tree")
     X, _ = rows(slice(0, 3))
     with pytest.raises(pm.errors.InvalidInputError, match=message):

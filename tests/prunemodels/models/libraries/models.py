@@ -24,6 +24,7 @@ from sklearn.ensemble import (
 
 from formulations import Ensemble
 from prunemodels.other_libraries import ModelForest
+from tests.instances import way
 
 X2, Y2 = make_classification(240, 6, n_informative=4, flip_y=0.1, random_state=0)
 X3, Y3 = make_classification(240, 6, n_informative=4, n_classes=3, random_state=1)
@@ -237,9 +238,5 @@ def margins_by_walking(forest: ModelForest, rows: NDArray[np.float32], kept: NDA
     margins = np.tile(forest.base, (len(rows), 1))
     for i, x in enumerate(rows.astype(np.float64)):
         for t, root in enumerate(e.roots):
-            h = int(root)
-            while kept[h]:
-                left = e.missing_left[h] if np.isnan(x[e.feature[h]]) else x[e.feature[h]] <= e.threshold[h]
-                h = int(e.left[h] if left else e.right[h])
-            margins[i, forest.output[t]] += e.value[h, 0]
+            margins[i, forest.output[t]] += e.value[way(e, root, x, kept)[-1], 0]
     return margins

@@ -17,6 +17,7 @@ import prunemodels as pm
 from prunemodels.models.libraries.categories import CategorySet, TableCodes
 from prunemodels.models.libraries.reading import read_model, write_model
 from prunemodels.on_demand import from_table
+from tests.instances import way
 from tests.prunemodels.models.libraries.models import library_margins, some_pruning
 
 _rng = np.random.default_rng(0)
@@ -94,12 +95,8 @@ def test_a_category_costs_what_its_column_costs(name: str) -> None:
     paid = np.zeros((len(rows), 3), dtype=bool)
     for i, x in enumerate(rows):
         for root in e.roots:
-            h = int(root)
-            while e.is_split[h]:
-                f = int(e.feature[h])
+            for f in e.feature[way(e, root, x)[:-1]]:
                 paid[i, source[f]] = True
-                left = e.missing_left[h] if np.isnan(x[f]) else x[f] <= e.threshold[h]
-                h = int(e.left[h] if left else e.right[h])
     seen = pm.evaluate(model, table, LABEL, costs=[1, 5, 2])
     assert seen.cost == pytest.approx(float((paid @ [1, 5, 2]).mean()), rel=1e-12)
     assert seen.features == pytest.approx(float(paid.sum(axis=1).mean()), rel=1e-12)

@@ -28,6 +28,7 @@ from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.libraries.averaged import prune_model
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.other_libraries import problem_from_model
+from tests.instances import way
 from tests.prunemodels.models.libraries.models import (
     L_DEEP,
     X2,
@@ -141,22 +142,6 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     assert done.stdout.strip() == "set()"
 
 
-ENGINES = "import ortools.graph.python.max_flow, highspy"
-USE = """
-import numpy as np
-from prunemodels.models.boosting.boosted import prune_boosted
-from solvers import min_cut
-X = np.random.default_rng(0).normal(size=(80, 3)); y = (X[:, 0] > 0).astype(int)
-for model in (xgboost.XGBClassifier(n_estimators=3, max_depth=2), lightgbm.LGBMClassifier(n_estimators=3, verbose=-1)):
-    assert prune_boosted(model.fit(X, y), X, y, costs=1, lam=0.01, solver=min_cut).cost <= 3
-solver = highspy.Highs()
-solver.setOptionValue("output_flag", False)
-x = solver.addVariable(lb=2.0)
-solver.minimize(x)
-assert solver.getSolution().col_value[0] == 2.0
-"""
-
-
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -201,29 +186,12 @@ def test_errors_are_the_trees_mean_loss(library: str, name: str, loss: str) -> N
         losses = []
         for t in range(forest.ensemble.n_trees):
             value = forest.ensemble.value[:, 0] * forest.ensemble.n_trees
-            ends = np.empty(len(X), dtype=int)
-            for i, x in enumerate(forest.rows(X).astype(float)):
-                h = int(forest.ensemble.roots[t])
-                while kept[h]:
-                    f = forest.ensemble.feature[h]
-                    left = forest.ensemble.missing_left[h] if np.isnan(x[f]) else x[f] <= forest.ensemble.threshold[h]
-                    h = int((forest.ensemble.left if left else forest.ensemble.right)[h])
-                ends[i] = h
+            root = forest.ensemble.roots[t]
+            ends = [way(forest.ensemble, root, x, kept)[-1] for x in forest.rows(X).astype(float)]
             u = forest.base[0] + value[ends]
             losses.append(np.logaddexp(0, u) - y * u if loss == "log_loss" else (u > 0) != y)
         expected = np.average(np.mean(losses, axis=0), weights=weight)
         assert pm.Pruning(problem, kept).error == pytest.approx(expected, rel=1e-9)
-
-
-def test_class_fractions_are_scikit_learn_s_problem() -> None:
-    """A forest through treelite gives the problem that problem_from_forest gives of the forest itself, error for error."""
-    X = X3.astype(np.float32).astype(np.float64)  # treelite compares doubles, scikit-learn float32: the same here
-    forest = RandomForestClassifier(5, max_depth=4, random_state=0).fit(X, Y3)
-    model = treelite.sklearn.import_model(forest)
-    ours = pm.pruning_path(problem_from_model(model, X, errors=Given(X, Y3), costs=1))
-    theirs = pm.pruning_path(pm.problem_from_forest(forest, X, costs=1, errors=Given(X, Y3)))
-    assert np.allclose(ours.cost, theirs.cost)
-    assert np.allclose(ours.error, theirs.error)
 
 
 def test_pruned_treelite_forests_predict() -> None:

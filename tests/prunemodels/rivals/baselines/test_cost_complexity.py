@@ -264,7 +264,6 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
     ],
 )
 def test_early_stopping_what_does_not_fit_is_refused(kind: str, options: dict[str, Any], message: str) -> None:
-    """Each refusal says which argument and which value."""
     f = fitted(kind)
     problem = pm.problem_from_forest(f.forest, f.X, costs=1)
     if options.get("criterion") in ("bad", "negative"):

@@ -24,7 +24,7 @@ from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
 from prunemodels.rivals.baselines.individual import individual_path
 from prunemodels.rivals.baselines.sub_forest import sub_forest_path
 from solvers.brute_force import all_prunings
-from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
@@ -70,43 +70,6 @@ def test_hand_forest() -> None:
     assert path.cost.tolist() == [8, 3, 0]
     assert path.error.tolist() == [0.15, 0.4, 0.5]
     assert (path.parameter_name, path.method) == ("features removed", "greedy feature pruning")
-
-
-def test_what_raises_no_error_goes_first_and_what_saves_nothing_last() -> None:
-    """Feature 0 gains nothing, 1 loses, 2 gains for a price, 3 is free: they go in the order 1, 0, 2, 3."""
-    gains = [0, -2, 3, 1]
-    trees = [Node(5 + g, f, 0.5, Node(2), Node(3)) for f, g in enumerate(gains)]
-    ensemble, error = ensemble_of(trees, 4)
-    costs = CostItems.plain([1, 1, 1, 0])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 4)), costs)
-    path = greedy_feature_path(problem)
-    assert [ensemble.feature[p.kept].tolist() for p in path] == [[0, 1, 2, 3], [0, 2, 3], [2, 3], [3], []]
-
-
-def test_of_equal_scores_the_larger_saving_goes_first_then_the_first_feature() -> None:
-    """All gain as much a unit of price: 2 for 2 goes before the two of 1 for 1."""
-    trees = [Node(5 + g, f, 0.5, Node(2), Node(3)) for f, g in enumerate([1, 2, 1])]
-    ensemble, error = ensemble_of(trees, 3)
-    costs = CostItems.plain([1, 2, 1])
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 3)), costs)
-    path = greedy_feature_path(problem)
-    assert [ensemble.feature[p.kept].tolist() for p in path] == [[0, 1, 2], [0, 2], [2], []]
-
-
-def test_items_are_removed_with_all_features_that_need_them() -> None:
-    """A group shares an item of price 8: taking one of its features away saves 1, taking the item away saves all of it.
-
-    By feature the lone feature goes first (2 for 4, the others 3 for 1); by item the shared item does (6 for 10).
-    """
-    gains = [3, 3, 2]
-    ensemble, error = ensemble_of([Node(5 + g, f, 0.5, Node(2), Node(3)) for f, g in enumerate(gains)], 3)
-    needs = [["a", "shared"], ["b", "shared"], ["c"]]
-    costs = CostItems.from_items({"a": 1, "b": 1, "c": 3, "shared": 8}, needs)
-    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 3)), costs)
-    by_feature, by_item = greedy_feature_path(problem), greedy_feature_path(problem, by="item")
-    assert [ensemble.feature[p.kept].tolist() for p in by_feature] == [[0, 1, 2], [0, 1], [1], []]
-    assert [ensemble.feature[p.kept].tolist() for p in by_item] == [[0, 1, 2], [2], []]
-    assert (by_item.parameter_name, by_item.method) == ("items removed", "greedy item pruning")
 
 
 @settings(max_examples=80, deadline=None)
@@ -183,16 +146,6 @@ def test_individual_hand_forest() -> None:
     assert same_rows(path, [keeps(0, 2, 5), keeps(0, 2), keeps(0), keeps()])
     assert path.cost.tolist() == [8, 8, 3, 0]
     assert (path.parameter_name, path.method) == ("lambda of one tree", "individual pruning")
-
-
-def test_alone_no_tree_knows_that_the_other_pays() -> None:
-    """Two equal stumps: each alone gives its feature up at .2 of one tree, .1 in (OBJ); together they keep it up to .2."""
-    tree = Node(4, 0, 0.5, Node(1), Node(1))
-    ensemble, error = ensemble_of([tree, tree], 1)
-    errors = plain_errors(ensemble, error, 10.0)
-    problem = pm.PruningProblem.build(ensemble, errors, np.zeros((1, 1)), pm.CostItems.plain([1]))
-    assert individual_path(problem).parameter.tolist() == [0, 0.2]
-    assert pm.pruning_path(problem).lam.tolist() == [0, 0.2]  # .1 + .1 of the mean error for 1
 
 
 @settings(max_examples=80, deadline=None)

@@ -18,6 +18,7 @@ from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
 from prunemodels.rivals.histograms import TrainingRows
+from tests.instances import way
 
 
 @dataclass
@@ -111,17 +112,8 @@ class Replay:
         """The first trees' sums, with the base."""
         e, margins = self.forest.ensemble, np.tile(self.forest.base, (len(self.X), 1))
         for t in range(trees):
-            margins[:, self.forest.output[t]] += [e.value[self._walk(t, i)[-1], 0] for i in range(len(self.X))]
+            margins[:, self.forest.output[t]] += [e.value[way(e, e.roots[t], self.X[i])[-1], 0] for i in range(len(self.X))]
         return margins
-
-    def _walk(self, t: int, i: int) -> list[int]:
-        """The nodes of tree t on the way of example i."""
-        e = self.forest.ensemble
-        way = [int(e.tree_start[t])]
-        while e.left[way[-1]] >= 0:
-            h = way[-1]
-            way.append(int(e.left[h] if self.X[i, e.feature[h]] <= e.threshold[h] else e.right[h]))
-        return way
 
     def _tree(self, t: int, g: Any, h: Any, tolerance: float) -> None:
         e = self.forest.ensemble

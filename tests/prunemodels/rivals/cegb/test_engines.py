@@ -12,7 +12,6 @@ from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
 from formulations.errors import InvalidInputError
-from formulations.instance.routing import leaves_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
 from prunemodels.rivals.cegb.purchases import read_prices
@@ -25,20 +24,6 @@ XC, YC = make_classification(300, 5, n_informative=4, n_redundant=0, random_stat
 QUICK: dict[str, Any] = {"n_estimators": 5, "num_leaves": 6}
 GROUP = CostItems.grouped(["g", "g", "h", "i", "j"], {"g": 1, "h": 2, "i": 1, "j": 0})
 ONCE = CostItems.from_items({"a": 0.1, "b": 1}, [["a"], ["b"], [], [], []], once=["a"])
-
-
-def test_prices_as_lightgbms_parameters() -> None:
-    """Tradeoff 2 lam, split alpha, lazy the feature's items, coupled rows times the items paid once; none for lam = 0."""
-    costs = CostItems.from_items({"a": 0.5, "b": 2, "c": 0.1}, [["a", "c"], ["b"]], once=["c"])
-    settings = Settings.of(CEGBRegressor(lam=0.3, num_leaves=2))
-    said = penalties(read_prices(costs, 0.25, 2, None), settings, np.ones(40), 40)
-    assert said == {
-        "cegb_tradeoff": 0.6,
-        "cegb_penalty_split": 0.25,
-        "cegb_penalty_feature_lazy": [0.5, 2.0],
-        "cegb_penalty_feature_coupled": [4.0, 0.0],
-    }
-    assert penalties(read_prices(costs, 0.25, 2, None), Settings.of(CEGBRegressor(lam=0)), np.ones(40), 40) == {}
 
 
 @pytest.mark.parametrize(
@@ -149,23 +134,6 @@ def test_missing_values_go_to_the_better_side() -> None:
         model = CEGBRegressor(num_leaves=2, **settings).fit(column, y)
         np.testing.assert_allclose(model.predict(column), y, atol=1e-9)
         assert model.forest_.ensemble.n_splits == 1
-
-
-def test_limits_on_leaves_hold() -> None:
-    """Rows and second derivatives in each leaf, leaves and depth of each tree."""
-    model = CEGBClassifier(
-        engine="own", lam=0, n_estimators=4, num_leaves=7, max_depth=3, min_child_samples=12, min_child_weight=4.0
-    ).fit(XC, YC)
-    e, rows = model.forest_.ensemble, model.forest_.rows(XC)
-    ends, margins = leaves_of(e, rows), np.tile(model.forest_.base, len(rows))
-    for t in range(e.n_trees):
-        p = 1 / (1 + np.exp(-margins))
-        leaves, place, count = np.unique(ends[t], return_inverse=True, return_counts=True)
-        assert len(leaves) <= 7
-        assert e.depth[leaves].max() <= 3
-        assert count.min() >= 12
-        assert np.bincount(place, weights=p * (1 - p)).min() >= 4.0 - 1e-9
-        margins += e.value[ends[t], 0]
 
 
 def test_lightgbm_absent(monkeypatch: pytest.MonkeyPatch) -> None:

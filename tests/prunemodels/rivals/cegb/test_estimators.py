@@ -167,7 +167,6 @@ def test_weights_are_rows_that_stand_more_often() -> None:
     ],
 )
 def test_settings_out_of_range_are_refused(settings: dict[str, Any], culprit: str) -> None:
-    """Each by its name and value, before anything is trained."""
     with pytest.raises(InvalidInputError, match=culprit):
         CEGBRegressor(**settings).fit(XR, YR)
 

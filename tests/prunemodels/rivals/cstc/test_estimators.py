@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -52,27 +52,6 @@ def test_the_greedy_tree_on_the_papers_synthetic_data() -> None:
     assert np.mean((model.predict(X_test) - y_test) ** 2) < 1e-6
 
 
-def test_validation_examples_choose_the_start() -> None:
-    """Of two starts the one is kept that errs less on the given examples, or, where that is noise, the cheaper one."""
-    X, y = load_iris(return_X_y=True)
-    rows = np.random.default_rng(3).permutation(150)
-    seen, unseen = rows[:80], rows[80:]
-    settings: dict[str, Any] = {"features": "identity", "depth": 2, "max_cycles": 1, "random_state": 0, "lam": 0.05}
-
-    def fitted(**more: Any) -> Any:
-        return CSTCClassifier(**settings, **more).fit(X[seen], y[seen], X_valid=X[unseen], y_valid=y[unseen])
-
-    chosen = fitted(sharpness=(1, 100), n_init=2)
-    alone = [fitted(sharpness=s, n_init=1) for s in ((1, 100), 100)]
-    assert chosen.start_losses_.tolist() == [float(model.start_losses_[0]) for model in alone]
-    wrong = [float(np.mean(model.predict(X[unseen]) != y[unseen])) for model in (chosen, *alone)]
-    costs = [float(model.prediction_cost(X[unseen]).mean()) for model in (chosen, *alone)]
-    kept = [k for k in (1, 2) if (wrong[k], costs[k]) == (wrong[0], costs[0])]
-    assert len(kept) == 1  # the two starts differ, and one of them is kept
-    other = 3 - kept[0]
-    assert costs[kept[0]] < costs[other] or wrong[kept[0]] < wrong[other]
-
-
 def test_without_validation_the_training_loss_chooses_the_start() -> None:
     """The kept tree is that of the least loss along hard paths, here the second of two starts and not the first."""
     X, y = load_iris(return_X_y=True)
@@ -83,57 +62,6 @@ def test_without_validation_the_training_loss_chooses_the_start() -> None:
     best = int(both.start_losses_.argmin())
     np.testing.assert_array_equal(both.decision_function(X), alone[best].decision_function(X))
     assert not np.array_equal(both.decision_function(X), alone[1 - best].decision_function(X))
-
-
-def quarters(n: int, seed: int) -> tuple[pd.DataFrame, NDArray[Any]]:
-    """Four classes: the signs of x and z, each column of price 1, and four columns of noise of price 5."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame(rng.uniform(-1, 1, (n, 6)), columns=["x", "z", "a", "b", "c", "d"])
-    return X, np.array(["nw", "ne", "sw", "se"])[2 * (X["z"] < 0).astype(int) + (X["x"] > 0)]
-
-
-@pytest.mark.parametrize("features", ["identity", "boosted"])
-@pytest.mark.parametrize("kind", [CSTCClassifier, ASTCClassifier])
-def test_four_classes_share_what_they_buy(kind: Any, features: str) -> None:
-    """The two useful columns are bought once for all classes, for 2, and predict them; of the noise at most one column is."""
-    (X, y), (X_new, y_new) = quarters(300, 0), quarters(300, 1)
-    prices = {"x": 1, "z": 1, "a": 5, "b": 5, "c": 5, "d": 5}
-    own: dict[str, Any] = {"lam": 0.04, "n_init": 1, "max_cycles": 3} if kind is CSTCClassifier else {"budget": 4}
-    settings: dict[str, Any] = {
-        "n_weak_learners": 4,
-        "weak_depth": 1,
-        "learning_rate": 0.5,
-        "random_state": 0,
-        "features": features,
-    }
-    model = kind(prices, **settings, **own).fit(X, y)
-    assert np.mean(model.predict(X_new) == y_new) > 0.85
-    assert model.prediction_cost(X_new).max() == (7 if (kind, features) == (CSTCClassifier, "identity") else 2)
-    assert model.decision_function(X_new).shape == (300, 4)
-    assert model.classes_[model.decision_function(X_new).argmax(axis=1)].tolist() == model.predict(X_new).tolist()
-    assert set(model.predict(X_new)) == {"ne", "nw", "se", "sw"}
-    learners = 6 if features == "identity" else 4 * 4
-    assert model.tree_.beta.shape == (7, learners, 4)
-
-
-@pytest.mark.parametrize("model", [CSTCClassifier(lam=0.003, **QUICK), ASTCClassifier(budget=8, **SMALL)])
-def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
-    """Each row pays the features of the trees that the classifiers on its path use, each once, and each tree's evaluation."""
-    X, y = cancer
-    model = clone(model).set_params(costs={n: k % 3 + 1 for k, n in enumerate(X.columns)}, evaluation_cost=0.25)
-    model.fit(X[::2], y[::2])
-    rows, uses, expected = X[1::2], model.weak_learners_.uses, []
-    for node in model.apply(rows):
-        active = np.zeros(uses.shape[0], dtype=bool)
-        while True:
-            active |= (model.tree_.beta[node] != 0).any(axis=1)
-            if node == 0:
-                break
-            node = (node - 1) // 2
-        bought = np.flatnonzero(uses[active].any(axis=0))
-        expected.append(sum(f % 3 + 1 for f in bought) + 0.25 * active.sum())
-    np.testing.assert_allclose(model.prediction_cost(rows), expected)
-    assert np.mean(model.predict(rows) == y[1::2]) > 0.85
 
 
 def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:

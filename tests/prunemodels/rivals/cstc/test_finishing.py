@@ -84,17 +84,6 @@ def test_fine_tuning_is_least_squares_on_what_leaves_with_zeros_clamped() -> Non
     np.testing.assert_array_equal(tree.beta, stump().beta)  # branching is as it was
 
 
-def test_before_pruning_each_node_is_fitted_to_all_that_reaches_it() -> None:
-    """The root's own fit is the regression of all labels on its column."""
-    rng = np.random.default_rng(1)
-    phi = rng.normal(size=(50, 3))
-    y = 4 * phi[:, 0] + 1
-    tree = fine_tuned(stump(), LearnerOutputs(phi, y[:, None], np.ones(50)), leaving=False)
-    assert tree.final_beta[0, 0, 0] == pytest.approx(4, abs=1e-2)
-    assert tree.final_intercept[0, 0] == pytest.approx(1, abs=1e-2)
-    assert tree.final_beta[1, 1, 0] != 1
-
-
 def test_pruning_drops_what_does_not_help() -> None:
     """The labels are node 1's column above and the root's below: node 2 goes, node 1 stays; equal errors prune."""
     phi = np.random.default_rng(2).normal(size=(40, 3))

@@ -27,7 +27,6 @@ from prunemodels.rivals.cstc.training import (
     principal_direction,
     train,
 )
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 from tests.loops import looped
 from tests.prunemodels.rivals.cstc.instances import random_loss, random_weights
 
@@ -216,18 +215,6 @@ def test_the_loss_is_that_of_a_walk_over_all_paths(n_outputs: int) -> None:
             total += loss.lam * share * chance * float(p.evaluation @ np.sqrt(squares))
             total += loss.lam * share * chance * sum(c * math.sqrt(squares[p.needs[:, m]].sum()) for m, c in enumerate(p.price))
     assert loss.value(w) == pytest.approx(total, abs=1e-4)
-
-
-def test_one_weak_learner_costs_its_weight() -> None:
-    """For a single element the relaxation (3) is the l1 norm: price 3, weight -2, evaluation 1 give 2 (3 + 1)."""
-    loss = GlobalLoss(
-        np.zeros((1, 1)), np.zeros((1, 1)), np.ones(1), LearnerPrices(np.ones((1, 1), bool), np.array([3.0]), np.ones(1)), 1, 0, 1
-    )
-    assert loss.path_cost(np.array([[[-2.0]]])) == pytest.approx(8)
-    # used by two classes of one node: the same as by two nodes
-    assert loss.path_cost(np.array([[[-2.0, 2.0]]])) == pytest.approx(4 * math.sqrt(8))
-    # used again by a second node of the path: sqrt(2^2 + 2^2) instead of 2 + 2
-    assert loss.path_cost(np.array([[[-2.0]], [[2.0]]])) == pytest.approx(4 * math.sqrt(8))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

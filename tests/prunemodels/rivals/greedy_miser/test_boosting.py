@@ -254,43 +254,6 @@ def test_rows_that_are_not_drawn_have_no_say_but_a_leaf() -> None:
     assert leaf.tolist() == [1, 1, 2, 2]
 
 
-def test_a_weight_is_the_row_so_many_times() -> None:
-    """The same tree, the same values, the same purchases; the sums are over many levels, so subtraction is checked too."""
-    rng = np.random.default_rng(1)
-    many, r, w = rng.integers(0, 6, (60, 3)).astype(np.float32), rng.normal(size=60), rng.integers(1, 4, 60)
-    limits = GrowthLimits(5, 1, 0.01, np.array([0.0, 0.1, 0]))
-    none = ModelItems.none(CostItems.plain([1, 2, 3]))
-    one, _, bought = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits, none)
-    all_rows = np.repeat(many, w, axis=0)
-    two, _, same = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits, none)
-    np.testing.assert_array_equal(one.feature, two.feature)
-    np.testing.assert_array_equal(one.last_left, two.last_left)
-    np.testing.assert_allclose(one.value, two.value)
-    assert (one.feature >= 0).sum() > 10
-    assert bought.cost == same.cost
-
-
-def test_every_split_parts_the_rows_by_the_greatest_net() -> None:
-    """Each node's split is the best of all by brute force over rows, at lambda 0, five levels deep."""
-    rng = np.random.default_rng(2)
-    many, r = rng.integers(0, 8, (80, 3)).astype(np.float32), rng.normal(size=80)
-    tree, _ = grown(0.0, CostItems.plain([1, 1, 1]), many, r, max_depth=5)
-    binning = binned(many).binning
-    inside = {0: np.ones(80, dtype=bool)}
-    for h in np.flatnonzero(tree.left >= 0):
-        here, x = inside[h], many[:, tree.feature[h]]
-        left = here & (x <= binning.threshold(tree.feature[h], tree.last_left[h]))
-        inside[tree.left[h]], inside[tree.right[h]] = left, here & ~left
-        best = max(between(r[here], many[here, f] <= t) for f in range(3) for t in np.unique(many[here, f])[:-1])
-        assert between(r[here], left[here]) == pytest.approx(best)
-        assert tree.value[h] == pytest.approx(r[here].mean())
-
-
-def between(r: np.ndarray, left: np.ndarray) -> float:
-    """Sum of squares between two sides."""
-    return float(sum(part.sum() * (r[part].mean() - r.mean()) ** 2 for part in (left, ~left)))
-
-
 def test_rounding_is_no_reason_to_split() -> None:
     """Equal residuals, and those below the noise that the caller names, grow a single leaf, even where all is free."""
     none = ModelItems.none(CostItems.plain([1, 1]))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from formulations import CostItems, Pruning, PruningProblem
 from formulations.instance.limit import Limit
 from formulations.programs.limit_rows import limit_rows
-from tests.instances import Node, problem_of
+from tests.instances import Node, problem_of, way
 
 
 def two_wards(**options: object) -> PruningProblem:
@@ -45,11 +45,9 @@ def slow_uses(
     for x in X:
         mine, used = set[int](), fixed
         for h in ensemble.roots.tolist():
-            while kept[h]:
-                f = int(ensemble.feature[h])
+            for f in ensemble.feature[way(ensemble, h, x, kept)[:-1]].tolist():
                 mine |= set(costs.needs[f])
                 used += problem.evaluation[f] if evaluated else 0
-                h = int(ensemble.left[h] if x[f] <= ensemble.threshold[h] else ensemble.right[h])
         found.append(used + sum((amounts.get(costs.names[m], Fraction(0)) for m in mine if not costs.paid_once[m]), Fraction(0)))
     return found
 

@@ -168,20 +168,6 @@ def test_one_limit_is_a_budget(name: str) -> None:
     assert found.multipliers[1] == 0.0
 
 
-@pytest.mark.parametrize("name", ["wine, groups", "digits", "breast cancer, licence", "iris, weights"])
-def test_the_dearest_is_solved_to_the_end(name: str) -> None:
-    """On small forests the gap is closed, errors fall as limits grow, and no example pays more."""
-    problem = instance(name)
-    dearest = max(limit_rows(problem, [Limit(0, each=True)]).uses(Pruning.unpruned(problem)))
-    errors = []
-    for share in (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1)):
-        found = solve_limits(problem, [Limit(share * dearest, each=True)], method="exact")
-        assert found.status is Status.OPTIMAL
-        assert found.uses[0] <= share * dearest
-        errors.append(found.error)
-    assert errors == sorted(errors, reverse=True)
-
-
 def test_no_time_leaves_a_true_answer() -> None:
     """Past the limit: a pruning within the limits, and the bound that needs no closure but the first."""
     problem = instance("digits")
@@ -253,7 +239,6 @@ def test_price_sharing_serves_large_instances(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_wrong_limits_are_refused(limits: list[Limit], message: str) -> None:
-    """Each refusal names the limit and what is wrong with it."""
     with pytest.raises(InvalidInputError, match=message):
         solve_limits(two_wards(), limits)
 

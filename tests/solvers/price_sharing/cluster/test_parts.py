@@ -178,9 +178,7 @@ def test_which_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
             assert connect(own, address)
             assert own.asked == here
     for address in (None, here, "ray://127.0.0.1:none", "nonsense"):
-        with pytest.raises(
-            InvalidInputError, match=rf"address is '{address or here}', where no cluster answers .*ray start --head"
-        ):
+        with pytest.raises(InvalidInputError, match=rf"address is '{address or here}', .*ray start --head"):
             connect(own, address)
     for address in (None, "auto", "a:1"):
         assert not connect(_NoRay("a:1"), address)

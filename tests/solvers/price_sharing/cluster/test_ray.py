@@ -153,9 +153,7 @@ def test_cores_that_others_hold_are_waited_for_in_vain(cluster: None) -> None:
     """Workers whose cores are taken give up after `start_limit` and say how many are free; those that have them go on."""
     problem = instance("iris")
     with ray_workers(recipes_of(problem, 2)) as first:
-        with pytest.raises(
-            SolverFailedError, match=r"worker 0 has waited 2 s for its cores: the cluster has 2, of which 0 are free"
-        ):
+        with pytest.raises(SolverFailedError, match=r"worker 0 has waited 2 s .* 2, of which 0 are free"):
             ray_workers(recipes_of(problem, 1), start_limit=2.0)
         assert sharded_price_sharing(joined(problem, first), 0.02).status == "optimal"
 
