@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
 from typing import Any, Self
@@ -19,19 +19,15 @@ from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
-from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
-from prunemodels.exits.orders import best_orders
+from prunemodels.exits.fitting import Division, Judged, Training, divisions, judged_stages, without_weight_zero
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.exits.waiting import WITHIN, Calls, calls_of, combined, wait_limits
+from prunemodels.exits.waiting import WITHIN, Calls, WaitLimits, calls_of, combined, wait_limits
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
-
-Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]
-"""From the stages and their outputs, the sequences of stages that policies are learned for."""
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -75,25 +71,23 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, sample_weight_valid, "valid"))
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
-    def _fit_stages(self, training: Training, rng: np.random.RandomState, chains: Chains | None = None) -> Self:
-        """Fit stages and learn when to stop; without `chains` the stages are one sequence."""
+    @property
+    def _limits(self) -> WaitLimits:
+        """The limits on rounds and latency."""
+        return wait_limits(self.max_rounds, self.max_latency)
+
+    def _judged(self, training: Training) -> Judged[SetStages]:
+        """Fit the stages, and have them predict rows that they were not trained on."""
         if training.classes is not None:
             self.classes_ = training.classes
         judged = judged_stages(training)
         place = judged.rows.place
         self.own_rows_ = np.flatnonzero(judged.fold == 0) if place is None else place[judged.fold == 0]
-        return self._choose(self._parts(judged) if chains is None else chains(judged, training), rng)
+        return judged
 
-    def _parts(self, judged: Judged[SetStages]) -> list[Judged[SetStages]]:
-        """The stages as they are, or where requests count those of them that do best."""
-        limits = wait_limits(self.max_rounds, self.max_latency)
-        if judged.stages.n_stages == 1 or (judged.stages.items.requests is None and not limits.any):
-            return [judged]
-        return [chain_of(judged, order) for order in best_orders(judged, [np.arange(judged.stages.n_stages)], limits)]
-
-    def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
+    def _keep(self, path: ExitPath, choice: Choice) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
-        self.stages_, self.exit_path_, self.row_, self.policy_ = stages, path, choice.row, choice.policy
+        self.stages_, self.exit_path_, self.row_, self.policy_ = path.stages, path, choice.row, choice.policy
         self.cost_, self.error_ = choice.cost, choice.error
         self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
         return self
@@ -102,7 +96,6 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
-        limits = wait_limits(self.max_rounds, self.max_latency)
         self.exit_paths_ = tuple(
             learn_exit_path(
                 part.stages,
@@ -110,13 +103,12 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                 part.rows.y,
                 sample_weight=part.rows.weight,
                 fold=part.fold,
-                late=limits.late(part.stages, part.rows.X),
+                late=self._limits.late(part.stages, part.rows.X),
                 **options,
             )
             for part in parts
         )
-        path, choice = chosen(self.exit_paths_, self.budget, self.lam, self.choose)
-        return self._keep(path, choice, path.stages)
+        return self._keep(*chosen(self.exit_paths_, self.budget, self.lam, self.choose))
 
     @checked
     def at_cost(self, budget: Price) -> Self:
@@ -133,7 +125,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _with(self, path: ExitPath, choice: Choice, **goal: Any) -> Self:
         other = copy(self)
         other.set_params(**goal)
-        return other._keep(path, choice, path.stages)
+        return other._keep(path, choice)
 
     def _decide(self, X: Any) -> Decision:
         rows = self._rows(X)
@@ -280,7 +272,7 @@ def fitted_cascade(path: ExitPath, choice: Choice, **goal: Any) -> Cascade:
     cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages, **goal)
     keep_columns(cascade, stages)
     cascade.exit_paths_ = (path,)
-    return cascade._keep(path, choice, stages)
+    return cascade._keep(path, choice)
 
 
 def keep_columns(cascade: Cascade, stages: Stages) -> None:

@@ -23,6 +23,7 @@ from scipy import sparse
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import columns_of, predictions_of
+from prunemodels.exits.stages import losses
 from prunemodels.models.labelled_samples import Sample
 
 SEVERAL_ABOVE = 16
@@ -86,11 +87,6 @@ class JudgedFold:
 
     train: Trainer
     held_out: Sample
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weights of the held-out rows."""
-        return self.held_out.weights
 
 
 def eliminate(
@@ -232,7 +228,7 @@ class SetSearch:
 
     def _loss(self, part: JudgedFold, model: Any, columns: NDArray[np.int64]) -> float:
         """Mean log loss, or squared error, of a model; without one, of the class shares or the mean."""
-        y, weights = part.held_out.y, part.weights
+        y, weights = part.held_out.y, part.held_out.weights
         if model is None:
             return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights)
         return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
@@ -267,7 +263,7 @@ class SetSearch:
         for part, model in zip(self.parts, models, strict=True):
             drawn = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
             X = columns_of(part.held_out.take(drawn).X, columns)
-            y, weights = np.asarray(part.held_out.y)[drawn], part.weights[drawn]
+            y, weights = np.asarray(part.held_out.y)[drawn], part.held_out.weights[drawn]
             plain = mean_loss(predictions_of(model, X, self.classes), y, weights)
             for k, m in enumerate(candidates):
                 X_shuffled = _with_shuffled(X, np.flatnonzero(self.needs[columns, m]), rng)
@@ -300,7 +296,4 @@ def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | No
 
 def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64]) -> float:
     """Mean log loss of class numbers, or squared error."""
-    if value.shape[1] == 1:
-        return float(np.average((value[:, 0] - y) ** 2, weights=weights))
-    of_true_class = np.take_along_axis(value, np.asarray(y)[:, None], axis=1)[:, 0]
-    return float(np.average(-np.log(np.clip(of_true_class, 1e-12, None)), weights=weights))
+    return float(np.average(losses(value, np.asarray(y), least=1e-12), weights=weights))

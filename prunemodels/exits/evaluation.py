@@ -24,10 +24,8 @@ from formulations.instance.cost_sample import check_weights
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.doubt import doubts_of
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.gain import errors
-from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.stages import StageTable
+from prunemodels.exits.stages import StageTable, errors, table_of
 from prunemodels.models.forests.labels import class_numbers
 
 if TYPE_CHECKING:
@@ -165,7 +163,7 @@ def evaluate_exit_path(
     dearest policy: cost 10.75, error 0.059
     """
     path, rows = (source.exit_path_, source._rows(X)) if isinstance(source, Cascade) else (source, X)
-    alone, stack = exit_table(path.stages, rows), path.learned.stack
+    alone, stack = table_of(path.stages, rows), path.learned.stack
     table = alone if stack is None else stack.table(alone)
     truth = None if y is None else class_numbers(path.stages.classes, y, table.n_rows)
     weights = check_weights(sample_weight, table.n_rows, "sample_weight")

@@ -17,14 +17,12 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
-from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.learning import LearnedExits, solve_exits
+from prunemodels.exits.learning import CrossFitted, HeldOutPolicies, LearnedExits, cross_fit, solve_exits
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
 from prunemodels.exits.spending import between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
-from prunemodels.exits.stages import Stages, StageTable
-from prunemodels.exits.validation import CrossFitted, HeldOutPolicies, cross_fit
+from prunemodels.exits.stages import Stages, StageTable, table_of
 from prunemodels.exits.waiting import WITHIN, Late
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
@@ -167,7 +165,7 @@ class ExitPath:
 
     def table(self, X: Any) -> StageTable:
         """The stages' outputs for the rows of X, stacked if the path has a stack, and their costs."""
-        table, stack = exit_table(self.stages, X), self.learned.stack
+        table, stack = table_of(self.stages, X), self.learned.stack
         return table if stack is None else stack.table(table)
 
     @checked

@@ -26,10 +26,10 @@ from prunemodels.exits.fitting import (
     is_unfitted,
     without_weight_zero,
 )
-from prunemodels.exits.inputs import exit_table
+from prunemodels.exits.orders import best_orders
 from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.stages import Stages
+from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.waiting import Latency
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.labelled_samples import Sample
@@ -120,7 +120,10 @@ class _Cascade(Cascade):
         seed = int(rng.randint(np.iinfo(np.int32).max))
         held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
         with in_one_thread_if_small(len(sample) * self.n_features_in_):
-            return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.n_jobs), rng)
+            judged = self._judged(Training(plans, sample, held_out, items, classes, seed, self.n_jobs))
+            if not self._limits.asking_matters(items):
+                return self._choose([judged], rng)
+            return self._choose(best_orders(judged, [np.arange(len(plans))], self._limits), rng)
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
@@ -132,7 +135,7 @@ class _Cascade(Cascade):
             raise InvalidInputError(
                 f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
             )
-        table = exit_table(stages, X)
+        table = table_of(stages, X)
         keep_columns(self, stages)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         rows = Sample(X, np.asarray(y), weight)

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.exits.gain import is_beyond_chance, losses
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import calibrated
-from prunemodels.exits.stages import StageTable
+from prunemodels.exits.stages import StageTable, is_beyond_chance, losses
 from prunemodels.exits.waiting import Late
 
 Floats = NDArray[np.float64]

@@ -228,7 +228,7 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     if not counts.size or counts[0] < 1 or (np.diff(counts) <= 0).any() or counts[-1] > ensemble.n_trees:
         raise InvalidInputError(f"trees is {list(trees)}; give rising numbers from 1 to {ensemble.n_trees}")
     joins = np.searchsorted(counts, np.arange(ensemble.n_trees), side="right").astype(np.int32)
-    return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
+    return whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
 
 
 def check_votes(ensemble: Ensemble) -> None:
@@ -237,7 +237,7 @@ def check_votes(ensemble: Ensemble) -> None:
     ensemble.check_no_curves("a cascade")
 
 
-def _whole_trees(
+def whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
@@ -246,32 +246,3 @@ def _whole_trees(
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]
     return TreeStages(ensemble, items, prices, first, joins, n_stages, **more)  # type: ignore[arg-type]
-
-
-def boosting_as_stages(
-    ensemble: Ensemble,
-    costs: Costs,
-    *,
-    round_of: NDArray[np.int64],
-    rounds: Sequence[int],
-    output_of: NDArray[np.int32],
-    base: NDArray[np.float64],
-    link: Link,
-    evaluation_cost: EvaluationCost = 0,
-) -> TreeStages:
-    """The first rounds of a model whose trees add up, as stages.
-
-    Parameters
-    ----------
-    round_of
-        shape (T,): the round, from 0 on, that grew each tree.
-    rounds
-        how many rounds each stage has, rising.
-    """
-    counts = np.asarray(rounds, dtype=np.int64)
-    last = int(round_of.max(initial=-1)) + 1
-    if not counts.size or counts[0] < 0 or (np.diff(counts) <= 0).any() or counts[-1] > last:
-        raise InvalidInputError(f"rounds is {list(rounds)}; give rising numbers from 0 to {last}")
-    joins = np.searchsorted(counts, round_of, side="right").astype(np.int32)
-    more = {"link": link, "base": base, "output_of": output_of}
-    return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost, **more)

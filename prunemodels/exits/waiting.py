@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arguments import Count, Range, checked
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.cost_items import CostItems, Price, exact
 from prunemodels.exits.stages import Stages
 
 WITHIN = 1e-12
@@ -81,14 +81,13 @@ class WaitLimits:
     latency: float | None
     share: float
 
-    @property
-    def any(self) -> bool:
-        """Whether anything is limited."""
-        return self.rounds is not None or self.latency is not None
+    def asking_matters(self, items: CostItems) -> bool:
+        """Whether it matters how often rows ask: requests for these items are declared, or rounds or latency have a limit."""
+        return items.requests is not None or self.rounds is not None or self.latency is not None
 
     def late(self, stages: Stages, X: Any) -> Late:
         """By (1), who is late where it stops at a stage, for each limit."""
-        if not self.any:
+        if self.rounds is None and self.latency is None:
             return ()
         calls, found = calls_of(stages, X), []
         if self.rounds is not None:

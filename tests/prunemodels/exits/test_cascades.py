@@ -20,11 +20,10 @@ from formulations import CostItems
 from proofs_checks import check_closure_path
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade, save_cascade
 from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.learning import solve_exits
+from prunemodels.exits.learning import cross_fit, solve_exits
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.spending import between_optima
-from prunemodels.exits.validation import cross_fit
+from prunemodels.exits.stages import table_of
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.prunemodels.cascades import KINDS, Case, Kind, case
 from tests.prunemodels.exits.tables import SpyClassifier, SpyRegressor, random_table, sample_of
@@ -143,7 +142,7 @@ def test_a_stage_that_has_not_seen_a_class_says_zero_of_it() -> None:
     three = np.where(np.arange(200) < 10, "a third", Y)
     known = tree().fit(X[20:], Y[20:])
     stages = SetStages((known,), (np.arange(6),), CostItems.plain([1] * 6), np.array(["a third", "no", "yes"]))
-    table = exit_table(stages, X)
+    table = table_of(stages, X)
     np.testing.assert_array_equal(table.value[0][:, 1:], known.predict_proba(X))
     assert (table.value[0][:, 0] == 0).all()
     assert (three[:10] == "a third").all()
