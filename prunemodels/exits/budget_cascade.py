@@ -39,8 +39,8 @@ from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.stage_models import MANY_ROWS, stage_models
 from prunemodels.exits.stages import losses
+from prunemodels.exits.table_preparation import MANY_ROWS, stage_models
 from prunemodels.exits.waiting import Latency
 from prunemodels.models.costs import Costs, column_prices
 from prunemodels.models.forests.labels import class_numbers

@@ -1,4 +1,4 @@
-"""Tables of any columns for models that take numbers: words, categories, truth values, dates and missing values.
+"""Models for tables of any columns, and such tables as numbers: words, categories, truth values, dates and missing values.
 
 A column's kind is learned from the training rows:
 
@@ -23,7 +23,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -42,6 +49,16 @@ MOST_ONE_HOT = 64
 
 MOST_BINS = 255
 """Largest number of levels of a column for other models: what scikit-learn's histograms take."""
+
+MANY_ROWS = 20_000
+"""From this number of rows on, larger trees are tried in the place of forests and strong ridges. Stages then choose between the
+two models that are best on all columns."""
+
+FEW_ROWS = 2_000
+"""Below this number of rows, boosting takes small trees."""
+
+STRENGTHS = (1.0, 0.03)
+"""Inverse weights of the ridge of linear models."""
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
@@ -194,6 +211,39 @@ def prepared(model: Any, kind: Kind) -> PreparedModel:
 
 def _filled(*more: Any) -> Any:
     return make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), *more)
+
+
+def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, ...]:
+    """Unfitted models for a table of this size; the forest, which takes longest, is the last.
+
+    Parameters
+    ----------
+    numeric
+        whether all columns are numbers; other tables are `prepared`.
+    """
+    boosting = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
+    trees = ExtraTreesClassifier if classifier else ExtraTreesRegressor
+
+    def linear(strength: float) -> Any:
+        return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength)
+
+    if n_rows >= MANY_ROWS:
+        boosted = [boosting(max_iter=300, max_leaf_nodes=leaves, early_stopping=True) for leaves in (31, 127)]
+        found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (linear(1.0), "linear")]
+    else:
+        leaves, rounds = (7, 60) if n_rows < FEW_ROWS else (31, 100)
+        small = boosting(max_iter=rounds, max_leaf_nodes=leaves, min_samples_leaf=min(20, max(2, n_rows // 20)))
+        forest = trees(60, min_samples_leaf=2)
+        found = [(small, "boosted"), *((linear(c), "linear") for c in STRENGTHS), (forest, "forest")]
+    return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
+
+
+def _for_numbers(model: Any, kind: Kind) -> Any:
+    """The model for tables of numbers, with gaps."""
+    if kind == "boosted":
+        return model
+    scaled = [StandardScaler()] if kind == "linear" else []
+    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), *scaled, model)
 
 
 def is_numeric(X: Any) -> bool:

@@ -22,7 +22,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.exits.stops import Stops
+from prunemodels.exits.evaluation import Stops
 from prunemodels.plots.choice import SEEN_WHOLE, draw_budget
 from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (

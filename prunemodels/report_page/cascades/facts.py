@@ -26,10 +26,9 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import usual_loss
 from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.evaluation import ExitPathEvaluation
+from prunemodels.exits.evaluation import ExitPathEvaluation, Stops, shown_cascade, stops_of
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.stops import Stops, shown_cascade, stops_of
 from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.cascades.evidence import CascadeEvidence, evidence_of_cascade
 from prunemodels.report_page.cascades.purchases import Purchase, purchases
