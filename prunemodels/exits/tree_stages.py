@@ -117,7 +117,7 @@ class TreeStages:
 
     def calls(self, X: Any) -> Calls:
         """See `prunemodels.exits.waiting.Calling`: as a walk on demand asks, feature by feature."""
-        from prunemodels.on_demand.stage_calls import calls_by_stage
+        from prunemodels.on_demand.beginning import calls_by_stage
 
         return calls_by_stage(self, X)
 

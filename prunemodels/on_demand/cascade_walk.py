@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 from prunemodels.exits.policy import ExitPolicy, Visit
 from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
+from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, Cells, logger
 from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.cascade_result import CascadeResult
-from prunemodels.on_demand.misfits import refused_rows
 from prunemodels.on_demand.request import NEVER, Acquire, Request
+from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
-from prunemodels.on_demand.tally import account_of
-from prunemodels.on_demand.walk import Walk
+from prunemodels.on_demand.walk import Walk, refused_rows
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -66,6 +65,13 @@ class RowStates:
     capped: Flags
     lost: Flags
 
+    def changed(self, **values: tuple[Rows, Any]) -> RowStates:
+        """The states where some fields have other values for some rows: ``done=(rows, True)``."""
+        fresh = {name: getattr(self, name).copy() for name in values}
+        for name, (rows, value) in values.items():
+            fresh[name][rows] = value
+        return replace(self, **fresh)
+
 
 class CascadeWalk(Walk):
     """A `Walk` through the stages of a cascade.
@@ -74,7 +80,7 @@ class CascadeWalk(Walk):
     ----------
     steps, policy
         what the stages need and predict, and which rows go on.
-    asking, cap, acquire, rows, known
+    asking, acquire, rows, known
         see `Walk`.
     """
 
@@ -83,12 +89,11 @@ class CascadeWalk(Walk):
         steps: StageSteps,
         policy: ExitPolicy,
         asking: Asking,
-        cap: int | None,
         acquire: Acquire | None,
         rows: pd.Index[Any],
         known: Cells,
     ) -> None:
-        super().__init__(steps.plan, steps.orders, acquire, asking, cap, rows, known)
+        super().__init__(steps.plan, steps.orders, asking, acquire, rows, known)
         n, classes = len(rows), steps.plan.classes
         self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)
@@ -102,13 +107,12 @@ class CascadeWalk(Walk):
         """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
         self._settle()
         at, plan = self._guessed(np.flatnonzero(self._at.spoken < 0)), self._purchases
-        paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by).astype(np.int32)
         answered = ~np.isnan(at.said.value[:, 0])
         return CascadeResult(
             rows=self.rows,
             predictions=_predictions(at.said.value, answered, plan.classes),
             probabilities=None if plan.classes is None else at.said.value,
-            **account_of(plan, paid_by, at.place.steps, self._calls),
+            **account_of(plan, self._paid_by, at.place.steps, self._calls),
             finished=at.done & answered,
             stopped_early=at.early,
             fell_back=at.lost,
@@ -139,13 +143,8 @@ class CascadeWalk(Walk):
         fresh, at = self._policy.start(len(self.rows)), self._at
         start, place = self._stages.start(rows.size), Place(at.place.node.copy(), at.place.steps.copy())
         place.node[rows], place.steps[rows] = start.node, start.steps
-        begun = {
-            name: getattr(at, name).copy() for name in ("stage", "level", "sent", "spoken", "done", "early", "capped", "lost")
-        }
-        begun["level"][rows], begun["spoken"][rows] = fresh.level[rows], -1
-        for name in ("stage", "sent", "done", "early", "capped", "lost"):
-            begun[name][rows] = 0
-        self._at = replace(at, place=place, **begun)
+        begun = dict.fromkeys(("stage", "sent", "done", "early", "capped", "lost"), (rows, 0))
+        self._at = replace(at, place=place).changed(level=(rows, fresh.level[rows]), spoken=(rows, -1), **begun)
         self._done[:] = self._at.done
 
     def _answers(self, s: int, rows: Rows) -> tuple[Rows, StageOutput | None]:
@@ -163,9 +162,7 @@ class CascadeWalk(Walk):
         for i in bad.tolist():
             self._refused[i, f"stage {s}"] = f"refuses the row ({refused[i]})"
             logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.rows[i], refused[i])
-        done, lost = self._at.done.copy(), self._at.lost.copy()
-        done[bad] = lost[bad] = True
-        self._at = replace(self._at, done=done, lost=lost)
+        self._at = self._at.changed(done=(bad, True), lost=(bad, True))
         willing = np.setdiff1d(rows, bad)
         return willing, self._alone(s, willing) if willing.size else None
 
@@ -173,10 +170,9 @@ class CascadeWalk(Walk):
         return self._stages.output(s, _of(self._at.place, rows), self._cells[rows])
 
     def _with_answers(self, rows: Rows, output: StageOutput, spoken: int) -> RowStates:
-        at = self._at
-        value, spread, answered = at.said.value.copy(), at.said.spread.copy(), at.spoken.copy()
-        value[rows], spread[rows], answered[rows] = output.value, output.spread, spoken
-        return replace(at, said=StageOutput(value, spread), spoken=answered)
+        said = StageOutput(self._at.said.value.copy(), self._at.said.spread.copy())
+        said.value[rows], said.spread[rows] = output.value, output.spread
+        return replace(self._at, said=said).changed(spoken=(rows, spoken))
 
     def _look_ahead(self, rows: Rows) -> Flags:
         """(1), stage after stage, until all rows wait or are done."""
@@ -216,9 +212,7 @@ class CascadeWalk(Walk):
         lost &= ~over
         by_nodes = lost & (s == 0) & self._stages.guesses  # its nodes answer, so the other features are still worth buying
         stops = over | (lost & ~by_nodes)
-        done, capped, all_lost = at.done.copy(), at.capped.copy(), at.lost.copy()
-        done[rows[stops]], capped[rows[over]], all_lost[rows[lost]] = True, True, True
-        self._at = replace(at, done=done, capped=capped, lost=all_lost)
+        self._at = at.changed(done=(rows[stops], True), capped=(rows[over], True), lost=(rows[lost], True))
         wanted[rows] = missing
         asks = missing.any(axis=1) & ~stops
         return asks, ~asks & ~stops
@@ -245,13 +239,10 @@ class CascadeWalk(Walk):
             self._inputs[s, rows] = stack_inputs(alone.value)  # if done again, it writes the same
         at = self._with_answers(rows, said, s)
         going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
-        levels, stage = at.level.copy(), at.stage.copy()
-        sent, done, early = at.sent.copy(), at.done.copy(), at.early.copy()
-        done[rows] = True
-        early[rows] = (s < len(self._policy.go)) & ~at.lost[rows]
-        done[going] = early[going] = False
-        levels[going], sent[going], stage[going] = after.level, after.sent, s + 1
-        self._at = replace(at, stage=stage, level=levels, sent=sent, done=done, early=early)
+        stops = np.ones(rows.size, dtype=bool)
+        stops[after.rows] = False
+        at = at.changed(done=(rows, stops), early=(rows, stops & (s < len(self._policy.go)) & ~at.lost[rows]))
+        self._at = at.changed(stage=(going, s + 1), level=(going, after.level), sent=(going, after.sent))
         return going
 
 

@@ -1,4 +1,4 @@
-"""When what is known of the trees' sums decides a row's answer.
+"""When a row may stop: what is known of the trees' sums decides its answer.
 
 `stopping` finds for each sum k of a row bounds low_k <= s_k <= high_k, and a guess between them, in units before the division by
 the number of trees. Let `slack` bound the rounding errors of all sums involved, ours and the library's.
@@ -30,6 +30,31 @@ SATURATED = 30.0
 
 LINK_ROUNDING = 64
 """Rounding errors of a link are below this number of units in the last place of 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """The options of a walk.
+
+    Parameters
+    ----------
+    stops
+        whether rows stop early; then each asks for one feature at a time.
+    label
+        whether a row may stop only where its label is certain.
+    tolerance
+        the distance within which the number, or each probability, must certainly be; None: any.
+    place
+        int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
+    max_rounds
+        the most rounds of requests of a row.
+    """
+
+    stops: bool
+    label: bool
+    tolerance: float | None
+    place: NDArray[np.int64]
+    max_rounds: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

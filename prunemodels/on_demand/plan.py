@@ -68,6 +68,10 @@ class PurchasePlan:
         """Who supplies the items."""
         return self.costs.asking
 
+    def nothing_known(self, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Values of n rows, and whether each is known: none is."""
+        return np.zeros((n, len(self.names)), dtype=self.dtype), np.zeros((n, len(self.names)), dtype=bool)
+
     def fees_of(self, items: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The fees for buying these items in one round, in units; bool of shape (rows, M)."""
         return np.asarray(self.asks.asked(items) @ self.fee_units)
