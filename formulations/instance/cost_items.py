@@ -165,6 +165,14 @@ class CostItems:
         """bool, shape (M,): items paid once for all examples; computed once, not to be written to."""
         return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
 
+    @cached_property
+    def needs_table(self) -> NDArray[np.bool_]:
+        """bool, shape (F, M): which items each feature needs; computed once, not to be written to."""
+        table = np.zeros((self.n_features, self.n_items), dtype=bool)
+        for f, needed in enumerate(self.needs):
+            table[f, list(needed)] = True
+        return table
+
     def __getstate__(self) -> dict[str, object]:
         """The fields alone, so that a file does not depend on which arrays were computed before."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

@@ -205,7 +205,7 @@ class _BudgetCascade(Cascade):
         self.item_sets_ = _listed(every.values(), items)
         backward = spread_out(found[::-1], items.price, self.n_stages)
         starts = [*grown, grown[0][: FORK + 1]] if branches else grown
-        forward = [spread_out(joined(some, backward, items), items.price, self.n_stages) for some in starts]
+        forward = [spread_out(joined(some, backward), items.price, self.n_stages) for some in starts]
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
         return list(sets.values()), [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
@@ -339,7 +339,7 @@ def _price_limits(items: CostItems) -> list[float]:
     return [np.inf, float(np.sqrt(low * high))] if high >= 10 * low else [np.inf]
 
 
-def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet], items: CostItems) -> list[ItemSet]:
+def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet]) -> list[ItemSet]:
     """The sets that grew, then each larger set of the elimination together with the last of them."""
     found, last = list(grown), grown[-1]
     for s in backward:

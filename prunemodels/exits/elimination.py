@@ -183,9 +183,7 @@ class SetSearch:
 
     def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
         self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
-        self.needs = np.zeros((items.n_features, items.n_items), dtype=bool)
-        for f, needed in enumerate(items.needs):
-            self.needs[f, list(needed)] = True
+        self.needs = items.needs_table
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
         self.losses: dict[bytes, float] = {}
 

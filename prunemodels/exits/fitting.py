@@ -246,7 +246,9 @@ def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
     """
     for s, plan in enumerate(plans):
         if plan.estimator is not None and not is_unfitted(plan.estimator):
-            raise InvalidInputError(f"stage {s} has the estimator {plan.estimator!r}; give an unfitted scikit-learn estimator")
+            raise InvalidInputError(
+                f"stage {s} has the estimator {plan.estimator!r}; give an unfitted scikit-learn estimator, or None"
+            )
         if plan.estimator is not None and is_classifier(plan.estimator) != classifier:
             wanted = "classifier" if classifier else "regressor"
             raise InvalidInputError(f"stage {s} is a {type(plan.estimator).__name__}; a {wanted} is needed here")

@@ -240,13 +240,9 @@ def read_stages(stages: Any, items: CostItems, n_features: int, names: Any) -> l
         if not isinstance(stage, tuple) or len(stage) != 2:
             raise InvalidInputError(f"stage {s} is {stage!r}; give a pair (estimator, features)")
         estimator, features = stage
-        if estimator is not None and not is_unfitted(estimator):
-            raise InvalidInputError(
-                f"stage {s} has the estimator {estimator!r}; give an unfitted scikit-learn estimator, or None"
-            )
-        columns = (
-            _columns(features, items, bought, n_features, names, s) if estimator is not None else np.zeros(0, dtype=np.int64)
-        )
+        columns = np.zeros(0, dtype=np.int64)
+        if estimator is not None:
+            columns = _columns(features, items, bought, n_features, names, s)
         if estimator is not None and not columns.size:
             raise InvalidInputError(
                 f"stage {s} is a {type(estimator).__name__} and reads no column; give it some, or None in place of it"

@@ -56,7 +56,7 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
 
     Losses are not known yet. A chain gives places of sets.
     """
-    needs = np.array([[m in needed for m in range(items.n_items)] for needed in items.needs], dtype=bool)
+    needs = items.needs_table
     free, priced = items.price == 0, np.flatnonzero((items.price > 0) & needs.any(axis=0))
     sets: list[ItemSet] = []
     place: dict[bytes, int] = {}

@@ -85,11 +85,8 @@ class SetStages:
 
     def bought(self) -> NDArray[np.bool_]:
         """(1): bool, shape (S, M)."""
-        needed = np.zeros((self.n_stages, self.items.n_items), dtype=bool)
-        for s, columns in enumerate(self.features):
-            for f in columns.tolist():
-                needed[s, list(self.items.needs[f])] = True
-        return np.asarray(np.logical_or.accumulate(needed, axis=0))
+        needed = [self.items.needs_table[columns].any(axis=0) for columns in self.features]
+        return np.logical_or.accumulate(np.array(needed), axis=0)
 
     @property
     def once(self) -> NDArray[np.float64]:
@@ -119,7 +116,7 @@ class SetStages:
         return combined(lambda of: np.cumsum(of[0], axis=0), [Calls(rounds, requests.latency(asked), requests.fee(asked))])
 
     def calls(self, X: Any) -> Calls:
-        """See `prunemodels.exits.waiting.Calling`."""
+        """What each row has asked by each stage, arrays of the shape (S, N)."""
         region = self.region(X)
         return combined(lambda of: np.array(of)[region].T, [chain.asks() for chain in self.regions])
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.exits.learning import LearnedExits
-from prunemodels.exits.levels import levels
+from prunemodels.exits.levels import between, ends_of, levels
 from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
 from prunemodels.exits.sample import ROUNDING, ExitSample
 from prunemodels.exits.waiting import WITHIN
@@ -109,7 +109,7 @@ def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int,
         stage, then = _reached(go, level), _reached(more, level)
         order = by_doubt[s][((stage == s) & (then > s))[by_doubt[s]]]
         falling = sample.doubt[s, order]
-        ends = np.flatnonzero(np.append(falling[:-1] != falling[1:], True)) if order.size else order
+        ends = ends_of(falling)
         price = np.cumsum((sample.cost[then[order], order] - sample.cost[s, order]) * own[order])[ends]
         change = np.cumsum((sample.judged[then[order], order] - sample.judged[s, order]) * weights[order])[ends]
         cost = float(sample.cost[stage, place] @ own) + float(sample.once[start]) + np.append(0.0, price)
@@ -119,20 +119,13 @@ def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int,
         for over, most in sample.late:
             later = np.cumsum((over[then[order], order].astype(int) - over[s, order]) * own[order])[ends]
             in_time &= float(over[stage, place] @ own) + np.append(0.0, later) <= most + ROUNDING
-        yield _List(s, go, more, np.append(np.inf, _between(falling, ends)), cost, loss / weights.sum(), in_time)
+        yield _List(s, go, more, np.append(np.inf, between(falling, ends)), cost, loss / weights.sum(), in_time)
 
 
 def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
     """`stages_reached`, at once where all levels go alike."""
     alike = bool((go == go[:, :1]).all())
     return np.full(level.shape[1], go[:, 0].sum()) if alike else stages_reached(go, level)
-
-
-def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
-    """Thresholds half-way between the doubts at these places and the next ones; -infinity after the last."""
-    low = np.append(falling, -np.inf)[ends + 1]
-    middle = (falling[ends] + low) / 2
-    return np.where(middle > low, middle, np.where(np.isfinite(low), falling[ends], -np.inf))
 
 
 def _best(

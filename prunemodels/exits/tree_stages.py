@@ -100,12 +100,9 @@ class TreeStages:
         """See `Stages`."""
         if not self.items.paid_once.any():
             return np.zeros(self.n_stages)
-        first = np.full(self.items.n_items, self.n_stages)
-        for h in np.flatnonzero(self.ensemble.is_split & (self.first_stage < self.n_stages)):
-            needed = list(self.items.needs[self.ensemble.feature[h]])
-            first[needed] = np.minimum(first[needed], self.first_stage[h])
-        price = np.where(self.items.paid_once, self.items.price, 0.0)
-        return np.array([price[first <= s].sum() for s in range(self.n_stages)])
+        price, split = np.where(self.items.paid_once, self.items.price, 0.0), self.ensemble.is_split
+        tested = [self.ensemble.feature[split & (self.first_stage <= s)] for s in range(self.n_stages)]
+        return np.array([price[self.items.needs_table[features].any(axis=0)].sum() for features in tested])
 
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""
@@ -116,7 +113,7 @@ class TreeStages:
         return cost + self.calls(X).fees if any(self.items.asking.fees) else cost
 
     def calls(self, X: Any) -> Calls:
-        """See `prunemodels.exits.waiting.Calling`: as a walk on demand asks, feature by feature."""
+        """What each row has asked by each stage, arrays of the shape (S, N): as a walk on demand asks, feature by feature."""
         from prunemodels.on_demand.beginning import calls_by_stage
 
         return calls_by_stage(self, X)

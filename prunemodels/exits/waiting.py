@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,19 +55,10 @@ def combined(how: Callable[[Sequence[NDArray[Any]]], NDArray[Any]], calls: Seque
     return Calls(how([c.rounds for c in calls]), how([c.latency for c in calls]), how([c.fees for c in calls]))
 
 
-@runtime_checkable
-class Calling(Protocol):
-    """Stages that know what they ask."""
-
-    def calls(self, X: Any) -> Calls:
-        """What each row has asked by each stage."""
-        ...
-
-
 def calls_of(stages: Stages, X: Any) -> Calls:
-    """What each row has asked by each stage; of stages that do not know it, a stage that costs more than the one before asks."""
-    if isinstance(stages, Calling):
-        return stages.calls(X)
+    """What each row has asked by each stage; of stages that have no `calls`, a stage that costs more than the one before asks."""
+    if hasattr(stages, "calls"):
+        return stages.calls(X)  # type: ignore[no-any-return]
     cost = stages.costs(X)
     paid = np.diff(cost, axis=0, prepend=0.0) > 0
     return Calls(np.cumsum(paid, axis=0), np.zeros(cost.shape), np.zeros(cost.shape))
