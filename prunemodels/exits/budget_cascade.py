@@ -7,42 +7,37 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, check_options
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
 from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
+    Judged,
     StagePlan,
     Training,
     chain_of,
-    check_both,
     check_kinds,
-    classes_of,
-    in_one_thread_if_small,
     is_unfitted,
     judged_fold,
-    without_weight_zero,
 )
 from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_orders
-from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
 from prunemodels.exits.set_log import SetLog
-from prunemodels.exits.set_stages import predictions_of
+from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.stages import losses
 from prunemodels.exits.table_preparation import MANY_ROWS, stage_models
 from prunemodels.exits.waiting import Latency
-from prunemodels.models.costs import Costs, column_prices
+from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
@@ -96,69 +91,33 @@ class _BudgetCascade(Cascade):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        X_valid: Any = None,
-        y_valid: Any = None,
-        sample_weight_valid: ArrayLike | None = None,
-    ) -> Self:
-        """Find nested sets of items, fit a model for each, and learn when to stop.
-
-        Parameters
-        ----------
-        X, y
-            training examples.
-        sample_weight
-            shape (N,), >= 0.
-        X_valid, y_valid, sample_weight_valid
-            examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
-            used for training.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            for prices, labels and options that are not valid; the text says which, and the remedy.
-        """
-        check_options(self)
-        check_both(X_valid, y_valid)
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        """Find nested sets of items, and fit a model for each."""
         if not 2 <= self.n_stages <= MOST_STAGES:
             raise InvalidInputError(
                 f"n_stages is {self.n_stages}; give a number from 2 to {MOST_STAGES:,}, since one stage has no exit"
             )
-        rng = check_random_state(self.random_state)
-        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
-        with in_one_thread_if_small(len(sample) * self.n_features_in_):
-            return self._fit(sample, X_valid, y_valid, sample_weight_valid, rng)
-
-    def _fit(self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState) -> Self:
-        classes = classes_of(sample) if is_classifier(self) else None
-        items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        sample, items, classes, held_out = training.sample, training.items, training.classes, training.held_out
+        self._seed = training.seed
         prices = [float(items.price[list(needed)].sum()) for needed in items.needs]
         check_affordable(self.budget, min(prices), "the cheapest feature")
-        self._seed = int(rng.randint(np.iinfo(np.int32).max))
         models = self._models(len(sample))
         check_kinds([StagePlan(model, np.arange(1)) for model in models], is_classifier(self))
         check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
-        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        divided = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
+        divided = (
+            [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
+        )
         parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), other) for train, other in divided]
-        models = self._ranked(parts, classes, models)[: 2 if len(sample) >= MANY_ROWS else None]
+        models = self._ranked(parts, training, models)[: 2 if len(sample) >= MANY_ROWS else None]
         priced = int((items.price > 0).sum())
         every_set = priced <= FEW_ITEMS and priced < self.n_stages
         enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= FEWEST_ROWS
         branches = not every_set and enough and not items.paid_once.any()
-        sets, orders = all_sets(items) if every_set else self._search(parts, items, classes, models[0], branches)
+        sets, orders = all_sets(items) if every_set else self._search(parts, training, models[0], branches)
         plans = [
             StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
         ]
-        training = Training(plans, sample, held_out, items, classes, self._seed, self.n_jobs)
+        training = replace(training, plans=plans)
         judged = self._judged(training)
         if every_set:
             truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
@@ -166,9 +125,9 @@ class _BudgetCascade(Cascade):
             self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
         chains = best_orders(judged, orders, self._limits)
         if branches and not self._limits.asking_matters(items):
-            parted = with_regions(chain_of(judged, orders[FORKED]), training, models[0], self._seed)
+            parted = with_regions(chain_of(judged, orders[FORKED]), training, models[0])
             chains += [] if parted is None else [parted]
-        return self._choose(chains, rng)
+        return chains
 
     def _estimators(self) -> list[Any]:
         return [model for model in self._models(0) if is_unfitted(model)]
@@ -180,17 +139,13 @@ class _BudgetCascade(Cascade):
         return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
 
     def _search(
-        self,
-        parts: Sequence[tuple[Sample, Sample]],
-        items: CostItems,
-        classes: NDArray[Any] | None,
-        model: Any,
-        branches: bool,
+        self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
     ) -> tuple[list[ItemSet], list[NDArray[np.int64]]]:
         """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
 
         With `branches` one chain grows up to the fork and is then joined with the elimination: that of the place `FORKED`.
         """
+        items, classes = training.items, training.classes
         search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes)
         with tqdm(total=int((items.price > 0).sum()), desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
@@ -210,16 +165,14 @@ class _BudgetCascade(Cascade):
         place = {key: k for k, key in enumerate(sets)}
         return list(sets.values()), [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
 
-    def _ranked(
-        self, parts: Sequence[tuple[Sample, Sample]], classes: NDArray[Any] | None, models: Sequence[Any]
-    ) -> tuple[Any, ...]:
+    def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
         """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
         if len(models) == 1:
             return tuple(models)
         loss = []
         for model in models[:3]:
-            part = judged_fold(model, *parts[0], classes, self._seed)
-            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, classes)
+            part = judged_fold(model, *parts[0], training.classes, training.seed)
+            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
             loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights))
         return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
 

@@ -8,24 +8,34 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
-from prunemodels.exits.fitting import Division, Judged, Training, divisions, judged_stages, without_weight_zero
+from prunemodels.exits.fitting import (
+    Division,
+    Judged,
+    Training,
+    classes_of,
+    divisions,
+    in_one_thread_if_small,
+    judged_stages,
+    without_weight_zero,
+)
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
-from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
+from prunemodels.exits.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import Stages
+from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.exits.waiting import WITHIN, Calls, WaitLimits, calls_of, combined, wait_limits
+from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
 
@@ -62,6 +72,71 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     row_: int | None
     numeric_: bool
     column_types_: list[str] | None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_valid: Any = None,
+        y_valid: Any = None,
+        sample_weight_valid: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the stages, of which a budget cascade finds the sets of items first, and learn when to stop from other rows.
+
+        Parameters
+        ----------
+        X, y
+            training examples. If the stages are fitted already, only the policy is learned from them; then no stage may have been
+            trained on them.
+        sample_weight
+            shape (N,), >= 0.
+        X_valid, y_valid, sample_weight_valid
+            examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
+            used for training.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            for stages, prices, labels and options that are not valid; the text says which, and the remedy.
+        """
+        check_options(self)
+        if (X_valid is None) != (y_valid is None):
+            missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
+            raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
+        rng = check_random_state(self.random_state)
+        stages = getattr(self, "stages", None)
+        if isinstance(stages, Stages):
+            return self._choose([self._fitted_already(stages, X, y, sample_weight)], rng)
+        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
+        classes = classes_of(sample) if is_classifier(self) else None
+        items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
+        training = Training((), sample, held_out, items, classes, seed, self.n_jobs)
+        with in_one_thread_if_small(len(sample) * self.n_features_in_):
+            return self._choose(self._chains(training, rng), rng)
+
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        """Fit the stages; the sequences of them that policies are learned for."""
+        raise NotImplementedError
+
+    def _fitted_already(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Judged[Stages]:
+        """Stages that the user has fitted, and these rows as the ones from which the policy is learned."""
+        if (stages.task == "classification") != is_classifier(self):
+            raise InvalidInputError(
+                f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
+            )
+        table = table_of(stages, X)
+        keep_columns(self, stages)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        rows = Sample(X, np.asarray(y), weight)
+        self.own_rows_ = np.arange(len(rows))
+        return Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))
 
     def _held_out(
         self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState

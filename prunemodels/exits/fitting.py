@@ -224,13 +224,6 @@ def stages_of(plans: Sequence[StagePlan], models: Sequence[Any], items: CostItem
     return SetStages(tuple(models), tuple(plan.columns for plan in plans), items, classes)
 
 
-def check_both(X_valid: Any, y_valid: Any) -> None:
-    """Refuse validation rows without labels, and labels without rows."""
-    if (X_valid is None) != (y_valid is None):
-        missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
-        raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
-
-
 def is_unfitted(estimator: Any) -> bool:
     """Whether this is an estimator that can be cloned and fitted: an object, not a class."""
     return not isinstance(estimator, type) and hasattr(estimator, "fit") and hasattr(estimator, "get_params")

@@ -96,7 +96,7 @@ class Regional:
         return self.predict_proba(X)[:, 0]
 
 
-def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed: int) -> Judged[SetStages] | None:
+def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> Judged[SetStages] | None:
     """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
 
     Parameters
@@ -108,7 +108,7 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed
     model
         unfitted; of the regions' stages.
     """
-    stages, classes, train = judged.stages, training.classes, training.sample
+    stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
     if not isinstance(training.held_out, Sample):
         train = train.take(training.held_out[0][0])  # with several folds, each would have regions of its own
     priced = stages.items.price > 0
@@ -133,7 +133,9 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed
     for r in range(leaves.size):
         rows = train.take(np.flatnonzero(at_train == r)), judged.rows.take(np.flatnonzero(at_held_out == r))
         sets.append(_sets_of(stages, fork, between.stop, sizes, rows, classes, model, seed))
-    fitted = _fitted([s.features for chain in sets for s in chain], train, classes, model, seed, training.n_jobs)
+    different = {s.features.tobytes(): s.features for chain in sets for s in chain}
+    jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
+    fitted = dict(zip(different, Parallel(n_jobs=training.n_jobs)(jobs), strict=True))
     models, features = list(stages.models), list(stages.features)
     for k, s in enumerate(between):
         own = [chain[k].features for chain in sets]
@@ -162,12 +164,3 @@ def _sets_of(
     found = eliminate(SetSearch([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
     counts = np.array([int((s.items & (items.price > 0)).sum()) for s in found])
     return [found[min(int(np.searchsorted(counts, size)), len(found) - 1)] for size in sizes]
-
-
-def _fitted(
-    sets: Sequence[Columns], train: Sample, classes: NDArray[Any] | None, model: Any, seed: int, n_jobs: int | None
-) -> dict[bytes, Any]:
-    """A model of each set of columns, trained on all rows."""
-    different = {columns.tobytes(): columns for columns in sets}
-    jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
-    return dict(zip(different, Parallel(n_jobs=n_jobs)(jobs), strict=True))
