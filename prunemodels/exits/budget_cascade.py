@@ -208,8 +208,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
         the limit chooses which stages stay.
     max_latency
-        the longest latency of a row, or ``(300, 0.95)``: so long, or less, for that share of the rows from which the policy is
-        learned. Requests of a round run side by side.
+        the longest latency of a row; or ``(300, 0.95)``: at most 300 for 95 % of the rows from which the policy is learned.
+        Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.

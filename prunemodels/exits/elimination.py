@@ -136,7 +136,7 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
         from `eliminate`; of many purchases only those that it kept longest are tried.
     dearest
         no purchase of a higher price is made. If there is such a limit, the first purchase is that of most different values per
-        price: with it, rows can be told apart at all.
+        price, since rows that have nothing in which they differ cannot be told apart.
     """
     items = search.items
     purchases: list[NDArray[np.bool_]] = []

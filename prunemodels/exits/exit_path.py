@@ -205,10 +205,10 @@ class ExitPath:
         return self._within(float(exact(budget, "budget")))
 
     def _within(self, limit: float) -> Choice:
-        if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once everybody has come to the first stage
-            nobody = np.zeros_like(self.policy(0).go)
+        if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once all rows have come to the first stage
+            no_row = np.zeros_like(self.policy(0).go)
             held_out = self.cross_fitted.held_out(lambda learned, _: learned.with_go(np.zeros_like(learned.policy(0).go)))
-            found = self._choice(self.learned.with_go(nobody), held_out, None)
+            found = self._choice(self.learned.with_go(no_row), held_out, None)
             return replace(found, spending=self._spending(found, limit))
         seen = {}
         for method in (between_optima, between_stages):
@@ -220,18 +220,18 @@ class ExitPath:
 
     def _spending(self, found: Choice, budget: float) -> str:
         """A sentence on what of the budget is spent; if much is left, what that means and which budget is the next to help."""
-        said = f"spends {found.cost:.4g} of {budget:.4g}"
+        spent = f"spends {found.cost:.4g} of {budget:.4g}"
         own = self.sample.own_rows
         most = float((own.cost[-1] - own.cost[0]).max(initial=0.0)) / own.n_rows  # what one row more can add
         if found.cost >= min(SPENT * budget, budget - most):
-            return said
+            return spent
         loss = self.sample.mean_loss(found.policy, self.sample.judged)
         better = self.learned.path.error < loss * (1 - WITHIN)
         dearer = [k for k in np.flatnonzero((self.cost > budget) & better).tolist() if self.sample.in_time(self.policy(k))]
         useful = min([*self.cost[dearer], next_useful(self.learned, self.sample, budget, loss)])
         if np.isinf(useful):
-            return f"{said}: no dearer policy is expected to err less"
-        return f"{said}: no other policy within it is expected to err less; the next useful budget is {useful:.4g}"
+            return f"{spent}: no dearer policy is expected to err less"
+        return f"{spent}: no other policy within it is expected to err less; the next useful budget is {useful:.4g}"
 
     @checked
     def choice(self, k: int) -> Choice:

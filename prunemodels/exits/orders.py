@@ -159,7 +159,7 @@ def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, 
 
 
 def _prices(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats) -> Floats:
-    """Prices of cost, from that of the whole saving at the whole cost down, and up to that of the best first purchase."""
+    """Prices of cost, rising from a tenth of the best chain's saving per cost to three times the best first purchase's."""
     priced = [(c, float(p[-1] - p[0])) for c, p in zip(chains, costs, strict=True) if p[-1] > p[0]]
     overall = max((float(loss[c[0]] - loss[c].min()) / price for c, price in priced), default=0.0)
     steps = [(loss[c[0]] - loss[c[1:]]) / np.maximum(p[1:] - p[0], 1e-12) for c, p in zip(chains, costs, strict=True)]

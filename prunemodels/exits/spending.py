@@ -8,8 +8,8 @@ Q, and the list of least loss is taken:
     policy(s, theta)  =  R_s, and Q for rows that R_s stops at s with a doubt of at least theta                            (1)
     theta             =  the least one whose mean cost is at most the budget                                               (2)
 
-The same with "everybody stops at stage s" and "everybody goes on to stage t" in the place of P and Q has one number to learn for
-each pair, which few rows can tell.
+The same lists exist between "all rows stop at stage s" and "all rows go on to stage t" in the place of P and Q. Each such pair
+has one number to learn, so few rows suffice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _keeps(own: ExitSample, policy: ExitPolicy, budget: float) -> bool:
 
 
 def between_stages(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
-    """The policy that spends a budget between two stages: everybody comes to the first, who doubts goes on to the second."""
+    """The policy that spends a budget between two stages: all rows come to the first, and those in doubt go on to the second."""
     return _best(learned, sample, budget, _up_to(learned, 0), _pairs_of_stages(learned))
 
 
@@ -69,7 +69,7 @@ def _pairs_of_stages(learned: LearnedExits) -> Iterator[tuple[int, Flags, Flags]
 
 
 def _up_to(learned: LearnedExits, s: int) -> Flags:
-    """Everybody comes to stage s and stops there."""
+    """All rows come to stage s and stop there."""
     stages, count = learned.theta.shape
     return np.repeat((np.arange(stages) < s)[:, None], count + 1, axis=1)
 
@@ -133,7 +133,7 @@ def _best(
 ) -> ExitPolicy:
     """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none keeps the limits.
 
-    If `least` does not keep those on rounds and latency, nobody goes on.
+    If `least` does not keep those on rounds and latency, no row goes on.
     """
     found = learned.with_go(least)
     found = found if sample.in_time(found) else learned.with_go(_up_to(learned, 0))

@@ -113,17 +113,7 @@ class AcquisitionMethod:
         walk, batch = self._walk(masked_features, feature_mask, selection_mask, feature_shape)
         return _like(masked_features, (walk.next_features() + 1).reshape(*batch, 1), whole=True)
 
-    @checked
-    def select(
-        self,
-        masked_features: Any,
-        feature_mask: Any,
-        selection_mask: Any = None,
-        label: Any = None,
-        feature_shape: Sequence[int] | None = None,
-    ) -> Any:
-        """As `act`, by the name that it had before."""
-        return self.act(masked_features, feature_mask, selection_mask, label, feature_shape)
+    select = act
 
     @checked
     def predict(

@@ -129,8 +129,8 @@ def _calls(stages: TreeStages, X: Any) -> Calls:
     came, after = np.full((S, n), -1), [walk._calls.calls()]
     while True:
         requests = walk.next_requests()
-        spoken = by_features._at.spoken
-        came[(came < 0) & (spoken >= np.arange(S)[:, None])] = len(after) - 1
+        answered_by = by_features._at.answered_by
+        came[(came < 0) & (answered_by >= np.arange(S)[:, None])] = len(after) - 1
         if not requests:
             break
         for request in requests:

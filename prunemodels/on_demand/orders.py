@@ -4,9 +4,9 @@ A row that waits for feature f buys the items of f that it has not bought. Of al
 
     f itself, and each unknown g that needs one of the items bought now and no item that is still missing.            (1)
 
-Rows with the same items and features form one request. Two requests of a round never charge one row for the same item: if f needs
-an item that the row buys for an earlier feature, in the forest's order, f waits for the next round. So what a row buys does not
-depend on the other rows.
+Rows with the same items and features form one request. Two requests of a round never make one row pay for the same item: if f
+needs an item that the row buys for an earlier feature, in the forest's order, f waits for the next round. So what a row buys does
+not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ class Orders:
         taken = np.zeros_like(bought)
         for f in np.flatnonzero(wanted.any(axis=0)):
             for bundle, rows in self._bundles(int(f), np.flatnonzero(wanted[:, f]), unknown, bought):
-                charged = np.array(bundle[0], dtype=np.int64)
-                free = rows[~taken[np.ix_(rows, charged)].any(axis=1)]
-                taken[np.ix_(free, charged)] = True
+                to_pay_for = np.array(bundle[0], dtype=np.int64)
+                free = rows[~taken[np.ix_(rows, to_pay_for)].any(axis=1)]
+                taken[np.ix_(free, to_pay_for)] = True
                 if free.size:
                     found.setdefault(bundle, []).append(free)
         return [(bundle, np.sort(np.concatenate(rows))) for bundle, rows in found.items()]

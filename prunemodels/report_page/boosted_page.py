@@ -24,7 +24,7 @@ from prunemodels.models.forests.labels import class_numbers, losses_of
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.losses import loss_of
 from prunemodels.models.response import sum_response
-from prunemodels.on_demand.tree_order import items_on_path
+from prunemodels.on_demand.deciding import items_on_path
 from prunemodels.report_page.by_class import Answers, ByClass, by_class, refuse_positive
 from prunemodels.report_page.facts import Labels, PageOptions, shown_as, versions
 from prunemodels.report_page.rendering import BY_CLASS, render_page
