@@ -86,7 +86,7 @@ class SetStages:
     def bought(self) -> NDArray[np.bool_]:
         """(1): bool, shape (S, M)."""
         needed = [self.items.needs_table[columns].any(axis=0) for columns in self.features]
-        return np.logical_or.accumulate(np.array(needed), axis=0)
+        return np.logical_or.accumulate(np.reshape(needed, (-1, self.items.n_items)).astype(bool), axis=0)
 
     @property
     def once(self) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from proofs_checks import check_closure_path
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade, save_cascade
 from prunemodels.exits.doubt import MarginDoubt
 from prunemodels.exits.learning import cross_fit, solve_exits
-from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.set_stages import BlendedStage, SetStages
 from prunemodels.exits.spending import between_optima
 from prunemodels.exits.stages import table_of
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
@@ -277,6 +277,15 @@ def test_types_that_nobody_vouched_for_are_refused(tmp_path: Path) -> None:
         load_cascade(tmp_path / "c.skops")
     again = load_cascade(tmp_path / "c.skops", trusted=[f"{Strange.__module__}.Strange"])
     assert np.array_equal(again.predict(known.X), cascade.predict(known.X))
+
+
+def test_stages_that_blend_models_survive_their_file(tmp_path: Path) -> None:
+    """A stage that predicts the mean of two models is of a class that the file may hold."""
+    blend = BlendedStage((tree(2).fit(X, Y), LogisticRegression().fit(X, Y)))
+    stages = SetStages((blend,), (np.arange(6),), CostItems.plain([1] * 6), np.unique(Y))
+    cascade = pm.CascadeClassifier(stages, random_state=0).fit(X, Y)
+    save_cascade(cascade, tmp_path / "c.skops")
+    assert np.array_equal(load_cascade(tmp_path / "c.skops").predict_proba(X), cascade.predict_proba(X))
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

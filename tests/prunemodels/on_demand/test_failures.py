@@ -139,6 +139,14 @@ def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
     assert len(spy.asked()) == 6
 
 
+def test_going_on_leaves_an_earlier_result_as_it_was():
+    """What was said of a walk that was broken off still says that its rows are not finished, once they are."""
+    walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
+    before = walk.result()
+    assert walk.run().finished.all()
+    assert not before.finished.any()
+
+
 def test_entering_an_answer_twice_changes_nothing():
     """An interruption may strike between entering an answer and striking it off the list."""
     walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
