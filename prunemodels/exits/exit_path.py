@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,10 +17,10 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
-from prunemodels.exits.learning import CrossFitted, HeldOutPolicies, LearnedExits, cross_fit, solve_exits
+from prunemodels.exits.learning import CrossFitted, HeldOutPolicies, LearnedExits, Method, cross_fit, solve_exits
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
-from prunemodels.exits.spending import between_optima, between_stages, next_useful
+from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import Stages, StageTable, table_of
 from prunemodels.exits.waiting import WITHIN, Late
@@ -205,18 +205,14 @@ class ExitPath:
         return self._within(float(exact(budget, "budget")))
 
     def _within(self, limit: float) -> Choice:
-        if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once all rows have come to the first stage
-            no_row = np.zeros_like(self.policy(0).go)
-            held_out = self.cross_fitted.held_out(lambda learned, _: learned.with_go(np.zeros_like(learned.policy(0).go)))
-            found = self._choice(self.learned.with_go(no_row), held_out, None)
-            return replace(found, spending=self._spending(found, limit))
-        seen = {}
-        for method in (between_optima, between_stages):
-            held_out = self.cross_fitted.held_out(lambda learned, rows, method=method: method(learned, rows, limit))  # type: ignore[misc]
-            seen[method] = held_out.mean(held_out.judged), held_out
-        method = min(seen, key=lambda m: seen[m][0])
-        found = self._choice(method(self.learned, self.sample, limit), seen[method][1], None)
-        return replace(found, spending=self._spending(found, limit))
+        all_spent = limit <= self.single_cost[0] * (1 + WITHIN)  # once all rows have come to the first stage
+        found: list[tuple[Method, HeldOutPolicies]] = []
+        for method in (at_first_stage,) if all_spent else (between_optima, between_stages):
+            chosen = partial(method, budget=limit)
+            found.append((chosen, self.cross_fitted.held_out(chosen)))
+        chosen, held_out = min(found, key=lambda pair: pair[1].mean(pair[1].judged))
+        choice = self._choice(chosen(self.learned, self.sample), held_out, None)
+        return replace(choice, spending=self._spending(choice, limit))
 
     def _spending(self, found: Choice, budget: float) -> str:
         """A sentence on what of the budget is spent; if much is left, what that means and which budget is the next to help."""
@@ -269,23 +265,22 @@ class ExitPath:
     @checked
     def at_row(self, k: int) -> Cascade:
         """The policy of row k as a fitted scikit-learn estimator."""
-        from prunemodels.exits.cascade import fitted_cascade
-
-        return fitted_cascade(self, self.choice(k))
+        return self._fitted(self.choice(k))
 
     @checked
     def at_cost(self, budget: Price) -> Cascade:
         """The policy that spends a budget, see `within`, as a fitted scikit-learn estimator."""
-        from prunemodels.exits.cascade import fitted_cascade
-
-        return fitted_cascade(self, self.within(budget), budget=budget)
+        return self._fitted(self.within(budget), budget=budget)
 
     @checked
     def at_lam(self, lam: float) -> Cascade:
         """The policy that is optimal at lam, as a fitted scikit-learn estimator; limits on rounds and latency come first."""
+        return self._fitted(self.in_time(self.row_at_lam(lam)), lam=lam)
+
+    def _fitted(self, choice: Choice, **goal: Any) -> Cascade:
         from prunemodels.exits.cascade import fitted_cascade
 
-        return fitted_cascade(self, self.in_time(self.row_at_lam(lam)), lam=lam)
+        return fitted_cascade(self, choice, **goal)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""

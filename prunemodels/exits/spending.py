@@ -50,6 +50,11 @@ def _keeps(own: ExitSample, policy: ExitPolicy, budget: float) -> bool:
     return own.mean_cost(policy) <= _limit(budget) and own.in_time(policy)
 
 
+def at_first_stage(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
+    """The policy of a budget that the first stage uses up: no row goes on."""
+    return learned.with_go(_up_to(learned, 0))
+
+
 def between_stages(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
     """The policy that spends a budget between two stages: all rows come to the first, and those in doubt go on to the second."""
     return _best(learned, sample, budget, _up_to(learned, 0), _pairs_of_stages(learned))
