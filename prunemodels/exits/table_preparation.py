@@ -132,9 +132,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = {}
         for f, (name, column) in enumerate(table.items()):
             if self.kinds_[f] == "number":
-                columns[str(name)] = _numbers(column, name)
+                columns[str(name)] = as_floats(all_read(column, pd.to_numeric(column, errors="coerce"), "numbers"))
             elif self.kinds_[f] == "date":
-                columns[str(name)] = _days(column, name)
+                columns[str(name)] = _days(column)
             else:
                 columns[str(name)] = self._places(f, column)
         return pd.DataFrame(columns, index=table.index)
@@ -299,28 +299,34 @@ def _word(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
-def _numbers(column: pd.Series[Any], name: Any) -> NDArray[np.float64]:
-    try:
-        return np.asarray(pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(_not_of_kind(column, pd.to_numeric(column, errors="coerce"), name, "number")) from error
+def as_floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Numbers as float64, NaN where they are missing."""
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _days(column: pd.Series[Any], name: Any) -> NDArray[np.float64]:
+def _days(column: pd.Series[Any]) -> NDArray[np.float64]:
     present = column.dropna()
     if pd.api.types.infer_dtype(present, skipna=True) in ("timedelta", "timedelta64"):
         return np.asarray(pd.to_timedelta(column) / pd.Timedelta(days=1), dtype=np.float64)
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     times = pd.to_datetime(column, utc=True, format="ISO8601" if len(present) and column.dtype != "M" else None, errors="coerce")
-    if times.notna().sum() < len(present):
-        raise InvalidInputError(_not_of_kind(column, times, name, "date"))
-    return np.asarray((times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1), dtype=np.float64)
+    days = (all_read(column, times, "dates") - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
+    return np.asarray(days, dtype=np.float64)
 
 
-def _not_of_kind(column: pd.Series[Any], read: pd.Series[Any], name: Any, kind: str) -> str:
-    bad = column[read.isna() & column.notna()]
-    return (
-        f"the column {name!r} holds {bad.iloc[0]!r} in the row {bad.index[0]!r}, and held a {kind} in every training row; give a "
-        f"{kind}, or leave the cell empty"
-    )
+def all_read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:
+    """What was read of a column, if every cell that holds something could be read as this kind.
+
+    Raises
+    ------
+    InvalidInputError
+        naming column, value and row.
+    """
+    wrong = column[read.isna() & column.notna()]
+    if len(wrong):
+        raise InvalidInputError(
+            f"the column {column.name!r} holds {wrong.iloc[0]!r} in the row {wrong.index[0]!r}, in training it held {kind}; give "
+            "such a value, or leave the cell empty"
+        )
+    return read
