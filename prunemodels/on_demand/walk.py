@@ -255,12 +255,9 @@ class Walk(ABC):
             if self._open:
                 raise InvalidInputError(f"{next(iter(self._open.values()))} is open; take its answer first")
             chosen = np.full(len(self.rows), -1, dtype=np.int64)
-            rows = np.flatnonzero(~self._done)
-            wanted = self._look_ahead(rows)
-            waiting = np.flatnonzero(wanted.any(axis=1))
-            if waiting.size:
-                one = self._choose(rows[waiting], wanted[waiting])
-                chosen[rows[waiting]] = self._purchases.features[np.argmax(one, axis=1)]
+            rows, one = self._waiting(one_feature=True)
+            if rows.size:
+                chosen[rows] = self._purchases.features[np.argmax(one, axis=1)]
             return chosen
 
     def _bought_before(self, lost: NDArray[np.bool_]) -> None:
@@ -268,15 +265,20 @@ class Walk(ABC):
         self._paid_by[(self._status == KNOWN) @ self._purchases.needs] = 0
         self._status[lost & (self._status == UNKNOWN)] = LOST
 
+    def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
+        rows = np.flatnonzero(~self._done)
+        wanted = self._look_ahead(rows)
+        waits = wanted.any(axis=1)
+        rows, wanted = rows[waits], wanted[waits]
+        return rows, self._choose(rows, wanted) if one_feature and rows.size else wanted
+
     def _next(self, one_feature: bool = False) -> list[Request]:
         """The requests of the round that is under way, or of the next one."""
-        while not self._open and (rows := np.flatnonzero(~self._done)).size:
+        while not self._open and not self._done.all():
             # while requests are open, new ones would ask for other features with the items that are still unpaid
-            wanted = self._look_ahead(rows)
-            waiting = np.flatnonzero(wanted.any(axis=1))
-            if waiting.size:
-                rows, wanted = rows[waiting], wanted[waiting]
-                wanted = self._choose(rows, wanted) if one_feature else wanted
+            rows, wanted = self._waiting(one_feature)
+            if rows.size:
                 self.rounds += 1
                 paid = self._paid_by != NEVER
                 bundles = self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows])
