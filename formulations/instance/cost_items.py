@@ -165,12 +165,11 @@ class CostItems:
         """bool, shape (M,): items paid once for all examples; computed once, not to be written to."""
         return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
 
-    @cached_property
-    def needs_table(self) -> NDArray[np.bool_]:
-        """bool, shape (F, M): which items each feature needs; computed once, not to be written to."""
-        table = np.zeros((self.n_features, self.n_items), dtype=bool)
-        for f, needed in enumerate(self.needs):
-            table[f, list(needed)] = True
+    def needs_of(self, features: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool, shape (features, M): which items each of these features needs."""
+        table = np.zeros((len(features), self.n_items), dtype=bool)
+        for k, f in enumerate(features):
+            table[k, list(self.needs[f])] = True
         return table
 
     def __getstate__(self) -> dict[str, object]:

@@ -229,7 +229,7 @@ def _sound(part: Any) -> bool:
     if isinstance(part, TreeLoss):
         return part.name in MEASURES and all(len(row) == len(part.costs) for row in part.costs)
     if isinstance(part, CostItems):
-        return _agree(part, replace(part), ("price", "paid_once", "needs_table"))
+        return _agree(part, replace(part), ("price", "paid_once"))
     if isinstance(part, TreeStages):
         e, first = part.ensemble, part.first_stage
         replace(part)

@@ -183,7 +183,7 @@ class SetSearch:
 
     def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
         self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
-        self.needs = items.needs_table
+        self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
         self.losses: dict[bytes, float] = {}
 

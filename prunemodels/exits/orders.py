@@ -56,7 +56,7 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
 
     Losses are not known yet. A chain gives places of sets.
     """
-    needs = items.needs_table
+    needs = items.needs_of(range(items.n_features))
     free, priced = items.price == 0, np.flatnonzero((items.price > 0) & needs.any(axis=0))
     sets: list[ItemSet] = []
     place: dict[bytes, int] = {}

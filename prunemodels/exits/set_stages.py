@@ -85,8 +85,10 @@ class SetStages:
 
     def bought(self) -> NDArray[np.bool_]:
         """(1): bool, shape (S, M)."""
-        needed = [self.items.needs_table[columns].any(axis=0) for columns in self.features]
-        return np.logical_or.accumulate(np.reshape(needed, (-1, self.items.n_items)).astype(bool), axis=0)
+        needed = np.zeros((self.n_stages, self.items.n_items), dtype=bool)
+        for s, columns in enumerate(self.features):
+            needed[s, [m for f in columns.tolist() for m in self.items.needs[f]]] = True
+        return np.logical_or.accumulate(needed, axis=0)
 
     @property
     def once(self) -> NDArray[np.float64]:

@@ -202,9 +202,10 @@ def cheap_trees_first(forest: Any, X: Any, *, costs: Costs) -> NDArray[np.int64]
 
 def items_on_path(trees: Ensemble, items: CostItems) -> NDArray[np.bool_]:
     """bool, shape (n, M): the items that a row pays on its way to a node, in this tree alone."""
+    needs = items.needs_of(range(items.n_features))
     path = np.zeros((trees.n_nodes, items.n_items), dtype=bool)
     for depth in range(1, int(trees.depth.max()) + 1):
         nodes = np.flatnonzero(trees.depth == depth)
         above = trees.parent[nodes]
-        path[nodes] = path[above] | items.needs_table[trees.feature[above]]
+        path[nodes] = path[above] | needs[trees.feature[above]]
     return path

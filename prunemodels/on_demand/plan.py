@@ -202,5 +202,5 @@ def purchases_of(
         )
     item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
     fee_units = np.array([int(fee / unit) for fee in fees], dtype=np.int64)
-    names, needs = tuple(everything[f] for f in features), costs.needs_table[features]
+    names, needs = tuple(everything[f] for f in features), costs.needs_of(features)
     return PurchasePlan(costs, names, features, everything, needs, unit, item_units, fee_units, classes, dtype)
