@@ -18,6 +18,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
+from prunemodels.exits.chains import FEW_ITEMS, all_sets, best_orders
 from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
@@ -29,7 +30,6 @@ from prunemodels.exits.fitting import (
     is_unfitted,
     judged_fold,
 )
-from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_orders
 from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
 from prunemodels.exits.set_log import SetLog
 from prunemodels.exits.set_stages import SetStages, predictions_of

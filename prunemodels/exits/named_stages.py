@@ -14,6 +14,7 @@ from sklearn.base import is_classifier
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
+from prunemodels.exits.chains import best_orders
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
     Judged,
@@ -22,7 +23,6 @@ from prunemodels.exits.fitting import (
     check_kinds,
     is_unfitted,
 )
-from prunemodels.exits.orders import best_orders
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stage_columns import check_named_columns
 from prunemodels.exits.waiting import Latency

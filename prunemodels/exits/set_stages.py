@@ -88,7 +88,7 @@ class SetStages:
         needed = np.zeros((self.n_stages, self.items.n_items), dtype=bool)
         for s, columns in enumerate(self.features):
             needed[s, [m for f in columns.tolist() for m in self.items.needs[f]]] = True
-        return np.logical_or.accumulate(needed, axis=0)
+        return np.asarray(np.logical_or.accumulate(needed, axis=0))
 
     @property
     def once(self) -> NDArray[np.float64]:

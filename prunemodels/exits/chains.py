@@ -1,4 +1,4 @@
-"""Orders in which sets of items are bought.
+"""Chains of stages: the orders in which sets of items are bought.
 
 With few priced items there is a model for every set of them, and every order of the items is a chain of sets. Which chain is best
 depends on the price of cost. Each chain is scored by the dynamic program of `prunemodels.exits.levels`, whose policies have one
