@@ -208,8 +208,8 @@ class ExitPath:
         all_spent = limit <= self.single_cost[0] * (1 + WITHIN)  # once all rows have come to the first stage
         found: list[tuple[Method, HeldOutPolicies]] = []
         for method in (at_first_stage,) if all_spent else (between_optima, between_stages):
-            chosen = partial(method, budget=limit)
-            found.append((chosen, self.cross_fitted.held_out(chosen)))
+            spend = partial(method, budget=limit)
+            found.append((spend, self.cross_fitted.held_out(spend)))
         chosen, held_out = min(found, key=lambda pair: pair[1].mean(pair[1].judged))
         choice = self._choice(chosen(self.learned, self.sample), held_out, None)
         return replace(choice, spending=self._spending(choice, limit))
