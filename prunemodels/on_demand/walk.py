@@ -50,7 +50,9 @@ class Walk(ABC):
     plan, orders
         features and prices, and how wanted features become requests.
     asking
-        how to ask, and what to do with values that do not come.
+        how to ask, what a row may pay at most, and what to do with values that do not come.
+    acquire
+        the function to ask.
     rows
         labels of the n rows.
     known
