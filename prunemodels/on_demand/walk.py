@@ -421,5 +421,5 @@ def _absent(request: Request, given: Answer) -> str:
     )
 
 
-def _first(names: list[Any], n: int = 5) -> str:
-    return ", ".join(map(repr, names[:n])) + " ..." * (len(names) > n)
+def _first(names: list[Any]) -> str:
+    return ", ".join(map(repr, names[:5])) + " ..." * (len(names) > 5)
