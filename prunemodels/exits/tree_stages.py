@@ -101,7 +101,7 @@ class TreeStages:
         if not self.items.paid_once.any():
             return np.zeros(self.n_stages)
         price, split = np.where(self.items.paid_once, self.items.price, 0.0), self.ensemble.is_split
-        tested = [np.unique(self.ensemble.feature[split & (self.first_stage <= s)]) for s in range(self.n_stages)]
+        tested = [np.unique(self.ensemble.feature[split & (self.first_stage <= s)]).tolist() for s in range(self.n_stages)]
         return np.array([price[self.items.needs_of(features).any(axis=0)].sum() for features in tested])
 
     def costs(self, X: Any) -> NDArray[np.float64]:
