@@ -165,6 +165,13 @@ class CostItems:
         """bool, shape (M,): items paid once for all examples; computed once, not to be written to."""
         return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
 
+    def needs_of(self, features: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
+        """bool, shape (features, M): which items each of these features needs."""
+        table = np.zeros((len(features), self.n_items), dtype=bool)
+        for k, f in enumerate(features):
+            table[k, list(self.needs[f])] = True
+        return table
+
     def __getstate__(self) -> dict[str, object]:
         """The fields alone, so that a file does not depend on which arrays were computed before."""
         return {f.name: getattr(self, f.name) for f in fields(self)}

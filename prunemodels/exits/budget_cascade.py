@@ -7,49 +7,46 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
 from tqdm import tqdm
 
 from formulations.checkpoints import Checkpoint
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, Chains, check_affordable, check_options
-from prunemodels.exits.elimination import ItemSet, JudgedFold, SetSearch, eliminate, grow, mean_loss
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
+from prunemodels.exits.chains import FEW_ITEMS, all_sets, best_orders
+from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
     Judged,
     StagePlan,
     Training,
     chain_of,
-    check_both,
     check_kinds,
-    classes_of,
-    fit_stage,
-    in_one_thread_if_small,
     is_unfitted,
-    without_weight_zero,
+    judged_fold,
 )
-from prunemodels.exits.gain import losses
-from prunemodels.exits.orders import FEW_ITEMS, all_sets, best_orders
-from prunemodels.exits.raw_tables import cascade_sample
 from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
 from prunemodels.exits.set_stages import SetStages, predictions_of
 from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.stage_models import MANY_ROWS, stage_models
-from prunemodels.exits.waiting import Latency, wait_limits
-from prunemodels.models.costs import Costs, column_prices
+from prunemodels.exits.stages import losses
+from prunemodels.exits.table_preparation import MANY_ROWS, stage_models
+from prunemodels.exits.waiting import Latency
+from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 from prunemodels.points import Rule
 
 SEARCHED_ROWS = 10_000
 """Largest number of training rows for the models of the search for sets; the stages are fitted on all rows."""
+
+FORKED = -2
+"""Place of the order that a tree of sets is made from; the last one is backward elimination."""
 
 
 class _BudgetCascade(Cascade):
@@ -94,67 +91,43 @@ class _BudgetCascade(Cascade):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        X_valid: Any = None,
-        y_valid: Any = None,
-        sample_weight_valid: ArrayLike | None = None,
-    ) -> Self:
-        """Find nested sets of items, fit a model for each, and learn when to stop.
-
-        Parameters
-        ----------
-        X, y
-            training examples.
-        sample_weight
-            shape (N,), >= 0.
-        X_valid, y_valid, sample_weight_valid
-            examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
-            used for training.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            for prices, labels and options that are not valid; the text says which, and the remedy.
-        """
-        check_options(self)
-        check_both(X_valid, y_valid)
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        """Find nested sets of items, and fit a model for each."""
         if not 2 <= self.n_stages <= MOST_STAGES:
             raise InvalidInputError(
                 f"n_stages is {self.n_stages}; give a number from 2 to {MOST_STAGES:,}, since one stage has no exit"
             )
-        rng = check_random_state(self.random_state)
-        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
-        with in_one_thread_if_small(len(sample) * self.n_features_in_):
-            return self._fit(sample, X_valid, y_valid, sample_weight_valid, rng)
-
-    def _fit(self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState) -> Self:
-        classes = classes_of(sample) if is_classifier(self) else None
-        items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        sample, items, classes, held_out = training.sample, training.items, training.classes, training.held_out
+        self._seed = training.seed
         prices = [float(items.price[list(needed)].sum()) for needed in items.needs]
         check_affordable(self.budget, min(prices), "the cheapest feature")
-        self._seed = int(rng.randint(np.iinfo(np.int32).max))
         models = self._models(len(sample))
-        plan = [StagePlan(model, np.arange(1)) for model in models]
-        check_kinds(plan, is_classifier(self))
+        check_kinds([StagePlan(model, np.arange(1)) for model in models], is_classifier(self))
         check_named_columns(self.estimator, getattr(self, "feature_names_in_", None), "estimator")
-        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        whole = [(sample.take(a), sample.take(b)) for a, b in held_out] if isinstance(held_out, list) else [(sample, held_out)]
-        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), other) for train, other in whole]
-        models = self._ranked(parts, classes, models)[: 2 if len(sample) >= MANY_ROWS else None]
-        branches = self.numeric_ and len(whole) == 1 and len(whole[0][0]) >= FEWEST_ROWS and not items.paid_once.any()
-        sets, chains = self._sets(parts, items, classes, models[0], branches)
+        divided = (
+            [(sample, held_out)] if isinstance(held_out, Sample) else [(sample.take(a), sample.take(b)) for a, b in held_out]
+        )
+        parts = [(train.take(rng.permutation(len(train))[:SEARCHED_ROWS]), other) for train, other in divided]
+        models = self._ranked(parts, training, models)[: 2 if len(sample) >= MANY_ROWS else None]
+        priced = int((items.price > 0).sum())
+        every_set = priced <= FEW_ITEMS and priced < self.n_stages
+        enough = self.numeric_ and len(divided) == 1 and len(divided[0][0]) >= FEWEST_ROWS
+        branches = not every_set and enough and not items.paid_once.any()
+        sets, orders = all_sets(items) if every_set else self._search(parts, training, models[0], branches)
         plans = [
             StagePlan(models[0] if s.features.size else None, s.features, models[1:] if s.features.size else ()) for s in sets
         ]
-        return self._fit_stages(Training(plans, sample, held_out, items, classes, self._seed, self.n_jobs), rng, chains)
+        training = replace(training, plans=plans)
+        judged = self._judged(training)
+        if every_set:
+            truth, weights = class_numbers(classes, judged.rows.y, len(judged.rows)), judged.rows.weights
+            mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
+            self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
+        chains = best_orders(judged, orders, self._limits)
+        if branches and not self._limits.asking_matters(items):
+            parted = with_regions(chain_of(judged, orders[FORKED]), training, models[0])
+            chains += [] if parted is None else [parted]
+        return chains
 
     def _estimators(self) -> list[Any]:
         return [model for model in self._models(0) if is_unfitted(model)]
@@ -165,23 +138,16 @@ class _BudgetCascade(Cascade):
             return (self.estimator,)
         return stage_models(n_rows, classifier=isinstance(self, CascadeClasses), numeric=getattr(self, "numeric_", True))
 
-    def _sets(
-        self,
-        parts: Sequence[tuple[Sample, Sample]],
-        items: CostItems,
-        classes: NDArray[Any] | None,
-        model: Any,
-        branches: bool,
-    ) -> tuple[list[ItemSet], Chains]:
-        """The sets of items that have a model, and which of them follow each other; sets `item_sets_`.
+    def _search(
+        self, parts: Sequence[tuple[Sample, Sample]], training: Training, model: Any, branches: bool
+    ) -> tuple[list[ItemSet], list[NDArray[np.int64]]]:
+        """The sets of items that have a model, and the orders in which they follow each other; sets `item_sets_`.
 
-        With `branches` one chain grows up to the fork and is then joined with the elimination; its rows may part there.
+        With `branches` one chain grows up to the fork and is then joined with the elimination: that of the place `FORKED`.
         """
-        priced = int((items.price > 0).sum())
-        if priced <= FEW_ITEMS and priced < self.n_stages:
-            return self._lattice(items, classes)
-        search = SetSearch([self._part(model, a, b, classes) for a, b in parts], items, classes)
-        with tqdm(total=priced, desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
+        items, classes = training.items, training.classes
+        search = SetSearch([judged_fold(model, a, b, classes, self._seed) for a, b in parts], items, classes)
+        with tqdm(total=int((items.price > 0).sum()), desc="item sets", unit="item", disable=self.verbose <= 0) as bar:
 
             def advance(dropped: int) -> None:
                 bar.update(dropped)
@@ -190,49 +156,24 @@ class _BudgetCascade(Cascade):
             with nullcontext() if log is None else log.one_writer():
                 found = eliminate(search, self._seed, advance, log)
         grown = [grow(search, found, dearest) for dearest in _price_limits(items)]
-        backward = spread_out(found[::-1], items.price, self.n_stages)
-        starts = [*grown, grown[0][: FORK + 1]] if branches else grown
-        forward = [spread_out(joined(some, backward, items), items.price, self.n_stages) for some in starts]
         every = {s.items.tobytes(): s for s in (*found, *(s for some in grown for s in some))}
         self.item_sets_ = _listed(every.values(), items)
+        backward = spread_out(found[::-1], items.price, self.n_stages)
+        starts = [*grown, grown[0][: FORK + 1]] if branches else grown
+        forward = [spread_out(joined(some, backward), items.price, self.n_stages) for some in starts]
         sets = {s.items.tobytes(): s for chain in (backward, *forward) for s in chain}
         place = {key: k for k, key in enumerate(sets)}
-        orders = [tuple(place[s.items.tobytes()] for s in chain) for chain in (*forward, backward)]
-        limits = wait_limits(self.max_rounds, self.max_latency)
+        return list(sets.values()), [np.array([place[s.items.tobytes()] for s in chain]) for chain in (*forward, backward)]
 
-        def chains(judged: Judged[SetStages], training: Training) -> list[Judged[SetStages]]:
-            if items.requests is not None or limits.any:
-                return [chain_of(judged, chain) for chain in best_orders(judged, [np.array(o) for o in orders], limits)]
-            found = {order: chain_of(judged, np.array(order)) for order in orders}
-            parted = with_regions(found[orders[len(grown)]], training, model, self._seed) if branches else None
-            return [*found.values()] if parted is None else [*found.values(), parted]
-
-        return list(sets.values()), chains
-
-    def _lattice(self, items: CostItems, classes: NDArray[Any] | None) -> tuple[list[ItemSet], Chains]:
-        """Every set of the few priced items; the chains that are best at some price of cost are chosen once all have models."""
-        sets, every = all_sets(items)
-        limits = wait_limits(self.max_rounds, self.max_latency)
-
-        def chains(judged: Judged[SetStages], training: Training) -> list[Judged[SetStages]]:
-            truth, weights = class_numbers(judged.stages.classes, judged.rows.y, len(judged.rows)), judged.rows.weights
-            mean = [float(np.average(losses(value, truth), weights=weights)) for value in judged.table.value]
-            self.item_sets_ = _listed([replace(s, loss=one) for s, one in zip(sets, mean, strict=True)], items)
-            return [chain_of(judged, chain) for chain in best_orders(judged, every, limits)]
-
-        return sets, chains
-
-    def _ranked(
-        self, parts: Sequence[tuple[Sample, Sample]], classes: NDArray[Any] | None, models: Sequence[Any]
-    ) -> tuple[Any, ...]:
+    def _ranked(self, parts: Sequence[tuple[Sample, Sample]], training: Training, models: Sequence[Any]) -> tuple[Any, ...]:
         """The models by held-out loss on all columns of the first part, the best first; the forest, which is slow, stays last."""
         if len(models) == 1:
             return tuple(models)
         loss = []
         for model in models[:3]:
-            part = self._part(model, *parts[0], classes)
-            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, classes)
-            loss.append(mean_loss(predicted, part.held_out.y, part.weights))
+            part = judged_fold(model, *parts[0], training.classes, training.seed)
+            predicted = predictions_of(part.train(np.arange(self.n_features_in_)), part.held_out.X, training.classes)
+            loss.append(mean_loss(predicted, part.held_out.y, part.held_out.weights))
         return (*(models[k] for k in np.argsort(loss, kind="stable")), *models[3:])
 
     def _log(self, parts: Sequence[tuple[Sample, Sample]], items: CostItems, model: Any) -> Checkpoint | None:
@@ -242,18 +183,6 @@ class _BudgetCascade(Cascade):
         seen = [(sample.X, sample.y, sample.weight) for pair in parts for sample in pair]
         settings = (type(model), model.get_params(), self._seed)
         return Checkpoint(Path(self.checkpoint), fingerprint(seen, items, settings))
-
-    def _part(self, model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None) -> JudgedFold:
-        truth = np.asarray(held_out.y)
-        if classes is not None:
-            unseen = np.setdiff1d(truth, classes)
-            if unseen.size:
-                raise InvalidInputError(
-                    f"y_valid has the label {unseen.tolist()[0]!r}, which does not occur in y; leave such rows out"
-                )
-            truth = np.searchsorted(classes, truth)
-        labelled = Sample(held_out.X, truth, held_out.weight)
-        return JudgedFold(lambda columns: fit_stage(StagePlan(model, columns), train, classes, self._seed, 0), labelled)
 
 
 class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
@@ -279,8 +208,8 @@ class BudgetCascadeClassifier(CascadeClasses, _BudgetCascade):
         the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
         the limit chooses which stages stay.
     max_latency
-        the longest latency of a row, or ``(300, 0.95)``: so long, or less, for that share of the rows from which the policy is
-        learned. Requests of a round run side by side.
+        the longest latency of a row; or ``(300, 0.95)``: at most 300 for 95 % of the rows from which the policy is learned.
+        Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.
@@ -363,7 +292,7 @@ def _price_limits(items: CostItems) -> list[float]:
     return [np.inf, float(np.sqrt(low * high))] if high >= 10 * low else [np.inf]
 
 
-def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet], items: CostItems) -> list[ItemSet]:
+def joined(grown: Sequence[ItemSet], backward: Sequence[ItemSet]) -> list[ItemSet]:
     """The sets that grew, then each larger set of the elimination together with the last of them."""
     found, last = list(grown), grown[-1]
     for s in backward:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from formulations.arguments import NotNegative, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from prunemodels.exits.exit_path import Choice, ExitPath, check_learning, learn_exit_path
-from prunemodels.exits.fitting import Division, Judged, Training, chain_of, divisions, judged_stages, without_weight_zero
-from prunemodels.exits.orders import best_orders
+from prunemodels.exits.fitting import (
+    Division,
+    Judged,
+    Training,
+    classes_of,
+    divisions,
+    in_one_thread_if_small,
+    judged_stages,
+    without_weight_zero,
+)
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
-from prunemodels.exits.raw_tables import raw_rows, reads_raw_columns
+from prunemodels.exits.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import Stages
+from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.exits.waiting import WITHIN, Calls, calls_of, combined, wait_limits
+from prunemodels.exits.waiting import WITHIN, Calls, WaitLimits, calls_of, combined, wait_limits
+from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
-
-Chains = Callable[[Judged[SetStages], Training], Sequence[Judged[SetStages]]]
-"""From the stages and their outputs, the sequences of stages that policies are learned for."""
 
 
 class Cascade(BaseEstimator):  # type: ignore[misc]
@@ -67,6 +73,71 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     numeric_: bool
     column_types_: list[str] | None
 
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        X_valid: Any = None,
+        y_valid: Any = None,
+        sample_weight_valid: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the stages, of which a budget cascade finds the sets of items first, and learn when to stop from other rows.
+
+        Parameters
+        ----------
+        X, y
+            training examples. If the stages are fitted already, only the policy is learned from them; then no stage may have been
+            trained on them.
+        sample_weight
+            shape (N,), >= 0.
+        X_valid, y_valid, sample_weight_valid
+            examples on which sets are compared and from which the policy is learned, in place of parts of X; then all of X is
+            used for training.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            for stages, prices, labels and options that are not valid; the text says which, and the remedy.
+        """
+        check_options(self)
+        if (X_valid is None) != (y_valid is None):
+            missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
+            raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
+        rng = check_random_state(self.random_state)
+        stages = getattr(self, "stages", None)
+        if isinstance(stages, Stages):
+            return self._choose([self._fitted_already(stages, X, y, sample_weight)], rng)
+        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
+        classes = classes_of(sample) if is_classifier(self) else None
+        items, _ = column_prices(self.costs, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
+        training = Training((), sample, held_out, items, classes, seed, self.n_jobs)
+        with in_one_thread_if_small(len(sample) * self.n_features_in_):
+            return self._choose(self._chains(training, rng), rng)
+
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        """Fit the stages; the sequences of them that policies are learned for."""
+        raise NotImplementedError
+
+    def _fitted_already(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None) -> Judged[Stages]:
+        """Stages that the user has fitted, and these rows as the ones from which the policy is learned."""
+        if (stages.task == "classification") != is_classifier(self):
+            raise InvalidInputError(
+                f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
+            )
+        table = table_of(stages, X)
+        keep_columns(self, stages)
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        rows = Sample(X, np.asarray(y), weight)
+        self.own_rows_ = np.arange(len(rows))
+        return Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))
+
     def _held_out(
         self, sample: Sample, X_valid: Any, y_valid: Any, sample_weight_valid: Any, rng: np.random.RandomState
     ) -> Sample | list[Division]:
@@ -75,25 +146,23 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
             return without_weight_zero(labelled(self, self._as_trained(X_valid), y_valid, sample_weight_valid, "valid"))
         return divisions(sample, self.cv, self.validation_fraction, is_classifier(self), rng)
 
-    def _fit_stages(self, training: Training, rng: np.random.RandomState, chains: Chains | None = None) -> Self:
-        """Fit stages and learn when to stop; without `chains` the stages are one sequence."""
+    @property
+    def _limits(self) -> WaitLimits:
+        """The limits on rounds and latency."""
+        return wait_limits(self.max_rounds, self.max_latency)
+
+    def _judged(self, training: Training) -> Judged[SetStages]:
+        """Fit the stages, and have them predict rows that they were not trained on."""
         if training.classes is not None:
             self.classes_ = training.classes
         judged = judged_stages(training)
         place = judged.rows.place
         self.own_rows_ = np.flatnonzero(judged.fold == 0) if place is None else place[judged.fold == 0]
-        return self._choose(self._parts(judged) if chains is None else chains(judged, training), rng)
+        return judged
 
-    def _parts(self, judged: Judged[SetStages]) -> list[Judged[SetStages]]:
-        """The stages as they are, or where requests count those of them that do best."""
-        limits = wait_limits(self.max_rounds, self.max_latency)
-        if judged.stages.n_stages == 1 or (judged.stages.items.requests is None and not limits.any):
-            return [judged]
-        return [chain_of(judged, order) for order in best_orders(judged, [np.arange(judged.stages.n_stages)], limits)]
-
-    def _keep(self, path: ExitPath, choice: Choice, stages: Stages) -> Self:
+    def _keep(self, path: ExitPath, choice: Choice) -> Self:
         """Take a policy of a path for predictions, and store its attributes."""
-        self.stages_, self.exit_path_, self.row_, self.policy_ = stages, path, choice.row, choice.policy
+        self.stages_, self.exit_path_, self.row_, self.policy_ = path.stages, path, choice.row, choice.policy
         self.cost_, self.error_ = choice.cost, choice.error
         self.held_out_cost_, self.held_out_error_, self.spending_ = choice.held_out_cost, choice.held_out_error, choice.spending
         return self
@@ -102,7 +171,6 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
         """Learn all policies of some chains of stages from their outputs for labelled rows, and keep one."""
         seed = int(rng.randint(np.iinfo(np.int32).max))
         options: dict[str, Any] = {"stack": self.stack, "doubt": self.doubt, "n_levels": self.n_levels, "random_state": seed}
-        limits = wait_limits(self.max_rounds, self.max_latency)
         self.exit_paths_ = tuple(
             learn_exit_path(
                 part.stages,
@@ -110,13 +178,12 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
                 part.rows.y,
                 sample_weight=part.rows.weight,
                 fold=part.fold,
-                late=limits.late(part.stages, part.rows.X),
+                late=self._limits.late(part.stages, part.rows.X),
                 **options,
             )
             for part in parts
         )
-        path, choice = chosen(self.exit_paths_, self.budget, self.lam, self.choose)
-        return self._keep(path, choice, path.stages)
+        return self._keep(*chosen(self.exit_paths_, self.budget, self.lam, self.choose))
 
     @checked
     def at_cost(self, budget: Price) -> Self:
@@ -133,7 +200,7 @@ class Cascade(BaseEstimator):  # type: ignore[misc]
     def _with(self, path: ExitPath, choice: Choice, **goal: Any) -> Self:
         other = copy(self)
         other.set_params(**goal)
-        return other._keep(path, choice, path.stages)
+        return other._keep(path, choice)
 
     def _decide(self, X: Any) -> Decision:
         rows = self._rows(X)
@@ -280,7 +347,7 @@ def fitted_cascade(path: ExitPath, choice: Choice, **goal: Any) -> Cascade:
     cascade = (CascadeRegressor if stages.task == "regression" else CascadeClassifier)(stages, **goal)
     keep_columns(cascade, stages)
     cascade.exit_paths_ = (path,)
-    return cascade._keep(path, choice, stages)
+    return cascade._keep(path, choice)
 
 
 def keep_columns(cascade: Cascade, stages: Stages) -> None:

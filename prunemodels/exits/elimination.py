@@ -24,6 +24,7 @@ from formulations.checkpoints import Checkpoint
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.set_log import log_sets, logged_sets
 from prunemodels.exits.set_stages import columns_of, predictions_of
+from prunemodels.exits.stages import losses
 from prunemodels.models.labelled_samples import Sample
 
 SEVERAL_ABOVE = 16
@@ -88,11 +89,6 @@ class JudgedFold:
     train: Trainer
     held_out: Sample
 
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Weights of the held-out rows."""
-        return self.held_out.weights
-
 
 def eliminate(
     search: SetSearch,
@@ -141,7 +137,7 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
         from `eliminate`; of many purchases only those that it kept longest are tried.
     dearest
         no purchase of a higher price is made. If there is such a limit, the first purchase is that of most different values per
-        price: with it, rows can be told apart at all.
+        price, since rows that have nothing in which they differ cannot be told apart.
     """
     items = search.items
     purchases: list[NDArray[np.bool_]] = []
@@ -188,9 +184,7 @@ class SetSearch:
 
     def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:
         self.parts, self.items, self.classes = parts[:MOST_PARTS], items, classes
-        self.needs = np.zeros((items.n_features, items.n_items), dtype=bool)
-        for f, needed in enumerate(items.needs):
-            self.needs[f, list(needed)] = True
+        self.needs = items.needs_of(range(items.n_features))
         self.fitted: dict[bytes, tuple[Any, ...]] = {}
         self.losses: dict[bytes, float] = {}
 
@@ -233,7 +227,7 @@ class SetSearch:
 
     def _loss(self, part: JudgedFold, model: Any, columns: NDArray[np.int64]) -> float:
         """Mean log loss, or squared error, of a model; without one, of the class shares or the mean."""
-        y, weights = part.held_out.y, part.weights
+        y, weights = part.held_out.y, part.held_out.weights
         if model is None:
             return mean_loss(np.tile(constant_of(y, weights, self.classes), (len(weights), 1)), y, weights)
         return mean_loss(predictions_of(model, columns_of(part.held_out.X, columns), self.classes), y, weights)
@@ -268,7 +262,7 @@ class SetSearch:
         for part, model in zip(self.parts, models, strict=True):
             drawn = rng.permutation(len(part.held_out))[:SHUFFLED_ROWS]
             X = columns_of(part.held_out.take(drawn).X, columns)
-            y, weights = np.asarray(part.held_out.y)[drawn], part.weights[drawn]
+            y, weights = np.asarray(part.held_out.y)[drawn], part.held_out.weights[drawn]
             plain = mean_loss(predictions_of(model, X, self.classes), y, weights)
             for k, m in enumerate(candidates):
                 X_shuffled = _with_shuffled(X, np.flatnonzero(self.needs[columns, m]), rng)
@@ -301,7 +295,4 @@ def constant_of(y: Any, weights: NDArray[np.float64], classes: NDArray[Any] | No
 
 def mean_loss(value: NDArray[np.float64], y: Any, weights: NDArray[np.float64]) -> float:
     """Mean log loss of class numbers, or squared error."""
-    if value.shape[1] == 1:
-        return float(np.average((value[:, 0] - y) ** 2, weights=weights))
-    of_true_class = np.take_along_axis(value, np.asarray(y)[:, None], axis=1)[:, 0]
-    return float(np.average(-np.log(np.clip(of_true_class, 1e-12, None)), weights=weights))
+    return float(np.average(losses(value, np.asarray(y), least=1e-12), weights=weights))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,14 +17,12 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
-from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.learning import LearnedExits, solve_exits
+from prunemodels.exits.learning import CrossFitted, HeldOutPolicies, LearnedExits, Method, cross_fit, solve_exits
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
-from prunemodels.exits.spending import between_optima, between_stages, next_useful
+from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
-from prunemodels.exits.stages import Stages, StageTable
-from prunemodels.exits.validation import CrossFitted, HeldOutPolicies, cross_fit
+from prunemodels.exits.stages import Stages, StageTable, table_of
 from prunemodels.exits.waiting import WITHIN, Late
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
@@ -167,7 +165,7 @@ class ExitPath:
 
     def table(self, X: Any) -> StageTable:
         """The stages' outputs for the rows of X, stacked if the path has a stack, and their costs."""
-        table, stack = exit_table(self.stages, X), self.learned.stack
+        table, stack = table_of(self.stages, X), self.learned.stack
         return table if stack is None else stack.table(table)
 
     @checked
@@ -207,33 +205,29 @@ class ExitPath:
         return self._within(float(exact(budget, "budget")))
 
     def _within(self, limit: float) -> Choice:
-        if limit <= self.single_cost[0] * (1 + WITHIN):  # nothing is left once everybody has come to the first stage
-            nobody = np.zeros_like(self.policy(0).go)
-            held_out = self.cross_fitted.held_out(lambda learned, _: learned.with_go(np.zeros_like(learned.policy(0).go)))
-            found = self._choice(self.learned.with_go(nobody), held_out, None)
-            return replace(found, spending=self._spending(found, limit))
-        seen = {}
-        for method in (between_optima, between_stages):
-            held_out = self.cross_fitted.held_out(lambda learned, rows, method=method: method(learned, rows, limit))  # type: ignore[misc]
-            seen[method] = held_out.mean(held_out.judged), held_out
-        method = min(seen, key=lambda m: seen[m][0])
-        found = self._choice(method(self.learned, self.sample, limit), seen[method][1], None)
-        return replace(found, spending=self._spending(found, limit))
+        all_spent = limit <= self.single_cost[0] * (1 + WITHIN)  # once all rows have come to the first stage
+        found: list[tuple[Method, HeldOutPolicies]] = []
+        for method in (at_first_stage,) if all_spent else (between_optima, between_stages):
+            spend = partial(method, budget=limit)
+            found.append((spend, self.cross_fitted.held_out(spend)))
+        chosen, held_out = min(found, key=lambda pair: pair[1].mean(pair[1].judged))
+        choice = self._choice(chosen(self.learned, self.sample), held_out, None)
+        return replace(choice, spending=self._spending(choice, limit))
 
     def _spending(self, found: Choice, budget: float) -> str:
         """A sentence on what of the budget is spent; if much is left, what that means and which budget is the next to help."""
-        said = f"spends {found.cost:.4g} of {budget:.4g}"
+        spent = f"spends {found.cost:.4g} of {budget:.4g}"
         own = self.sample.own_rows
         most = float((own.cost[-1] - own.cost[0]).max(initial=0.0)) / own.n_rows  # what one row more can add
         if found.cost >= min(SPENT * budget, budget - most):
-            return said
+            return spent
         loss = self.sample.mean_loss(found.policy, self.sample.judged)
         better = self.learned.path.error < loss * (1 - WITHIN)
         dearer = [k for k in np.flatnonzero((self.cost > budget) & better).tolist() if self.sample.in_time(self.policy(k))]
         useful = min([*self.cost[dearer], next_useful(self.learned, self.sample, budget, loss)])
         if np.isinf(useful):
-            return f"{said}: no dearer policy is expected to err less"
-        return f"{said}: no other policy within it is expected to err less; the next useful budget is {useful:.4g}"
+            return f"{spent}: no dearer policy is expected to err less"
+        return f"{spent}: no other policy within it is expected to err less; the next useful budget is {useful:.4g}"
 
     @checked
     def choice(self, k: int) -> Choice:
@@ -271,23 +265,22 @@ class ExitPath:
     @checked
     def at_row(self, k: int) -> Cascade:
         """The policy of row k as a fitted scikit-learn estimator."""
-        from prunemodels.exits.cascade import fitted_cascade
-
-        return fitted_cascade(self, self.choice(k))
+        return self._fitted(self.choice(k))
 
     @checked
     def at_cost(self, budget: Price) -> Cascade:
         """The policy that spends a budget, see `within`, as a fitted scikit-learn estimator."""
-        from prunemodels.exits.cascade import fitted_cascade
-
-        return fitted_cascade(self, self.within(budget), budget=budget)
+        return self._fitted(self.within(budget), budget=budget)
 
     @checked
     def at_lam(self, lam: float) -> Cascade:
         """The policy that is optimal at lam, as a fitted scikit-learn estimator; limits on rounds and latency come first."""
+        return self._fitted(self.in_time(self.row_at_lam(lam)), lam=lam)
+
+    def _fitted(self, choice: Choice, **goal: Any) -> Cascade:
         from prunemodels.exits.cascade import fitted_cascade
 
-        return fitted_cascade(self, self.in_time(self.row_at_lam(lam)), lam=lam)
+        return fitted_cascade(self, choice, **goal)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each policy: lam, and cost and error on the rows that it was learned from and on rows that it was not."""

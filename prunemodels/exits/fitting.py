@@ -19,12 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.exits.elimination import constant_of
-from prunemodels.exits.gain import losses
-from prunemodels.exits.inputs import exit_table
+from prunemodels.exits.elimination import JudgedFold, constant_of
 from prunemodels.exits.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of
 from prunemodels.exits.stage_columns import on_columns
-from prunemodels.exits.stages import Stages, StageTable
+from prunemodels.exits.stages import Stages, StageTable, losses, table_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
 
@@ -80,11 +78,6 @@ class StagePlan:
     estimator: Any
     columns: NDArray[np.int64]
     others: tuple[Any, ...] = ()
-
-    @property
-    def alternatives(self) -> list[StagePlan]:
-        """One plan for each estimator."""
-        return [StagePlan(estimator, self.columns) for estimator in (self.estimator, *self.others)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +207,12 @@ def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, see
     return model
 
 
+def judged_fold(model: Any, train: Sample, held_out: Sample, classes: NDArray[Any] | None, seed: int) -> JudgedFold:
+    """A division of the examples that judges models like this one, on any columns."""
+    truth = class_numbers(classes, held_out.y, len(held_out), "y_valid")
+    return JudgedFold(lambda columns: fit_stage(StagePlan(model, columns), train, classes, seed, 0), replace(held_out, y=truth))
+
+
 def seeded(model: Any, seed: int) -> Any:
     """The model; every `random_state` in it that is None is set to the seed."""
     unset = [name for name, value in model.get_params().items() if name.split("__")[-1] == "random_state" and value is None]
@@ -223,13 +222,6 @@ def seeded(model: Any, seed: int) -> Any:
 def stages_of(plans: Sequence[StagePlan], models: Sequence[Any], items: CostItems, classes: NDArray[Any] | None) -> SetStages:
     """Fitted models as stages."""
     return SetStages(tuple(models), tuple(plan.columns for plan in plans), items, classes)
-
-
-def check_both(X_valid: Any, y_valid: Any) -> None:
-    """Refuse validation rows without labels, and labels without rows."""
-    if (X_valid is None) != (y_valid is None):
-        missing, given = ("X_valid", "y_valid") if X_valid is None else ("y_valid", "X_valid")
-        raise InvalidInputError(f"{missing} is missing: {given} is given; give both, or none")
 
 
 def is_unfitted(estimator: Any) -> bool:
@@ -247,18 +239,12 @@ def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
     """
     for s, plan in enumerate(plans):
         if plan.estimator is not None and not is_unfitted(plan.estimator):
-            raise InvalidInputError(f"stage {s} has the estimator {plan.estimator!r}; give an unfitted scikit-learn estimator")
+            raise InvalidInputError(
+                f"stage {s} has the estimator {plan.estimator!r}; give an unfitted scikit-learn estimator, or None"
+            )
         if plan.estimator is not None and is_classifier(plan.estimator) != classifier:
             wanted = "classifier" if classifier else "regressor"
             raise InvalidInputError(f"stage {s} is a {type(plan.estimator).__name__}; a {wanted} is needed here")
-
-
-def joined_table(tables: Sequence[StageTable]) -> StageTable:
-    """The rows of several tables of the same stages in one table."""
-    value, spread, cost = (
-        np.concatenate([getattr(table, name) for table in tables], axis=1) for name in ("value", "spread", "cost")
-    )
-    return StageTable(value, spread, cost, tables[0].once)
 
 
 def fit_stages(training: Training, rows: NDArray[np.int64] | None = None) -> SetStages:
@@ -269,15 +255,6 @@ def fit_stages(training: Training, rows: NDArray[np.int64] | None = None) -> Set
     return stages_of(plans, Parallel(n_jobs=training.n_jobs)(jobs), training.items, classes)
 
 
-def cross_fitted_table(training: Training, parts: Sequence[Division]) -> tuple[StageTable, Sample, list[SetStages]]:
-    """The stages' outputs for held-out rows; these rows, in the table's order; and the stages fitted for each division."""
-    sample = training.sample
-    fitted = [fit_stages(training, train) for train, _ in parts]
-    tables = [exit_table(stages, sample.take(held_out).X) for stages, (_, held_out) in zip(fitted, parts, strict=True)]
-    order = np.concatenate([held_out for _, held_out in parts])
-    return joined_table(tables), sample.take(order), fitted
-
-
 def judged_stages(training: Training) -> Judged[SetStages]:
     """The stages, and their outputs for rows that they were not trained on.
 
@@ -286,14 +263,20 @@ def judged_stages(training: Training) -> Judged[SetStages]:
     """
     held_out = training.held_out
     place = np.repeat(np.arange(len(training.plans)), [1 + len(plan.others) for plan in training.plans])
-    each = replace(training, plans=[one for plan in training.plans for one in plan.alternatives])
+    alone = [StagePlan(estimator, plan.columns) for plan in training.plans for estimator in (plan.estimator, *plan.others)]
+    each = replace(training, plans=alone)
     if isinstance(held_out, Sample):
         stages = fit_stages(each)
-        judged = Judged(stages, exit_table(stages, held_out.X), held_out, np.zeros(len(held_out), dtype=np.int64))
+        judged = Judged(stages, table_of(stages, held_out.X), held_out, np.zeros(len(held_out), dtype=np.int64))
     else:
-        table, valid, fitted = cross_fitted_table(each, held_out)
+        fitted = [fit_stages(each, train) for train, _ in held_out]
+        tables = [table_of(stages, each.sample.take(rows).X) for stages, (_, rows) in zip(fitted, held_out, strict=True)]
+        names = ("value", "spread", "cost")
+        value, spread, cost = (np.concatenate([getattr(table, name) for table in tables], axis=1) for name in names)
+        table = StageTable(value, spread, cost, tables[0].once)
         division = np.repeat(np.arange(len(fitted)), [len(rows) for _, rows in held_out])
         kind = _most_typical(table, division)
+        valid = each.sample.take(np.concatenate([rows for _, rows in held_out]))
         judged = Judged(fitted[kind], table, valid, np.where(division == kind, 0, division + 1))
     return judged if len(each.plans) == len(training.plans) else _best_of_alternatives(training, judged, place)
 
@@ -303,25 +286,19 @@ def _best_of_alternatives(training: Training, judged: Judged[SetStages], place: 
     truth, weights = class_numbers(training.classes, judged.rows.y, len(judged.rows)), judged.rows.weights
     models, values = [], []
     for s in range(len(training.plans)):
-        here = np.flatnonzero(place == s)
-        loss = [float(losses(judged.table.value[k], truth) @ weights) for k in here]
-        ranked = here[np.argsort(loss, kind="stable")]
-        means = [judged.table.value[ranked[: m + 1]].mean(axis=0) for m in range(here.size)]
+        own = np.flatnonzero(place == s)
+        loss = [float(losses(judged.table.value[k], truth) @ weights) for k in own]
+        ranked = own[np.argsort(loss, kind="stable")]
+        means = [judged.table.value[ranked[: m + 1]].mean(axis=0) for m in range(own.size)]
         m = int(np.argmin([float(losses(value, truth) @ weights) for value in means]))
         chosen = tuple(judged.stages.models[k] for k in ranked[: m + 1])
         models.append(chosen[0] if m == 0 else BlendedStage(chosen))
         values.append(means[m])
     first = np.unique(place, return_index=True)[1]
     stages = stages_of(training.plans, models, training.items, training.classes)
+    table = judged.table
     return judged._replace(
-        stages=stages,
-        table=replace(
-            judged.table,
-            spread=judged.table.spread[first],
-            cost=judged.table.cost[first],
-            once=judged.table.once[first],
-            value=np.stack(values),
-        ),
+        stages=stages, table=StageTable(np.stack(values), table.spread[first], table.cost[first], table.once[first])
     )
 
 

@@ -23,7 +23,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
-from prunemodels.exits.inputs import exit_table
+from prunemodels.exits.stages import table_of
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
 from prunemodels.exits.waiting import Latency, wait_limits
 from prunemodels.models.forests.labels import class_numbers
@@ -99,7 +99,7 @@ def exit_path(
     """
     _check(path.problem.ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
-    table, late = exit_table(stages, X), wait_limits(max_rounds, max_latency).late(stages, X)
+    table, late = table_of(stages, X), wait_limits(max_rounds, max_latency).late(stages, X)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
     return learn_exit_path(stages, table, y, sample_weight=sample_weight, late=late, **options)
 

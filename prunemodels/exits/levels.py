@@ -76,28 +76,33 @@ def _backwards(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, lams:
         going_on = value + lams * (cost[s + 1] - cost[s])[:, None]
         saved = (loss[s][:, None] - going_on) * weights[:, None]
         order = np.argsort(-doubt[s], kind="stable")
-        ends = _ends(doubt[s][order])
+        ends = _some_ends(doubt[s][order])
         totals = np.concatenate([np.zeros((1, lams.size)), np.cumsum(saved[order], axis=0)[ends]])
         best = totals.argmax(axis=0)  # the first of equals: fewest rows go on
-        cuts = np.concatenate([[np.inf], _between(doubt[s][order], ends)])
+        cuts = np.append(np.inf, between(doubt[s][order], ends))
         found[s] = np.maximum.accumulate(cuts[best])
         value = np.where(doubt[s][:, None] >= found[s], going_on, loss[s][:, None])
     return found, value
 
 
-def _ends(falling: Floats) -> NDArray[np.int64]:
-    """Places after which a threshold may be: the last rows of equal doubts, near quantiles."""
-    n = falling.size
-    last = np.flatnonzero(np.append(falling[:-1] != falling[1:], True))
+def ends_of(falling: Floats) -> NDArray[np.int64]:
+    """Places after which a threshold may be: the last rows of equal doubts."""
+    return np.flatnonzero(np.append(falling[:-1] != falling[1:], True)) if falling.size else np.zeros(0, dtype=np.int64)
+
+
+def _some_ends(falling: Floats) -> NDArray[np.int64]:
+    """Those of `ends_of` near quantiles."""
+    n, last = falling.size, ends_of(falling)
     count = min(MOST_THRESHOLDS, max(1, n // FEWEST_ROWS_BETWEEN))
     wanted = np.unique(np.linspace(0, n, count + 1).astype(np.int64)[1:] - 1)
     return np.unique(last[np.searchsorted(last, wanted)])
 
 
-def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
+def between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
     """The threshold half-way between the doubt at an end and the next one; -infinity after the last."""
     after = np.append(falling, -np.inf)[ends + 1]
-    return np.where(np.isfinite(after), (falling[ends] + after) / 2, -np.inf)
+    middle = (falling[ends] + after) / 2
+    return np.where(middle > after, middle, np.where(np.isfinite(after), falling[ends], -np.inf))
 
 
 def next_level(level: NDArray[np.int64], doubt: Floats, theta: Floats) -> NDArray[np.int64]:

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
-from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable, check_options, keep_columns
+from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
+from prunemodels.exits.chains import best_orders
 from prunemodels.exits.exit_path import LEVELS, Doubts
 from prunemodels.exits.fitting import (
     Judged,
     StagePlan,
     Training,
-    check_both,
     check_kinds,
-    classes_of,
-    in_one_thread_if_small,
     is_unfitted,
-    without_weight_zero,
 )
-from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.raw_tables import cascade_sample
+from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.stages import Stages
 from prunemodels.exits.waiting import Latency
-from prunemodels.models.costs import Costs, column_prices
-from prunemodels.models.labelled_samples import Sample
+from prunemodels.models.costs import Costs
 from prunemodels.points import Rule
 
 
@@ -72,72 +66,22 @@ class _Cascade(Cascade):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None = None,
-        X_valid: Any = None,
-        y_valid: Any = None,
-        sample_weight_valid: ArrayLike | None = None,
-    ) -> Self:
-        """Fit the stages, and learn when to stop from rows that they were not fitted on.
-
-        Parameters
-        ----------
-        X, y
-            training examples. If the stages are fitted already, only the policy is learned from them; then no stage may have been
-            trained on them.
-        sample_weight
-            shape (N,), >= 0.
-        X_valid, y_valid, sample_weight_valid
-            examples from which the policy is learned, in place of cross-fitting; then the stages are trained on all of X.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            for stages, prices, labels and options that are not valid; the text says which, and the remedy.
-        """
-        check_options(self)
-        check_both(X_valid, y_valid)
-        rng = check_random_state(self.random_state)
-        if isinstance(self.stages, Stages):
-            return self._learn(self.stages, X, y, sample_weight, rng)
-        sample = without_weight_zero(cascade_sample(self, X, y, sample_weight))
-        names = getattr(self, "feature_names_in_", None)
-        items, _ = column_prices(self.costs, self.n_features_in_, names)
-        classes = classes_of(sample) if is_classifier(self) else None
+    def _chains(self, training: Training, rng: np.random.RandomState) -> list[Judged[SetStages]]:
+        items, names = training.items, getattr(self, "feature_names_in_", None)
         plans = read_stages(self.stages, items, self.n_features_in_, names)
         first = sum(float(items.price[m]) for m in {m for f in plans[0].columns.tolist() for m in items.needs[f]})
         check_affordable(self.budget, first, "the first stage")
         check_kinds(plans, is_classifier(self))
         for s, plan in enumerate(plans):
             check_named_columns(plan.estimator, names, f"stage {s}")
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        held_out = self._held_out(sample, X_valid, y_valid, sample_weight_valid, rng)
-        with in_one_thread_if_small(len(sample) * self.n_features_in_):
-            return self._fit_stages(Training(plans, sample, held_out, items, classes, seed, self.n_jobs), rng)
+        judged = self._judged(replace(training, plans=plans))
+        if not self._limits.asking_matters(items):
+            return [judged]
+        return best_orders(judged, [np.arange(len(plans))], self._limits)
 
     def _estimators(self) -> list[Any]:
         stages = self.stages if isinstance(self.stages, (list, tuple)) else []
         return [e for stage in stages if isinstance(stage, tuple) for e in stage[:1] if is_unfitted(e)]
-
-    def _learn(self, stages: Stages, X: Any, y: Any, sample_weight: ArrayLike | None, rng: np.random.RandomState) -> Self:
-        """Learn only the policy, for stages that are fitted already."""
-        if (stages.task == "classification") != is_classifier(self):
-            raise InvalidInputError(
-                f"the stages are for {stages.task}, {type(self).__name__} is not; use the other cascade class"
-            )
-        table = exit_table(stages, X)
-        keep_columns(self, stages)
-        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        rows = Sample(X, np.asarray(y), weight)
-        self.own_rows_ = np.arange(len(rows))
-        return self._choose([Judged(stages, table, rows, np.zeros(len(rows), dtype=np.int64))], rng)
 
 
 class CascadeClassifier(CascadeClasses, _Cascade):
@@ -164,8 +108,8 @@ class CascadeClassifier(CascadeClasses, _Cascade):
         the most rounds of requests of a row. A stage that buys anything with a supplier is one, see `CostItems.with_requests`; so
         the limit chooses which stages stay.
     max_latency
-        the longest latency of a row, or ``(300, 0.95)``: so long, or less, for that share of the rows from which the policy is
-        learned. Requests of a round run side by side.
+        the longest latency of a row; or ``(300, 0.95)``: at most 300 for 95 % of the rows from which the policy is learned.
+        Requests of a round run side by side.
     choose
         the rule if neither is given: ``"one_se"``, the cheapest policy whose held-out loss is within a standard error of the
         best, or ``"knee"``, the corner of the curve.
@@ -237,13 +181,9 @@ def read_stages(stages: Any, items: CostItems, n_features: int, names: Any) -> l
         if not isinstance(stage, tuple) or len(stage) != 2:
             raise InvalidInputError(f"stage {s} is {stage!r}; give a pair (estimator, features)")
         estimator, features = stage
-        if estimator is not None and not is_unfitted(estimator):
-            raise InvalidInputError(
-                f"stage {s} has the estimator {estimator!r}; give an unfitted scikit-learn estimator, or None"
-            )
-        columns = (
-            _columns(features, items, bought, n_features, names, s) if estimator is not None else np.zeros(0, dtype=np.int64)
-        )
+        columns = np.zeros(0, dtype=np.int64)
+        if estimator is not None:
+            columns = _columns(features, items, bought, n_features, names, s)
         if estimator is not None and not columns.size:
             raise InvalidInputError(
                 f"stage {s} is a {type(estimator).__name__} and reads no column; give it some, or None in place of it"

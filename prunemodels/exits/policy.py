@@ -14,7 +14,6 @@ largest doubt among those that only `more` sends on; from there they follow `mor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,23 +179,15 @@ def stages_reached(go: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[n
     return np.asarray(np.take_along_axis(go, level, axis=1).sum(axis=0), dtype=np.int64)
 
 
-def visits(policy: ExitPolicy, stages: Stages, X: Any) -> Iterator[tuple[Visit, StageOutput]]:
-    """Every stage that some row comes to, with its rows and its output for them."""
-    visit = policy.start(n_examples(X))
+def decide(policy: ExitPolicy, stages: Stages, X: Any) -> Decision:
+    """Send the rows of X through the stages; a stage sees only the rows that come to it."""
+    visit, stage, value = policy.start(n_examples(X)), np.zeros(n_examples(X), dtype=np.int64), None
     while visit.rows.size:
         alone = stages.output(visit.stage, X if visit.stage == 0 else _safe_indexing(X, visit.rows))
         output, after = policy.step(visit, alone)
-        yield visit, output
-        visit = after
-
-
-def decide(policy: ExitPolicy, stages: Stages, X: Any) -> Decision:
-    """Send the rows of X through the stages; a stage sees only the rows that come to it."""
-    stage = np.zeros(n_examples(X), dtype=np.int64)
-    value = None
-    for visit, output in visits(policy, stages, X):
         value = output.value.copy() if value is None else value
         stage[visit.rows], value[visit.rows] = visit.stage, output.value
+        visit = after
     if value is None:
         raise InvalidInputError("X is empty: at least one example is needed")
     return Decision(stage, value)

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, validate_data
 
 from formulations.errors import InvalidInputError
-from prunemodels.exits.table_preparation import is_numeric, kind_of, level_words
+from prunemodels.exits.table_preparation import all_read, as_floats, is_numeric, kind_of, level_words
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.labelled_samples import Sample, training_sample, weights_of
 
@@ -94,7 +93,7 @@ def identifiers(table: pd.DataFrame) -> list[str]:
         if kind == "category" and distinct > OWN_SHARE * len(present):
             found.append(str(name))
         if kind == "number" and distinct == len(present):
-            numbers = _as_floats(pd.Series(pd.to_numeric(present)))
+            numbers = as_floats(pd.Series(pd.to_numeric(present)))
             whole = bool((numbers == np.rint(numbers)).all())
             if whole and np.ptp(numbers) < len(present) / OWN_SHARE:
                 found.append(str(name))
@@ -144,11 +143,11 @@ def _converted(column: pd.Series[Any], kind: str) -> pd.Series[Any]:
     if kind in ("bool", "boolean"):
         return column.infer_objects()
     if kind.startswith("datetime64"):
-        times: Any = _read(column, _parsed(column, kind), kind)
+        times: Any = all_read(column, _parsed(column, kind), kind)
         return (times if "," in kind else times.dt.tz_convert(None)).astype(dtype)  # type: ignore[no-any-return]
     if kind.startswith(("category", "timedelta64", "period")):
         return column.astype(dtype)
-    numbers = _read(column, _parsed(column, kind), kind)
+    numbers = all_read(column, _parsed(column, kind), kind)
     gaps = kind.startswith(("int", "uint")) and bool(numbers.isna().any())  # these types have no missing value
     return numbers if gaps or column.dtype != object else numbers.astype(dtype)
 
@@ -158,7 +157,7 @@ def misfits(column: pd.Series[Any], kind: str) -> dict[int, str]:
     read = _parsed(column, kind)
     if read is None:
         return {}
-    infinite = np.isinf(_as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
+    infinite = np.isinf(as_floats(read)) if pd.api.types.is_numeric_dtype(read.dtype) else np.zeros(len(read), dtype=bool)
     wrong = np.flatnonzero((read.isna() & column.notna()).to_numpy() | infinite)
     return {i: f"is {column.iloc[i]!r}, in training the column held {kind}" for i in wrong.tolist()}
 
@@ -171,28 +170,14 @@ def _parsed(column: pd.Series[Any], kind: str) -> Any:
     return None if takes_any else pd.to_numeric(column, errors="coerce")
 
 
-def _read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:
-    wrong = column[read.isna() & column.notna()]
-    if len(wrong):
-        raise InvalidInputError(
-            f"the column {column.name!r} holds {wrong.iloc[0]!r} in the row {wrong.index[0]!r}, in training it held {kind}; give "
-            "such a value, or leave the cell empty"
-        )
-    return read
-
-
 def _check_columns(table: pd.DataFrame) -> None:
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
         raise InvalidInputError(f"X has the column {twice[0]!r} more than once; rename one of them")
     for name, column in table.items():
         if kind_of(column, name) == "number":
-            infinite = np.flatnonzero(np.isinf(_as_floats(column)))
+            infinite = np.flatnonzero(np.isinf(as_floats(column)))
             if infinite.size:
                 raise InvalidInputError(
                     f"the column {name!r} is infinite in the row {table.index[infinite[0]]!r}; clip it, or leave the cell empty"
                 )
-
-
-def _as_floats(column: pd.Series[Any]) -> NDArray[np.float64]:
-    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))

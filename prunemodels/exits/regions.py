@@ -27,11 +27,10 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.instance.routing import n_examples
-from prunemodels.exits.elimination import ItemSet, JudgedFold, SetSearch, eliminate
-from prunemodels.exits.fitting import Judged, StagePlan, Training, fit_stage
-from prunemodels.exits.inputs import exit_table
+from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate
+from prunemodels.exits.fitting import Judged, StagePlan, Training, fit_stage, judged_fold
 from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
-from prunemodels.models.forests.labels import class_numbers
+from prunemodels.exits.stages import table_of
 from prunemodels.models.labelled_samples import Sample
 
 Columns = NDArray[np.int64]
@@ -88,8 +87,8 @@ class Regional:
         region, value = self.region(X), np.empty((n_examples(X), 1 if self.classes_ is None else len(self.classes_)))
         for r in np.unique(region).tolist():
             rows = np.flatnonzero(region == r)
-            here = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-            value[rows] = predictions_of(self.models[r], columns_of(here, self.columns[r]), self.classes_)
+            some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+            value[rows] = predictions_of(self.models[r], columns_of(some, self.columns[r]), self.classes_)
         return value
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -97,7 +96,7 @@ class Regional:
         return self.predict_proba(X)[:, 0]
 
 
-def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed: int) -> Judged[SetStages] | None:
+def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> Judged[SetStages] | None:
     """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
 
     Parameters
@@ -109,7 +108,7 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed
     model
         unfitted; of the regions' stages.
     """
-    stages, classes, train = judged.stages, training.classes, training.sample
+    stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
     if not isinstance(training.held_out, Sample):
         train = train.take(training.held_out[0][0])  # with several folds, each would have regions of its own
     priced = stages.items.price > 0
@@ -134,7 +133,9 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed
     for r in range(leaves.size):
         rows = train.take(np.flatnonzero(at_train == r)), judged.rows.take(np.flatnonzero(at_held_out == r))
         sets.append(_sets_of(stages, fork, between.stop, sizes, rows, classes, model, seed))
-    fitted = _fitted([s.features for chain in sets for s in chain], train, classes, model, seed, training.n_jobs)
+    different = {s.features.tobytes(): s.features for chain in sets for s in chain}
+    jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
+    fitted = dict(zip(different, Parallel(n_jobs=training.n_jobs)(jobs), strict=True))
     models, features = list(stages.models), list(stages.features)
     for k, s in enumerate(between):
         own = [chain[k].features for chain in sets]
@@ -143,7 +144,7 @@ def with_regions(judged: Judged[SetStages], training: Training, model: Any, seed
         parts = tuple(fitted[some.tobytes()] for some in own)
         models[s] = Regional(router, place[0], leaves, parts, tuple(place[1:]), classes)
     routed = replace(stages, models=tuple(models), features=tuple(features))
-    return judged._replace(stages=routed, table=exit_table(routed, judged.rows.X))
+    return judged._replace(stages=routed, table=table_of(routed, judged.rows.X))
 
 
 def _leaf(router: Any, X: Any, columns: Columns) -> Columns:
@@ -159,17 +160,7 @@ def _sets_of(
     free = replace(items, prices=tuple(prices))
     train, held_out = rows
     some = train.take(np.random.RandomState(seed).permutation(len(train))[:SEARCHED_ROWS])
-    truth = class_numbers(classes, held_out.y, len(held_out))
-    part = JudgedFold(lambda columns: fit_stage(StagePlan(model, columns), some, classes, seed, 0), replace(held_out, y=truth))
+    part = judged_fold(model, some, held_out, classes, seed)
     found = eliminate(SetSearch([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
     counts = np.array([int((s.items & (items.price > 0)).sum()) for s in found])
     return [found[min(int(np.searchsorted(counts, size)), len(found) - 1)] for size in sizes]
-
-
-def _fitted(
-    sets: Sequence[Columns], train: Sample, classes: NDArray[Any] | None, model: Any, seed: int, n_jobs: int | None
-) -> dict[bytes, Any]:
-    """A model of each set of columns, trained on all rows."""
-    different = {columns.tobytes(): columns for columns in sets}
-    jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
-    return dict(zip(different, Parallel(n_jobs=n_jobs)(jobs), strict=True))

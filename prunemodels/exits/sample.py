@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.exits.gain import is_beyond_chance, losses
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import calibrated
-from prunemodels.exits.stages import StageTable
+from prunemodels.exits.stages import StageTable, is_beyond_chance, losses
 from prunemodels.exits.waiting import Late
 
 Floats = NDArray[np.float64]
@@ -20,7 +19,7 @@ ERRORS_APART = 2.0
 """An earlier stage is the reference if the last one loses more by this number of standard errors, see `judged_losses`."""
 
 ROUNDING = 1e-12
-"""A share of rows may exceed what is allowed by so much: sums are rounded."""
+"""A share of rows may exceed its limit by this much, since sums are rounded."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -87,8 +87,7 @@ class SetStages:
         """(1): bool, shape (S, M)."""
         needed = np.zeros((self.n_stages, self.items.n_items), dtype=bool)
         for s, columns in enumerate(self.features):
-            for f in columns.tolist():
-                needed[s, list(self.items.needs[f])] = True
+            needed[s, [m for f in columns.tolist() for m in self.items.needs[f]]] = True
         return np.asarray(np.logical_or.accumulate(needed, axis=0))
 
     @property
@@ -119,7 +118,7 @@ class SetStages:
         return combined(lambda of: np.cumsum(of[0], axis=0), [Calls(rounds, requests.latency(asked), requests.fee(asked))])
 
     def calls(self, X: Any) -> Calls:
-        """See `prunemodels.exits.waiting.Calling`."""
+        """What each row has asked by each stage, arrays of the shape (S, N)."""
         region = self.region(X)
         return combined(lambda of: np.array(of)[region].T, [chain.asks() for chain in self.regions])
 

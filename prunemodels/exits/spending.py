@@ -8,8 +8,8 @@ Q, and the list of least loss is taken:
     policy(s, theta)  =  R_s, and Q for rows that R_s stops at s with a doubt of at least theta                            (1)
     theta             =  the least one whose mean cost is at most the budget                                               (2)
 
-The same with "everybody stops at stage s" and "everybody goes on to stage t" in the place of P and Q has one number to learn for
-each pair, which few rows can tell.
+The same lists exist between "all rows stop at stage s" and "all rows go on to stage t" in the place of P and Q. Each such pair
+has one number to learn, so few rows suffice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.exits.learning import LearnedExits
-from prunemodels.exits.levels import levels
+from prunemodels.exits.levels import between, ends_of, levels
 from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
 from prunemodels.exits.sample import ROUNDING, ExitSample
 from prunemodels.exits.waiting import WITHIN
@@ -50,8 +50,13 @@ def _keeps(own: ExitSample, policy: ExitPolicy, budget: float) -> bool:
     return own.mean_cost(policy) <= _limit(budget) and own.in_time(policy)
 
 
+def at_first_stage(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
+    """The policy of a budget that the first stage uses up: no row goes on."""
+    return learned.with_go(_up_to(learned, 0))
+
+
 def between_stages(learned: LearnedExits, sample: ExitSample, budget: float) -> ExitPolicy:
-    """The policy that spends a budget between two stages: everybody comes to the first, who doubts goes on to the second."""
+    """The policy that spends a budget between two stages: all rows come to the first, and those in doubt go on to the second."""
     return _best(learned, sample, budget, _up_to(learned, 0), _pairs_of_stages(learned))
 
 
@@ -69,7 +74,7 @@ def _pairs_of_stages(learned: LearnedExits) -> Iterator[tuple[int, Flags, Flags]
 
 
 def _up_to(learned: LearnedExits, s: int) -> Flags:
-    """Everybody comes to stage s and stops there."""
+    """All rows come to stage s and stop there."""
     stages, count = learned.theta.shape
     return np.repeat((np.arange(stages) < s)[:, None], count + 1, axis=1)
 
@@ -109,7 +114,7 @@ def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int,
         stage, then = _reached(go, level), _reached(more, level)
         order = by_doubt[s][((stage == s) & (then > s))[by_doubt[s]]]
         falling = sample.doubt[s, order]
-        ends = np.flatnonzero(np.append(falling[:-1] != falling[1:], True)) if order.size else order
+        ends = ends_of(falling)
         price = np.cumsum((sample.cost[then[order], order] - sample.cost[s, order]) * own[order])[ends]
         change = np.cumsum((sample.judged[then[order], order] - sample.judged[s, order]) * weights[order])[ends]
         cost = float(sample.cost[stage, place] @ own) + float(sample.once[start]) + np.append(0.0, price)
@@ -119,7 +124,7 @@ def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int,
         for over, most in sample.late:
             later = np.cumsum((over[then[order], order].astype(int) - over[s, order]) * own[order])[ends]
             in_time &= float(over[stage, place] @ own) + np.append(0.0, later) <= most + ROUNDING
-        yield _List(s, go, more, np.append(np.inf, _between(falling, ends)), cost, loss / weights.sum(), in_time)
+        yield _List(s, go, more, np.append(np.inf, between(falling, ends)), cost, loss / weights.sum(), in_time)
 
 
 def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -128,19 +133,12 @@ def _reached(go: Flags, level: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.full(level.shape[1], go[:, 0].sum()) if alike else stages_reached(go, level)
 
 
-def _between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
-    """Thresholds half-way between the doubts at these places and the next ones; -infinity after the last."""
-    low = np.append(falling, -np.inf)[ends + 1]
-    middle = (falling[ends] + low) / 2
-    return np.where(middle > low, middle, np.where(np.isfinite(low), falling[ends], -np.inf))
-
-
 def _best(
     learned: LearnedExits, sample: ExitSample, budget: float, least: Flags, pairs: Iterator[tuple[int, Flags, Flags]]
 ) -> ExitPolicy:
     """The policy of least loss among (1) with (2) for some (stage, go, more); `least` where none keeps the limits.
 
-    If `least` does not keep those on rounds and latency, nobody goes on.
+    If `least` does not keep those on rounds and latency, no row goes on.
     """
     found = learned.with_go(least)
     found = found if sample.in_time(found) else learned.with_go(_up_to(learned, 0))

@@ -24,8 +24,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from sklearn.model_selection import KFold
 
-from prunemodels.exits.gain import SMALLEST, is_better
-from prunemodels.exits.stages import StageOutput, StageTable
+from prunemodels.exits.stages import SMALLEST, StageOutput, StageTable, is_better
 
 Floats = NDArray[np.float64]
 

@@ -11,12 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.arguments import checked
-from formulations.errors import NotFittedForestError, UnsupportedModelError
+from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
-from prunemodels.exits.tree_stages import Link, TreeStages, boosting_as_stages
+from prunemodels.exits.tree_stages import Link, TreeStages, whole_trees
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.reading import GRADIENT_BOOSTING
 from prunemodels.models.libraries.model_forest import ModelForest
@@ -69,44 +70,44 @@ def staged_model(
     cost 8.64, error 0.053
     """
     if isinstance(model, (CEGBClassifier, CEGBRegressor)):
-        read, fitted = _cegb, "forest_"
+        read, fitted = lambda: _of_forest(model.forest_), "forest_"
     elif isinstance(model, (GreedyMiserClassifier, GreedyMiserRegressor)):
-        read, fitted = _greedy_miser, "ensemble_"
+        read, fitted = lambda: _of_greedy_miser(model), "ensemble_"
     elif isinstance(model, GRADIENT_BOOSTING):
-        read, fitted = _gradient_boosting, "estimators_"
+        read, fitted = lambda: _of_forest(trees_of_any_loss(model)), "estimators_"
     else:
         raise UnsupportedModelError(f"{type(model).__name__} has no rounds that can be stages; what has: {SUPPORTED}")
     if not hasattr(model, fitted):
         raise NotFittedForestError.of(model)
-    trees, parts = read(model)
+    trees, round_of, sums = read()
     classes = getattr(model, "classes_", None)
     task = trees.task if classes is None else "classification"
     own_costs = getattr(model, "costs", None)
     prices = own_costs if costs is None else costs
     a = getattr(model, "evaluation_cost", 0) if evaluation_cost is None else evaluation_cost
-    return boosting_as_stages(
-        replace(trees, task=task, classes=classes), 1 if prices is None else prices, rounds=rounds, evaluation_cost=a, **parts
-    )
+    counts = np.asarray(rounds, dtype=np.int64)
+    last = int(round_of.max(initial=-1)) + 1
+    if not counts.size or counts[0] < 0 or (np.diff(counts) <= 0).any() or counts[-1] > last:
+        raise InvalidInputError(f"rounds is {list(rounds)}; give rising numbers from 0 to {last}")
+    joins = np.searchsorted(counts, round_of, side="right").astype(np.int32)
+    trees = replace(trees, task=task, classes=classes)
+    return whole_trees(trees, 1 if prices is None else prices, joins, counts.size, a, **sums)
 
 
-def _cegb(model: Any) -> tuple[Ensemble, dict[str, Any]]:
-    return _sum(model.forest_)
+Rounds = tuple[Ensemble, NDArray[np.int64], dict[str, Any]]
+"""The trees of a boosted model, the round that grew each, from 0 on, and how their values become numbers: see `TreeStages`."""
 
 
-def _gradient_boosting(model: Any) -> tuple[Ensemble, dict[str, Any]]:
-    return _sum(trees_of_any_loss(model))
-
-
-def _sum(forest: ModelForest) -> tuple[Ensemble, dict[str, Any]]:
+def _of_forest(forest: ModelForest) -> Rounds:
     """Margins times their sharpness, so that links need none."""
     round_of = np.arange(forest.ensemble.n_trees) // forest.n_outputs
     trees = replace(forest.ensemble, value=forest.sharpness * forest.ensemble.value)
-    return trees, {"round_of": round_of, "output_of": forest.output, "base": forest.sharpness * forest.base, "link": forest.link}
+    return trees, round_of, {"output_of": forest.output, "base": forest.sharpness * forest.base, "link": forest.link}
 
 
-def _greedy_miser(model: Any) -> tuple[Ensemble, dict[str, Any]]:
+def _of_greedy_miser(model: Any) -> Rounds:
     link: Link = "identity"
     if isinstance(model, GreedyMiserClassifier):
         link = "clipped" if model.loss == "squared_error" else "sigmoid" if len(model.baseline_) == 1 else "softmax"
-    parts = {"output_of": model.output_of_tree_, "base": model.baseline_, "link": link}
-    return model.ensemble_, {"round_of": model.stage_of_tree_.astype(np.int64), **parts}
+    sums = {"output_of": model.output_of_tree_, "base": model.baseline_, "link": link}
+    return model.ensemble_, model.stage_of_tree_.astype(np.int64), sums

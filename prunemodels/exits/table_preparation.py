@@ -1,4 +1,4 @@
-"""Tables of any columns for models that take numbers: words, categories, truth values, dates and missing values.
+"""Models for tables of any columns, and such tables as numbers: words, categories, truth values, dates and missing values.
 
 A column's kind is learned from the training rows:
 
@@ -23,7 +23,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -42,6 +49,16 @@ MOST_ONE_HOT = 64
 
 MOST_BINS = 255
 """Largest number of levels of a column for other models: what scikit-learn's histograms take."""
+
+MANY_ROWS = 20_000
+"""From this number of rows on, larger trees are tried in the place of forests and strong ridges. Stages then choose between the
+two models that are best on all columns."""
+
+FEW_ROWS = 2_000
+"""Below this number of rows, boosting takes small trees."""
+
+STRENGTHS = (1.0, 0.03)
+"""Inverse weights of the ridge of linear models."""
 
 ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
@@ -115,9 +132,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = {}
         for f, (name, column) in enumerate(table.items()):
             if self.kinds_[f] == "number":
-                columns[str(name)] = _numbers(column, name)
+                columns[str(name)] = as_floats(all_read(column, pd.to_numeric(column, errors="coerce"), "numbers"))
             elif self.kinds_[f] == "date":
-                columns[str(name)] = _days(column, name)
+                columns[str(name)] = _days(column)
             else:
                 columns[str(name)] = self._places(f, column)
         return pd.DataFrame(columns, index=table.index)
@@ -196,6 +213,39 @@ def _filled(*more: Any) -> Any:
     return make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), *more)
 
 
+def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, ...]:
+    """Unfitted models for a table of this size; the forest, which takes longest, is the last.
+
+    Parameters
+    ----------
+    numeric
+        whether all columns are numbers; other tables are `prepared`.
+    """
+    boosting = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
+    trees = ExtraTreesClassifier if classifier else ExtraTreesRegressor
+
+    def linear(strength: float) -> Any:
+        return LogisticRegression(C=strength, max_iter=500) if classifier else Ridge(1 / strength)
+
+    if n_rows >= MANY_ROWS:
+        boosted = [boosting(max_iter=300, max_leaf_nodes=leaves, early_stopping=True) for leaves in (31, 127)]
+        found: list[tuple[Any, Kind]] = [*((model, "boosted") for model in boosted), (linear(1.0), "linear")]
+    else:
+        leaves, rounds = (7, 60) if n_rows < FEW_ROWS else (31, 100)
+        small = boosting(max_iter=rounds, max_leaf_nodes=leaves, min_samples_leaf=min(20, max(2, n_rows // 20)))
+        forest = trees(60, min_samples_leaf=2)
+        found = [(small, "boosted"), *((linear(c), "linear") for c in STRENGTHS), (forest, "forest")]
+    return tuple(_for_numbers(model, kind) if numeric else prepared(model, kind) for model, kind in found)
+
+
+def _for_numbers(model: Any, kind: Kind) -> Any:
+    """The model for tables of numbers, with gaps."""
+    if kind == "boosted":
+        return model
+    scaled = [StandardScaler()] if kind == "linear" else []
+    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), *scaled, model)
+
+
 def is_numeric(X: Any) -> bool:
     """Whether models of numbers read these rows: no column is of words, categories or times. Truth values are 0 and 1."""
     if not isinstance(X, pd.DataFrame):
@@ -249,28 +299,34 @@ def _word(value: Any) -> str:
     return str(int(value)) if whole else str(value)
 
 
-def _numbers(column: pd.Series[Any], name: Any) -> NDArray[np.float64]:
-    try:
-        return np.asarray(pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan))
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(_not_of_kind(column, pd.to_numeric(column, errors="coerce"), name, "number")) from error
+def as_floats(column: pd.Series[Any]) -> NDArray[np.float64]:
+    """Numbers as float64, NaN where they are missing."""
+    return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _days(column: pd.Series[Any], name: Any) -> NDArray[np.float64]:
+def _days(column: pd.Series[Any]) -> NDArray[np.float64]:
     present = column.dropna()
     if pd.api.types.infer_dtype(present, skipna=True) in ("timedelta", "timedelta64"):
         return np.asarray(pd.to_timedelta(column) / pd.Timedelta(days=1), dtype=np.float64)
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     times = pd.to_datetime(column, utc=True, format="ISO8601" if len(present) and column.dtype != "M" else None, errors="coerce")
-    if times.notna().sum() < len(present):
-        raise InvalidInputError(_not_of_kind(column, times, name, "date"))
-    return np.asarray((times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1), dtype=np.float64)
+    days = (all_read(column, times, "dates") - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
+    return np.asarray(days, dtype=np.float64)
 
 
-def _not_of_kind(column: pd.Series[Any], read: pd.Series[Any], name: Any, kind: str) -> str:
-    bad = column[read.isna() & column.notna()]
-    return (
-        f"the column {name!r} holds {bad.iloc[0]!r} in the row {bad.index[0]!r}, and held a {kind} in every training row; give a "
-        f"{kind}, or leave the cell empty"
-    )
+def all_read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:
+    """What was read of a column, if every cell that holds something could be read as this kind.
+
+    Raises
+    ------
+    InvalidInputError
+        naming column, value and row.
+    """
+    wrong = column[read.isna() & column.notna()]
+    if len(wrong):
+        raise InvalidInputError(
+            f"the column {column.name!r} holds {wrong.iloc[0]!r} in the row {wrong.index[0]!r}, in training it held {kind}; give "
+            "such a value, or leave the cell empty"
+        )
+    return read

@@ -100,12 +100,9 @@ class TreeStages:
         """See `Stages`."""
         if not self.items.paid_once.any():
             return np.zeros(self.n_stages)
-        first = np.full(self.items.n_items, self.n_stages)
-        for h in np.flatnonzero(self.ensemble.is_split & (self.first_stage < self.n_stages)):
-            needed = list(self.items.needs[self.ensemble.feature[h]])
-            first[needed] = np.minimum(first[needed], self.first_stage[h])
-        price = np.where(self.items.paid_once, self.items.price, 0.0)
-        return np.array([price[first <= s].sum() for s in range(self.n_stages)])
+        price, split = np.where(self.items.paid_once, self.items.price, 0.0), self.ensemble.is_split
+        tested = [np.unique(self.ensemble.feature[split & (self.first_stage <= s)]).tolist() for s in range(self.n_stages)]
+        return np.array([price[self.items.needs_of(features).any(axis=0)].sum() for features in tested])
 
     def costs(self, X: Any) -> NDArray[np.float64]:
         """See `Stages`."""
@@ -116,8 +113,8 @@ class TreeStages:
         return cost + self.calls(X).fees if any(self.items.asking.fees) else cost
 
     def calls(self, X: Any) -> Calls:
-        """See `prunemodels.exits.waiting.Calling`: as a walk on demand asks, feature by feature."""
-        from prunemodels.on_demand.stage_calls import calls_by_stage
+        """What each row has asked by each stage, arrays of the shape (S, N): as a walk on demand asks, feature by feature."""
+        from prunemodels.on_demand.beginning import calls_by_stage
 
         return calls_by_stage(self, X)
 
@@ -228,7 +225,7 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     if not counts.size or counts[0] < 1 or (np.diff(counts) <= 0).any() or counts[-1] > ensemble.n_trees:
         raise InvalidInputError(f"trees is {list(trees)}; give rising numbers from 1 to {ensemble.n_trees}")
     joins = np.searchsorted(counts, np.arange(ensemble.n_trees), side="right").astype(np.int32)
-    return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
+    return whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
 
 
 def check_votes(ensemble: Ensemble) -> None:
@@ -237,7 +234,7 @@ def check_votes(ensemble: Ensemble) -> None:
     ensemble.check_no_curves("a cascade")
 
 
-def _whole_trees(
+def whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
@@ -246,32 +243,3 @@ def _whole_trees(
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]
     return TreeStages(ensemble, items, prices, first, joins, n_stages, **more)  # type: ignore[arg-type]
-
-
-def boosting_as_stages(
-    ensemble: Ensemble,
-    costs: Costs,
-    *,
-    round_of: NDArray[np.int64],
-    rounds: Sequence[int],
-    output_of: NDArray[np.int32],
-    base: NDArray[np.float64],
-    link: Link,
-    evaluation_cost: EvaluationCost = 0,
-) -> TreeStages:
-    """The first rounds of a model whose trees add up, as stages.
-
-    Parameters
-    ----------
-    round_of
-        shape (T,): the round, from 0 on, that grew each tree.
-    rounds
-        how many rounds each stage has, rising.
-    """
-    counts = np.asarray(rounds, dtype=np.int64)
-    last = int(round_of.max(initial=-1)) + 1
-    if not counts.size or counts[0] < 0 or (np.diff(counts) <= 0).any() or counts[-1] > last:
-        raise InvalidInputError(f"rounds is {list(rounds)}; give rising numbers from 0 to {last}")
-    joins = np.searchsorted(counts, round_of, side="right").astype(np.int32)
-    more = {"link": link, "base": base, "output_of": output_of}
-    return _whole_trees(ensemble, costs, joins, counts.size, evaluation_cost, **more)

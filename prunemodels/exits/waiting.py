@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arguments import Count, Range, checked
-from formulations.instance.cost_items import Price, exact
+from formulations.instance.cost_items import CostItems, Price, exact
 from prunemodels.exits.stages import Stages
 
 WITHIN = 1e-12
@@ -55,19 +55,10 @@ def combined(how: Callable[[Sequence[NDArray[Any]]], NDArray[Any]], calls: Seque
     return Calls(how([c.rounds for c in calls]), how([c.latency for c in calls]), how([c.fees for c in calls]))
 
 
-@runtime_checkable
-class Calling(Protocol):
-    """Stages that know what they ask."""
-
-    def calls(self, X: Any) -> Calls:
-        """What each row has asked by each stage."""
-        ...
-
-
 def calls_of(stages: Stages, X: Any) -> Calls:
-    """What each row has asked by each stage; of stages that do not know it, a stage that costs more than the one before asks."""
-    if isinstance(stages, Calling):
-        return stages.calls(X)
+    """What each row has asked by each stage; of stages that have no `calls`, a stage that costs more than the one before asks."""
+    if hasattr(stages, "calls"):
+        return stages.calls(X)  # type: ignore[no-any-return]
     cost = stages.costs(X)
     paid = np.diff(cost, axis=0, prepend=0.0) > 0
     return Calls(np.cumsum(paid, axis=0), np.zeros(cost.shape), np.zeros(cost.shape))
@@ -81,14 +72,13 @@ class WaitLimits:
     latency: float | None
     share: float
 
-    @property
-    def any(self) -> bool:
-        """Whether anything is limited."""
-        return self.rounds is not None or self.latency is not None
+    def asking_matters(self, items: CostItems) -> bool:
+        """Whether it matters how often rows ask: requests for these items are declared, or rounds or latency have a limit."""
+        return items.requests is not None or self.rounds is not None or self.latency is not None
 
     def late(self, stages: Stages, X: Any) -> Late:
         """By (1), who is late where it stops at a stage, for each limit."""
-        if not self.any:
+        if self.rounds is None and self.latency is None:
             return ()
         calls, found = calls_of(stages, X), []
         if self.rounds is not None:

@@ -20,7 +20,6 @@ from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.files.forests import load_forest, save_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs
-from prunemodels.on_demand.partly_known import partly_known
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from prunemodels.on_demand.walk import Walk
 
@@ -114,17 +113,7 @@ class AcquisitionMethod:
         walk, batch = self._walk(masked_features, feature_mask, selection_mask, feature_shape)
         return _like(masked_features, (walk.next_features() + 1).reshape(*batch, 1), whole=True)
 
-    @checked
-    def select(
-        self,
-        masked_features: Any,
-        feature_mask: Any,
-        selection_mask: Any = None,
-        label: Any = None,
-        feature_shape: Sequence[int] | None = None,
-    ) -> Any:
-        """As `act`, by the name that it had before."""
-        return self.act(masked_features, feature_mask, selection_mask, label, feature_shape)
+    select = act
 
     @checked
     def predict(
@@ -227,7 +216,7 @@ class AcquisitionMethod:
                 f"masked_features has shape {X.shape} and the mask {known.shape}; give equal shapes (batch, features)"
             )
         performed = None if asked is None else _array(asked).astype(bool).reshape(flat)
-        return partly_known(self._predictor, X.reshape(flat), known.reshape(flat), performed), batch
+        return self._predictor._partly_known(X.reshape(flat), known.reshape(flat), performed), batch
 
 
 def _array(given: Any) -> NDArray[Any]:

@@ -119,7 +119,7 @@ def read(answer: Any, request: Request, dtype: Any = np.float32) -> Answer:
     if isinstance(answer, Mapping) and n_rows == 1 and any(pd.api.types.is_scalar(answer.get(name, ())) for name in names):
         answer = [answer]
     if isinstance(answer, (list, tuple)) and all(isinstance(record, Mapping) for record in answer):
-        return _of_records(answer, request, dtype)
+        answer = _columns_of_records(answer, request)
     if isinstance(answer, pd.Series):
         answer = answer.to_frame(names[0]) if len(names) == 1 else answer
     if isinstance(answer, pd.DataFrame):
@@ -150,8 +150,8 @@ def _column_that_came(
     return values, had, came, wrong
 
 
-def _of_records(records: Sequence[Mapping[Any, Any]], request: Request, dtype: Any) -> Answer:
-    """Mappings from feature names to values, one for each row that came; an absent key is a value that did not come."""
+def _columns_of_records(records: Sequence[Mapping[Any, Any]], request: Request) -> dict[str, Any]:
+    """Mappings from feature names to values, one for each row that came, as Series by name; an absent key did not come."""
     key = ROW_KEY if request.rows.name is None else request.rows.name
     labelled = sum(key in record for record in records)
     if labelled not in (0, len(records)):
@@ -170,20 +170,12 @@ def _of_records(records: Sequence[Mapping[Any, Any]], request: Request, dtype: A
                 raise InvalidInputError(f"a record has {label!r} under {key!r}; give the label of its row")
         index = pd.Index(labels, dtype=object, tupleize_cols=False)
         _present(index, request.rows)
-    given = {str(name) for record in records for name in record} - ({str(key)} if labelled else set())
-    _note_dropped(given, request)
-    shape = len(request.rows), len(request.features)
-    answer = Answer(np.zeros(shape, dtype=dtype), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool))
-    places = request.rows.get_indexer(index)
-    wrong: dict[tuple[int, int], str] = {}
-    for f, name in enumerate(request.features):
-        at = [i for i, record in zip(places.tolist(), records, strict=True) if name in record]
-        if at:
-            raw = np.fromiter((record[name] for record in records if name in record), dtype=object, count=len(at))
-            answer.values[at, f], answer.had[at, f], why = _cells(raw, len(at), name, request.rows[at], dtype)
-            answer.came[at, f] = True
-            wrong |= {(at[i], f): told for i, told in why.items()}
-    return answer.refusing(wrong, request)
+    columns = {}
+    for name in {str(name) for record in records for name in record} - ({str(key)} if labelled else set()):
+        at = [i for i, record in enumerate(records) if name in record]
+        values = np.fromiter((records[i][name] for i in at), dtype=object, count=len(at))
+        columns[name] = pd.Series(values, index=index[at])
+    return columns
 
 
 def _note_dropped(given: Iterable[str], request: Request) -> None:
@@ -218,7 +210,7 @@ def _cells(
             raise InvalidInputError(
                 f"{name!r}: the row {label!r} is not in the index; give every row, with UNAVAILABLE where needed"
             )
-        given = given.loc[rows]
+        given = given.iloc[given.index.get_indexer(rows)]
     mask = np.zeros(n_rows, dtype=bool)
     any_type = np.dtype(dtype) == object  # raw columns of a pipeline, whose steps judge them
     if any_type and getattr(given, "dtype", None) is not None and given.dtype.kind in "mM":  # NumPy would count nanoseconds

@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 from prunemodels.exits.policy import ExitPolicy, Visit
 from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
+from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Answer, Cells, logger
 from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.cascade_result import CascadeResult
-from prunemodels.on_demand.misfits import refused_rows
 from prunemodels.on_demand.request import NEVER, Acquire, Request
+from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
-from prunemodels.on_demand.tally import account_of
-from prunemodels.on_demand.walk import Walk
+from prunemodels.on_demand.walk import Walk, refused_rows
 
 Rows = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -47,9 +46,9 @@ class RowStates:
         int64, shape (n,): the stage that they are at, and the level that they came with.
     sent
         bool, shape (n,): rows that the cut of a policy sent on.
-    spoken
+    answered_by
         int64, shape (n,): the stage whose answer they have, -1: none.
-    said
+    answer
         this answer, NaN where there is none.
     done, early, capped, lost
         bool, shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot be had stopped.
@@ -59,12 +58,19 @@ class RowStates:
     stage: Rows
     level: Rows
     sent: Flags
-    spoken: Rows
-    said: StageOutput
+    answered_by: Rows
+    answer: StageOutput
     done: Flags
     early: Flags
     capped: Flags
     lost: Flags
+
+    def changed(self, **values: tuple[Rows, Any]) -> RowStates:
+        """The states where some fields have other values for some rows: ``done=(rows, True)``."""
+        fresh = {name: getattr(self, name).copy() for name in values}
+        for name, (rows, value) in values.items():
+            fresh[name][rows] = value
+        return replace(self, **fresh)
 
 
 class CascadeWalk(Walk):
@@ -74,7 +80,7 @@ class CascadeWalk(Walk):
     ----------
     steps, policy
         what the stages need and predict, and which rows go on.
-    asking, cap, acquire, rows, known
+    asking, acquire, rows, known
         see `Walk`.
     """
 
@@ -83,39 +89,37 @@ class CascadeWalk(Walk):
         steps: StageSteps,
         policy: ExitPolicy,
         asking: Asking,
-        cap: int | None,
         acquire: Acquire | None,
         rows: pd.Index[Any],
         known: Cells,
     ) -> None:
-        super().__init__(steps.plan, steps.orders, acquire, asking, cap, rows, known)
+        super().__init__(steps.plan, steps.orders, asking, acquire, rows, known)
         n, classes = len(rows), steps.plan.classes
         self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)
         K = 1 if classes is None else len(classes)
-        said = StageOutput(np.full((n, K), np.nan), np.zeros(n))
+        answer = StageOutput(np.full((n, K), np.nan), np.zeros(n))
         self._inputs = np.empty((0 if policy.stack is None else policy.last_stage + 1, n, K))
         none, zero = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
-        self._at = RowStates(steps.start(n), zero, first.level, first.sent, none, said, no, no, no, no)
+        self._at = RowStates(steps.start(n), zero, first.level, first.sent, none, answer, no, no, no, no)
 
     def result(self) -> CascadeResult:
         """What is known now; of a walk that was broken off, what was bought, and the answers of the last stages to predict."""
         self._settle()
-        at, plan = self._guessed(np.flatnonzero(self._at.spoken < 0)), self._purchases
-        paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by).astype(np.int32)
-        answered = ~np.isnan(at.said.value[:, 0])
+        at, plan = self._guessed(np.flatnonzero(self._at.answered_by < 0)), self._purchases
+        answered = ~np.isnan(at.answer.value[:, 0])
         return CascadeResult(
             rows=self.rows,
-            predictions=_predictions(at.said.value, answered, plan.classes),
-            probabilities=None if plan.classes is None else at.said.value,
-            **account_of(plan, paid_by, at.place.steps, self._calls),
+            predictions=_predictions(at.answer.value, answered, plan.classes),
+            probabilities=None if plan.classes is None else at.answer.value,
+            **account_of(plan, self._paid_by, at.place.steps, self._calls),
             finished=at.done & answered,
             stopped_early=at.early,
             fell_back=at.lost,
-            trees_finished=np.where(at.spoken >= 0, self._stages.n_trees(at.spoken), 0),
+            trees_finished=np.where(at.answered_by >= 0, self._stages.n_trees(at.answered_by), 0),
             rounds=self.rounds,
             requests=self.requests,
-            stage=at.spoken,
+            stage=at.answered_by,
             capped=at.capped,
             refused=self.refused,
         )
@@ -123,7 +127,7 @@ class CascadeWalk(Walk):
     def _guessed(self, rows: Rows) -> RowStates:
         """For rows without an answer: the first stage's answer by the nodes that they came to, if its nodes have answers."""
         at = self._at
-        return self._with_answers(rows, self._alone(0, rows), spoken=-1) if rows.size and self._stages.guesses else at
+        return self._with_answers(rows, self._alone(0, rows), answered_by=-1) if rows.size and self._stages.guesses else at
 
     def _judged(self, request: Request, given: Answer) -> Answer:
         """Refuses values that have not the type that their column had in training."""
@@ -139,13 +143,8 @@ class CascadeWalk(Walk):
         fresh, at = self._policy.start(len(self.rows)), self._at
         start, place = self._stages.start(rows.size), Place(at.place.node.copy(), at.place.steps.copy())
         place.node[rows], place.steps[rows] = start.node, start.steps
-        begun = {
-            name: getattr(at, name).copy() for name in ("stage", "level", "sent", "spoken", "done", "early", "capped", "lost")
-        }
-        begun["level"][rows], begun["spoken"][rows] = fresh.level[rows], -1
-        for name in ("stage", "sent", "done", "early", "capped", "lost"):
-            begun[name][rows] = 0
-        self._at = replace(at, place=place, **begun)
+        begun = dict.fromkeys(("stage", "sent", "done", "early", "capped", "lost"), (rows, 0))
+        self._at = replace(at, place=place).changed(level=(rows, fresh.level[rows]), answered_by=(rows, -1), **begun)
         self._done[:] = self._at.done
 
     def _answers(self, s: int, rows: Rows) -> tuple[Rows, StageOutput | None]:
@@ -163,20 +162,17 @@ class CascadeWalk(Walk):
         for i in bad.tolist():
             self._refused[i, f"stage {s}"] = f"refuses the row ({refused[i]})"
             logger.warning("stage %d refuses the row %r (%s); the row stops before it", s, self.rows[i], refused[i])
-        done, lost = self._at.done.copy(), self._at.lost.copy()
-        done[bad] = lost[bad] = True
-        self._at = replace(self._at, done=done, lost=lost)
+        self._at = self._at.changed(done=(bad, True), lost=(bad, True))
         willing = np.setdiff1d(rows, bad)
         return willing, self._alone(s, willing) if willing.size else None
 
     def _alone(self, s: int, rows: Rows) -> StageOutput:
         return self._stages.output(s, _of(self._at.place, rows), self._cells[rows])
 
-    def _with_answers(self, rows: Rows, output: StageOutput, spoken: int) -> RowStates:
-        at = self._at
-        value, spread, answered = at.said.value.copy(), at.said.spread.copy(), at.spoken.copy()
-        value[rows], spread[rows], answered[rows] = output.value, output.spread, spoken
-        return replace(at, said=StageOutput(value, spread), spoken=answered)
+    def _with_answers(self, rows: Rows, output: StageOutput, answered_by: int) -> RowStates:
+        answer = StageOutput(self._at.answer.value.copy(), self._at.answer.spread.copy())
+        answer.value[rows], answer.spread[rows] = output.value, output.spread
+        return replace(self._at, answer=answer).changed(answered_by=(rows, answered_by))
 
     def _look_ahead(self, rows: Rows) -> Flags:
         """(1), stage after stage, until all rows wait or are done."""
@@ -186,9 +182,9 @@ class CascadeWalk(Walk):
             going, stage = [], self._at.stage[moving]  # a copy: rows that go on are looked at in the next turn
             for s in np.unique(stage).tolist():
                 at_stage = moving[stage == s]
-                asks, speaks = self._advance(s, at_stage, wanted)
+                asks, predicts = self._advance(s, at_stage, wanted)
                 wanted[at_stage[~asks]] = False
-                going.append(self._speak(s, at_stage[speaks]))
+                going.append(self._predict(s, at_stage[predicts]))
             moving = np.concatenate(going)
         self._done[:] = self._at.done  # a pipeline's walk shares the array
         return wanted[rows]
@@ -216,9 +212,7 @@ class CascadeWalk(Walk):
         lost &= ~over
         by_nodes = lost & (s == 0) & self._stages.guesses  # its nodes answer, so the other features are still worth buying
         stops = over | (lost & ~by_nodes)
-        done, capped, all_lost = at.done.copy(), at.capped.copy(), at.lost.copy()
-        done[rows[stops]], capped[rows[over]], all_lost[rows[lost]] = True, True, True
-        self._at = replace(at, done=done, capped=capped, lost=all_lost)
+        self._at = at.changed(done=(rows[stops], True), capped=(rows[over], True), lost=(rows[lost], True))
         wanted[rows] = missing
         asks = missing.any(axis=1) & ~stops
         return asks, ~asks & ~stops
@@ -232,26 +226,23 @@ class CascadeWalk(Walk):
         self._stages.advance(s, np.arange(rows.size), trial, self._cells[rows], self._status[rows])
         return paid + trial.steps > self._cap
 
-    def _speak(self, s: int, rows: Rows) -> Rows:
+    def _predict(self, s: int, rows: Rows) -> Rows:
         """Have stage s predict the rows. Returns the rows that go on."""
         rows, alone = self._answers(s, rows) if rows.size else (rows, None)
         if alone is None:
             return rows
-        before = StageOutput(self._at.said.value[rows], self._at.said.spread[rows]) if s else None
+        before = StageOutput(self._at.answer.value[rows], self._at.answer.spread[rows]) if s else None
         past = self._inputs[:s, rows] if s and self._policy.stack is not None else None
         came = Visit(s, np.arange(rows.size), self._at.level[rows], self._at.sent[rows], before, past)
-        said, after = self._policy.step(came, alone)
+        answer, after = self._policy.step(came, alone)
         if self._policy.stack is not None:
             self._inputs[s, rows] = stack_inputs(alone.value)  # if done again, it writes the same
-        at = self._with_answers(rows, said, s)
+        at = self._with_answers(rows, answer, s)
         going = rows[after.rows]  # a row that answered without a feature stops at the next stage, which needs it too
-        levels, stage = at.level.copy(), at.stage.copy()
-        sent, done, early = at.sent.copy(), at.done.copy(), at.early.copy()
-        done[rows] = True
-        early[rows] = (s < len(self._policy.go)) & ~at.lost[rows]
-        done[going] = early[going] = False
-        levels[going], sent[going], stage[going] = after.level, after.sent, s + 1
-        self._at = replace(at, stage=stage, level=levels, sent=sent, done=done, early=early)
+        stops = np.ones(rows.size, dtype=bool)
+        stops[after.rows] = False
+        at = at.changed(done=(rows, stops), early=(rows, stops & (s < len(self._policy.go)) & ~at.lost[rows]))
+        self._at = at.changed(stage=(going, s + 1), level=(going, after.level), sent=(going, after.sent))
         return going
 
 

@@ -15,24 +15,22 @@ that is out of reach stays so. If the row cannot pay all that it waits for toget
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from prunemodels.on_demand.accounts import account_of
 from prunemodels.on_demand.answers import Cells
 from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.deciding import Certainty
-from prunemodels.on_demand.options import Options
+from prunemodels.on_demand.deciding import Certainty, Options
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan
 from prunemodels.on_demand.request import NEVER, Acquire
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, NO_CAP, UNKNOWN, _advance, _ask_for_all, _ask_for_all_below
 from prunemodels.on_demand.stopping import _ask_for_one
-from prunemodels.on_demand.tally import Standing, result_of
 from prunemodels.on_demand.walk import Walk
 
 
@@ -43,7 +41,7 @@ class ForestWalk(Walk):
     ----------
     plan, options
         trees and prices, and when to stop.
-    asking, cap, acquire, rows, known
+    asking, acquire, rows, known
         see `Walk`.
     """
 
@@ -52,13 +50,12 @@ class ForestWalk(Walk):
         plan: Plan,
         options: Options,
         asking: Asking,
-        cap: int | None,
         acquire: Acquire | None,
         rows: pd.Index[Any],
         known: Cells,
     ) -> None:
         orders = Orders if options.max_rounds is None else StageOrders  # these put all that a row wants into one round
-        super().__init__(plan, orders(plan.needs), acquire, asking, cap, rows, known)
+        super().__init__(plan, orders(plan.needs), asking, acquire, rows, known)
         n = len(rows)
         self._plan, self._options = plan, options
         self._certainty = Certainty(plan.response, plan.extremes, options.label, options.tolerance) if options.stops else None
@@ -69,10 +66,26 @@ class ForestWalk(Walk):
     def result(self) -> OnDemandResult:
         """What is known now; of a walk that was broken off, what was bought, and for open trees the value of the node reached."""
         self._settle()
-        paid_by = np.where(self._paid_by == NEVER, -1, self._paid_by)
-        flags = self._done, self._early, self._capped
-        standing = Standing(self._node, self._status, paid_by, self._steps, self._calls, *flags)
-        return replace(result_of(self._plan, self.rows, standing, self.rounds, self.requests), refused=self.refused)
+        plan, node, split = self._plan, self._node, self._plan.ensemble.is_split[self._node]
+        sums = plan.response.sums(node)
+        probabilities = plan.response.probabilities(sums)
+        lost = np.zeros(node.shape, dtype=bool)
+        if plan.names:
+            lost = split & (np.take_along_axis(self._status, plan.column[node], axis=1) == LOST)
+        return OnDemandResult(
+            rows=self.rows,
+            predictions=plan.response.predictions(sums),
+            probabilities=None if probabilities is None else probabilities.astype(np.float64),
+            **account_of(plan, self._paid_by, self._steps, self._calls),
+            finished=self._done.copy(),
+            stopped_early=self._early.copy(),
+            fell_back=np.any(lost, axis=1),
+            capped=self._capped.copy(),
+            trees_finished=(~split | lost).sum(axis=1),
+            rounds=self.rounds,
+            requests=self.requests,
+            refused=self.refused,
+        )
 
     @property
     def _trees(self) -> tuple[NDArray[Any], ...]:

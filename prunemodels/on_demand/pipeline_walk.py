@@ -23,13 +23,12 @@ from prunemodels.on_demand.answers import Answer, Cells, logger
 from prunemodels.on_demand.asking import Asking
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.forest_walk import ForestWalk
-from prunemodels.on_demand.misfits import refused_rows
 from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, purchases_of
 from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
-from prunemodels.on_demand.walk import Walk
+from prunemodels.on_demand.walk import Walk, refused_rows
 
 NOT_SEEN = 255
 """In place of a status: the row's features were not computed yet."""
@@ -88,7 +87,7 @@ class PipelineWalk(Walk):
         what may be bought.
     inner
         makes the walk through the trees by features, as `Begin.walk` does.
-    asking, cap, acquire, rows, known
+    asking, acquire, rows, known
         see `Walk`.
     """
 
@@ -97,12 +96,11 @@ class PipelineWalk(Walk):
         columns: RawColumns,
         inner: Callable[[Acquire | None, pd.Index[Any], Cells], ForestWalk | CascadeWalk],
         asking: Asking,
-        cap: int | None,
         acquire: Acquire | None,
         rows: pd.Index[Any],
         known: Cells,
     ) -> None:
-        super().__init__(columns.plan, Orders(columns.plan.needs), acquire, asking, cap, rows, known)
+        super().__init__(columns.plan, Orders(columns.plan.needs), asking, acquire, rows, known)
         self._columns = columns
         shape = len(rows), columns.features.size
         self._inner = inner(acquire, rows, (np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool)))

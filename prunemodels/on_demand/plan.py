@@ -68,6 +68,10 @@ class PurchasePlan:
         """Who supplies the items."""
         return self.costs.asking
 
+    def nothing_known(self, n: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Values of n rows, and whether each is known: none is."""
+        return np.zeros((n, len(self.names)), dtype=self.dtype), np.zeros((n, len(self.names)), dtype=bool)
+
     def fees_of(self, items: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The fees for buying these items in one round, in units; bool of shape (rows, M)."""
         return np.asarray(self.asks.asked(items) @ self.fee_units)
@@ -186,9 +190,6 @@ def purchases_of(
         see `plan_of`.
     """
     costs.check_features(n_features)
-    needs = np.zeros((features.size, costs.n_items), dtype=bool)
-    for f, feature in enumerate(features):
-        needs[f, list(costs.needs[feature])] = True
     everything = tuple(named) if named is not None else tuple(f"x{f}" for f in range(n_features))
     per_row = [Fraction(0) if once else p for p, once in zip(costs.prices, costs.paid_once, strict=True)]
     fees = costs.asking.fees
@@ -201,5 +202,5 @@ def purchases_of(
         )
     item_units = np.array([int(p / unit) for p in per_row], dtype=np.int64)
     fee_units = np.array([int(fee / unit) for fee in fees], dtype=np.int64)
-    names = tuple(everything[f] for f in features)
+    names, needs = tuple(everything[f] for f in features), costs.needs_of(features)
     return PurchasePlan(costs, names, features, everything, needs, unit, item_units, fee_units, classes, dtype)

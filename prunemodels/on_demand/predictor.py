@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -13,21 +13,16 @@ from numpy.typing import NDArray
 
 from formulations.arguments import Count, Range, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price
-from formulations.instance.cost_sample import evaluation_prices
+from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from prunemodels.exits.cascade import Cascade
-from prunemodels.models.costs import Costs, features_named_in
-from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
+from prunemodels.models.costs import Costs
+from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, column
 from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.beginning import Begin, cap_of, cap_of_limits, cascade_walks
-from prunemodels.on_demand.forest_walk import ForestWalk
-from prunemodels.on_demand.options import Options
-from prunemodels.on_demand.partly_known import partly_known
-from prunemodels.on_demand.pipeline_walk import PipelineWalk, raw_columns_of
-from prunemodels.on_demand.plan import plan_of
+from prunemodels.on_demand.beginning import Begin, cap_of_limits, cascade_walks, forest_walks
+from prunemodels.on_demand.deciding import Options
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
@@ -137,46 +132,22 @@ class OnDemandPredictor:
         absent: Literal["error", "unavailable"] = "error",
     ) -> None:
         self.acquire: Acquire | None = acquire
-        max_cost = max_cost if limits is None else cap_of_limits(limits, max_cost)
-        asking = Asking(max_rows, ask_again, absent)
-        self._probabilities_open = False
+        cap = None if max_cost is None else exact(max_cost, "max_cost")
+        if limits is not None:
+            cap = cap_of_limits(limits, max_cost)
+        asking = Asking(max_rows, ask_again, absent, cap)
+        self._probabilities_open = not isinstance(model, Cascade) and early_stopping and tolerance is None
         if isinstance(model, Cascade):
             _refuse_choices(model, early_stopping, tolerance, threshold, order, max_rounds)
-            self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking, max_cost)
+            self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking)
         else:
-            if max_rounds is not None and max_cost is not None:
+            if max_rounds is not None and cap is not None:
                 raise InvalidInputError(
                     "max_rounds and max_cost: a row that cannot pay for all at once needs more rounds; give one of them"
                 )
-            choice = partial(_options, early=early_stopping, tolerance=tolerance, order=order, max_rounds=max_rounds)
-            self._start = self._forest_walks(model, costs, evaluation_cost, threshold, choice, asking, max_cost)
+            options = partial(_options, early=early_stopping, tolerance=tolerance, order=order, max_rounds=max_rounds)
+            self._start = forest_walks(model, costs, evaluation_cost, threshold, options, asking)
         self._plan = self._start.plan
-
-    def _forest_walks(
-        self,
-        forest: Any,
-        costs: Any,
-        evaluation: Any,
-        threshold: float | None,
-        choice: Callable[[TreeModel], Options],
-        asking: Asking,
-        max_cost: Any,
-    ) -> Begin:
-        model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
-        model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
-        if threshold is not None:
-            model = with_threshold(model, threshold)
-        costs, evaluation = model.priced(costs, evaluation)
-        trees, items = model.ensemble, model.items(costs)
-        plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
-        options = choice(model)
-        self._probabilities_open = options.stops and options.tolerance is None
-        cap = cap_of(max_cost, plan)
-        walk = partial(ForestWalk, plan, options, asking, cap)
-        if trees.made is None:
-            return Begin(plan, walk)
-        columns = raw_columns_of(plan)
-        return Begin(columns.plan, partial(PipelineWalk, columns, walk, asking, cap))
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -261,7 +232,7 @@ class OnDemandPredictor:
         >>> predictor.next_features(X_test[:3], known)
         array([6, 0, 0])
         """
-        return partly_known(self, X, known).next_features()
+        return self._partly_known(X, known).next_features()
 
     def predict(self, rows: Any, *, known: Any = None) -> NDArray[Any]:
         """Classes, or numbers (regression), shape (n,).
@@ -296,10 +267,33 @@ class OnDemandPredictor:
             raise InvalidInputError("a regression forest has no probabilities; use predict")
         return probabilities
 
+    def _partly_known(self, X: Any, known: Any, asked: Any = None) -> Walk:
+        """A walk whose rows have bought the known features, and have paid what these need.
+
+        `asked`, bool of shape (n, n_features): what was asked for; of that, what is not known cannot be had. None: what is known.
+        """
+        names = self._plan.everything
+        mask, by_name = np.asarray(known), hasattr(X, "columns")
+        if mask.dtype != bool or mask.shape != (len(X), len(names)) or (not by_name and np.shape(X) != mask.shape):
+            raise InvalidInputError(
+                f"known is {mask.dtype} of shape {mask.shape}, X has shape {np.shape(X)}; give both shape (n, {len(names)}), "
+                "and bool for known"
+            )
+        table = {str(name): X[name] for name in X.columns} if by_name else dict(zip(names, np.asarray(X).T, strict=True))
+        given = {}
+        for name in self.features:
+            if name not in table:
+                raise InvalidInputError(f"X has no column {name!r}; give a table with the columns of the model")
+            given[name] = np.ma.array(np.asarray(table[name]), mask=~mask[:, names.index(name)])
+        walk = self.start(len(mask), known=given)
+        lost = np.zeros_like(mask) if asked is None else np.asarray(asked, dtype=bool) & ~mask
+        walk._bought_before(lost[:, self._plan.features])
+        return walk
+
     def _known(self, known: Any, labels: pd.Index[Any]) -> Cells:
         """The known values of the features that are tested."""
         plan, n = self._plan, len(labels)
-        values, had = np.zeros((n, len(plan.names)), dtype=plan.dtype), np.zeros((n, len(plan.names)), dtype=bool)
+        values, had = plan.nothing_known(n)
         if known is None:
             return values, had
         if isinstance(known, pd.DataFrame) and not known.index.equals(labels):

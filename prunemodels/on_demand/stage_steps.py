@@ -6,9 +6,10 @@ splits that are kept there, and all other splits count as leaves. So the walk go
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -45,51 +46,48 @@ class Place:
     steps: NDArray[np.int64]
 
 
-class StageSteps(Protocol):
-    """The interface of one kind of stages on demand."""
+class StageSteps(ABC):
+    """One kind of stages on demand. By default they are no trees, and all their values are numbers."""
+
+    plan: PurchasePlan
 
     @property
-    def plan(self) -> PurchasePlan:
-        """What can be bought."""
-        ...
-
-    @property
+    @abstractmethod
     def orders(self) -> Orders:
         """How the wanted features become requests."""
-        ...
 
     @property
     def guesses(self) -> bool:
         """Whether the first stage has an answer without all of its features."""
-        ...
+        return False
 
+    @abstractmethod
     def start(self, n: int) -> Place:
         """The places of n rows before the first stage."""
-        ...
 
+    @abstractmethod
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
         """Move rows at stage s as far as the known features lead; a second call changes nothing."""
-        ...
 
+    @abstractmethod
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
         """Bool, shape (rows, F): the features that rows at stage s need next; known ones among them do not matter."""
-        ...
 
+    @abstractmethod
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output of stage s for these rows."""
-        ...
 
     def misfits(self, column: int, values: Table) -> dict[int, str]:
         """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
-        ...
+        return {}
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
         """Trees that take part in each of the stages."""
-        ...
+        return np.zeros(stage.shape, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class SetSteps:
+class SetSteps(StageSteps):
     """Stages that are separate models.
 
     Parameters
@@ -108,7 +106,6 @@ class SetSteps:
     cascade: Cascade
     plan: PurchasePlan
     names: NDArray[Any] | None
-    guesses = False
 
     @property
     def orders(self) -> Orders:
@@ -152,10 +149,6 @@ class SetSteps:
         types = self.cascade.column_types_
         return {} if types is None else misfits(pd.Series(values, dtype=object), types[column])
 
-    def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
-        """0 for every stage."""
-        return np.zeros(stage.shape, dtype=np.int64)
-
 
 @dataclass(frozen=True)
 class _Names:
@@ -163,7 +156,7 @@ class _Names:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeSteps:
+class TreeSteps(StageSteps):
     """Stages along the trees of one model.
 
     Parameters
@@ -212,10 +205,6 @@ class TreeSteps:
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output by the nodes that the rows have reached."""
         return self.stages.output_at(s, place.node.T)
-
-    def misfits(self, column: int, values: Table) -> dict[int, str]:
-        """None: the values are numbers."""
-        return {}
 
     def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
         """Number of trees that take part in each stage."""

@@ -1,9 +1,9 @@
 """A walk predicts a batch of rows: it holds what is known and paid, and makes the rounds of requests that add to it.
 
     round:   find which rows are done, and what the others wait for         (forest_walk, cascade_walk)
-             group that into requests                                       (orders)
-             make and number these                                          (numbered_requests)
-             ask, and record what was delivered and paid                    (here)
+             group that into requests, and number them                      (orders)
+             ask                                                            (asking)
+             record what was delivered and paid                             (here, accounts)
 
 An item is paid for a row when a feature that needs it is delivered: a purchase that brings nothing costs nothing. A feature is
 asked for once for each row, and again only if an answer left it out. The state changes in single steps, when an answer has been
@@ -14,10 +14,9 @@ counts as one that cannot be had: it is named, and the other rows go on.
 
 from __future__ import annotations
 
-import inspect
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -29,17 +28,14 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
+from prunemodels.on_demand.accounts import CallLog, Spending
 from prunemodels.on_demand.answers import Answer, Cells, Refused, logger, read
-from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.call_log import CallLog
-from prunemodels.on_demand.concurrency import ask_together
+from prunemodels.on_demand.asking import Asking, ask_in_turn, ask_together
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
-from prunemodels.on_demand.numbered_requests import NumberedRequests
-from prunemodels.on_demand.orders import Orders
-from prunemodels.on_demand.plan import PurchasePlan
+from prunemodels.on_demand.orders import NumberedRequests, Orders
+from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import NEVER, Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
-from prunemodels.on_demand.spending import Spending
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 
 
@@ -51,12 +47,12 @@ class Walk(ABC):
 
     Parameters
     ----------
-    plan, orders, acquire
-        features and prices, how wanted features become requests, and the function to ask.
+    plan, orders
+        features and prices, and how wanted features become requests.
     asking
-        how to ask, and what to do with values that do not come.
-    cap
-        the most that a row may pay, in units; None: no cap.
+        how to ask, what a row may pay at most, and what to do with values that do not come.
+    acquire
+        the function to ask.
     rows
         labels of the n rows.
     known
@@ -102,16 +98,16 @@ class Walk(ABC):
         self,
         plan: PurchasePlan,
         orders: Orders,
-        acquire: Acquire | None,
         asking: Asking,
-        cap: int | None,
+        acquire: Acquire | None,
         rows: pd.Index[Any],
         known: Cells,
     ) -> None:
         n = len(rows)
         self.acquire, self.rows = acquire, rows
         self.rounds = self.requests = 0
-        self._purchases, self._orders, self._asking, self._cap = plan, orders, asking, cap
+        self._purchases, self._orders, self._asking = plan, orders, asking
+        self._cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)  # in units
         self._making = NumberedRequests(plan, rows)
         self._cells = known[0].copy()
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
@@ -138,6 +134,7 @@ class Walk(ABC):
         if not self._running.acquire(blocking=False):
             raise InvalidInputError("this walk is running already; wait for its result, or start another walk for other rows")
         try:
+            self._settle()
             yield
         finally:
             self._running.release()
@@ -181,14 +178,9 @@ class Walk(ABC):
         """
         try:
             with self._single_run():
-                self._settle()
                 spending = Spending(self._purchases, self._paid_by, self._calls, max_total_cost)
-                while requests := self._next():
-                    for request in requests:
-                        if not spending.allows(request):
-                            return self.result()
-                        self.take(request, self._answer(request))
-                        spending.book(request)
+                while (requests := self._next()) and ask_in_turn(self, requests, spending):
+                    pass
         except KeyboardInterrupt as error:
             told = "interrupted; the walk keeps what was delivered: error.walk.run() goes on"
             raise InterruptedAcquisitionError(told, self) from error
@@ -218,11 +210,9 @@ class Walk(ABC):
         ``asyncio.run`` is such a cancellation.
         """
         with self._single_run():
-            self._settle()
             spending = Spending(self._purchases, self._paid_by, self._calls, max_total_cost)
-            while requests := self._next():
-                if not await ask_together(self, requests, limit, spending):
-                    break
+            while (requests := self._next()) and await ask_together(self, requests, limit, spending):
+                pass
         return self.result()
 
     @checked
@@ -264,16 +254,12 @@ class Walk(ABC):
             while the walk runs, and as long as requests are open.
         """
         with self._single_run():
-            self._settle()
             if self._open:
                 raise InvalidInputError(f"{next(iter(self._open.values()))} is open; take its answer first")
             chosen = np.full(len(self.rows), -1, dtype=np.int64)
-            rows = np.flatnonzero(~self._done)
-            wanted = self._look_ahead(rows)
-            waiting = np.flatnonzero(wanted.any(axis=1))
-            if waiting.size:
-                one = self._choose(rows[waiting], wanted[waiting])
-                chosen[rows[waiting]] = self._purchases.features[np.argmax(one, axis=1)]
+            rows, one = self._waiting(one_feature=True)
+            if rows.size:
+                chosen[rows] = self._purchases.features[np.argmax(one, axis=1)]
             return chosen
 
     def _bought_before(self, lost: NDArray[np.bool_]) -> None:
@@ -281,30 +267,26 @@ class Walk(ABC):
         self._paid_by[(self._status == KNOWN) @ self._purchases.needs] = 0
         self._status[lost & (self._status == UNKNOWN)] = LOST
 
+    def _waiting(self, one_feature: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The rows that wait for something, and what for: all that they are certain to need, or one feature each."""
+        rows = np.flatnonzero(~self._done)
+        wanted = self._look_ahead(rows)
+        waits = wanted.any(axis=1)
+        rows, wanted = rows[waits], wanted[waits]
+        return rows, self._choose(rows, wanted) if one_feature and rows.size else wanted
+
     def _next(self, one_feature: bool = False) -> list[Request]:
         """The requests of the round that is under way, or of the next one."""
-        self._settle()
-        while not self._open and (rows := np.flatnonzero(~self._done)).size:
+        while not self._open and not self._done.all():
             # while requests are open, new ones would ask for other features with the items that are still unpaid
-            wanted = self._look_ahead(rows)
-            waiting = np.flatnonzero(wanted.any(axis=1))
-            if waiting.size:
-                rows, wanted = rows[waiting], wanted[waiting]
-                wanted = self._choose(rows, wanted) if one_feature else wanted
+            rows, wanted = self._waiting(one_feature)
+            if rows.size:
                 self.rounds += 1
                 paid = self._paid_by != NEVER
                 bundles = self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows])
                 made = self._making.of_round(bundles, rows, paid, self._asking.max_rows)
                 self._open = {request.number: request for request in made}
         return list(self._open.values())
-
-    def _answer(self, request: Request) -> Any:
-        answer = self.ask(request)
-        if inspect.isawaitable(answer):
-            if inspect.iscoroutine(answer):
-                answer.close()
-            raise InvalidInputError("acquire is asynchronous; await run_async or predict_async")
-        return answer
 
     @checked
     def ask(self, request: Request) -> Any:
@@ -412,6 +394,23 @@ class Walk(ABC):
             del self._arrived[0]
 
 
+def refused_rows(attempt: Callable[[NDArray[np.int64]], object], rows: NDArray[np.int64]) -> dict[int, Exception]:
+    """The rows for which an attempt fails, and the errors; found by trying halves, since one bad value must not end all walks.
+
+    Each such row was tried by itself in the end. `attempt` has no side effects.
+    """
+    if not rows.size:
+        return {}
+    try:
+        attempt(rows)
+    except Exception as error:  # a model's steps may raise anything
+        if rows.size == 1:
+            return {int(rows[0]): error}
+        left, right = np.array_split(rows, 2)
+        return refused_rows(attempt, left) | refused_rows(attempt, right)
+    return {}
+
+
 def _absent(request: Request, given: Answer) -> str:
     """Names the rows and features that did not come, the first few of each."""
     rows = request.rows[np.flatnonzero(~given.came.all(axis=1))].tolist()
@@ -422,5 +421,5 @@ def _absent(request: Request, given: Answer) -> str:
     )
 
 
-def _first(names: list[Any], n: int = 5) -> str:
-    return ", ".join(map(repr, names[:n])) + " ..." * (len(names) > n)
+def _first(names: list[Any]) -> str:
+    return ", ".join(map(repr, names[:5])) + " ..." * (len(names) > 5)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.evaluation import Stops, shown_cascade, stops_of
 from prunemodels.exits.exit_path import ExitPath
-from prunemodels.exits.stops import Stops, shown_cascade, stops_of
 from prunemodels.plots.picture import (
     BLACK,
     SMALL,

@@ -29,11 +29,10 @@ from formulations.instance.routing import n_examples
 from formulations.instance.tree_loss import usual_loss
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.evaluation import ExitPathEvaluation
+from prunemodels.exits.evaluation import ExitPathEvaluation, Stops, shown_cascade, stops_of
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stops import Stops, shown_cascade, stops_of
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade

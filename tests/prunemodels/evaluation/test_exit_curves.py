@@ -8,8 +8,7 @@ import pytest
 import prunemodels as pm
 from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.evaluate import evaluate
-from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.stops import stops_of
+from prunemodels.exits.evaluation import evaluate_exit_path, stops_of
 from prunemodels.on_demand import from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import ITEMS, KINDS, Kind, case, middle

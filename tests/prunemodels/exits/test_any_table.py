@@ -312,8 +312,8 @@ def test_many_levels_fit_the_histograms() -> None:
 @pytest.mark.parametrize(
     ("train", "test", "message"),
     [
-        ([1.0, 2.0], ["many", 1], r"'c' holds 'many' in the row 0, and held a number .*; give a number, or leave the cell empty"),
-        (["2024-01-01"] * 2, ["2024-02-01", "soon"], r"'c' holds 'soon' in the row 1, and held a date"),
+        ([1.0, 2.0], ["many", 1], r"'c' holds 'many' in the row 0, in training it held numbers; give such a value, or"),
+        (["2024-01-01"] * 2, ["2024-02-01", "soon"], r"'c' holds 'soon' in the row 1, in training it held dates"),
         ([1j, 2j], None, r"'c' holds complex numbers"),
         ([[1], [2]], None, r"'c' holds \[1\]; give a number, a word or a date"),
     ],

@@ -22,7 +22,7 @@ from formulations import CostItems
 from proofs_checks import check_closure_path
 from prunemodels.exits import budget_cascade, elimination, regions
 from prunemodels.exits.elimination import _with_shuffled
-from prunemodels.exits.stops import stops_of
+from prunemodels.exits.evaluation import stops_of
 
 X, Y = make_classification(240, 5, n_informative=3, n_redundant=0, n_classes=3, n_clusters_per_class=1, random_state=1)
 Y = np.array(["no", "yes", "maybe"])[Y]

@@ -20,11 +20,10 @@ from formulations import CostItems
 from proofs_checks import check_closure_path
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade, save_cascade
 from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.inputs import exit_table
-from prunemodels.exits.learning import solve_exits
-from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.learning import cross_fit, solve_exits
+from prunemodels.exits.set_stages import BlendedStage, SetStages
 from prunemodels.exits.spending import between_optima
-from prunemodels.exits.validation import cross_fit
+from prunemodels.exits.stages import table_of
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 from tests.prunemodels.cascades import KINDS, Case, Kind, case
 from tests.prunemodels.exits.tables import SpyClassifier, SpyRegressor, random_table, sample_of
@@ -143,7 +142,7 @@ def test_a_stage_that_has_not_seen_a_class_says_zero_of_it() -> None:
     three = np.where(np.arange(200) < 10, "a third", Y)
     known = tree().fit(X[20:], Y[20:])
     stages = SetStages((known,), (np.arange(6),), CostItems.plain([1] * 6), np.array(["a third", "no", "yes"]))
-    table = exit_table(stages, X)
+    table = table_of(stages, X)
     np.testing.assert_array_equal(table.value[0][:, 1:], known.predict_proba(X))
     assert (table.value[0][:, 0] == 0).all()
     assert (three[:10] == "a third").all()
@@ -278,6 +277,15 @@ def test_types_that_nobody_vouched_for_are_refused(tmp_path: Path) -> None:
         load_cascade(tmp_path / "c.skops")
     again = load_cascade(tmp_path / "c.skops", trusted=[f"{Strange.__module__}.Strange"])
     assert np.array_equal(again.predict(known.X), cascade.predict(known.X))
+
+
+def test_stages_that_blend_models_survive_their_file(tmp_path: Path) -> None:
+    """A stage that predicts the mean of two models is of a class that the file may hold."""
+    blend = BlendedStage((tree(2).fit(X, Y), LogisticRegression().fit(X, Y)))
+    stages = SetStages((blend,), (np.arange(6),), CostItems.plain([1] * 6), np.unique(Y))
+    cascade = pm.CascadeClassifier(stages, random_state=0).fit(X, Y)
+    save_cascade(cascade, tmp_path / "c.skops")
+    assert np.array_equal(load_cascade(tmp_path / "c.skops").predict_proba(X), cascade.predict_proba(X))
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:

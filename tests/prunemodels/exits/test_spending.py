@@ -259,6 +259,15 @@ def test_a_fee_makes_fewer_rounds() -> None:
     assert most[0] > most[1] == 1
 
 
+def test_stages_that_differ_in_what_is_paid_once_are_scored() -> None:
+    """Of the eleven parts of four stages one has stages of equal cost: the last stage adds what is paid once for all rows."""
+    X, y = data()
+    items = pm.CostItems.from_items({"a": 1, "b": 1, "c": 1}, [["a"], ["b"], ["c"]], once=["c"])
+    costs = items.with_requests(0.1, supplier={"a": "s", "b": "s"})
+    cascade = pm.CascadeClassifier(CHAIN, costs, budget=3, cv=2, n_levels=4, random_state=0).fit(X, y)
+    assert cascade.cost_ <= 3
+
+
 def test_limits_that_no_stage_keeps_are_refused() -> None:
     """A first stage that asks cannot keep a latency of 10; a forest's first stage that asks cannot keep it, either."""
     X, y = data()

@@ -15,10 +15,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import prunemodels as pm
 from prunemodels.exits.exit_path import learn_exit_path
-from prunemodels.exits.gain import SMALLEST
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stacking import RIDGE, Stack, _fitted, learn_stack, stack_inputs
-from prunemodels.exits.stages import StageTable
+from prunemodels.exits.stages import SMALLEST, StageTable
 from tests.prunemodels.exits.tables import TableStages, random_table
 
 Floats = NDArray[np.float64]

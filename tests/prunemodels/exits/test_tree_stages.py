@@ -22,7 +22,6 @@ from sklearn.linear_model import LogisticRegression
 import prunemodels as pm
 from formulations import CostItems
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.staged_models import staged_model
 from prunemodels.exits.stages import Stages, table_of
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
@@ -178,7 +177,7 @@ def test_stages_that_are_not_nested_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="no tree takes part in the first stage"):
         replace(trees_as_stages(e, 1, [1, 3]), joins=np.ones(3, dtype=np.int32))
     with pytest.raises(InvalidInputError, match="there is no stage; give at least one"):
-        exit_table(prunings_as_stages(path, []), X)
+        table_of(prunings_as_stages(path, []), X)
 
 
 def test_columns_in_another_order_are_refused() -> None:

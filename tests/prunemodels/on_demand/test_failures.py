@@ -126,7 +126,7 @@ def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
 
     def interrupted():
         calls.append(len(walk._arrived))
-        if len(calls) == 6:  # two of the run's, and two for each answer
+        if len(calls) == 5:  # one of the run's, and two for each answer
             raise KeyboardInterrupt
         settle()
 
@@ -137,6 +137,14 @@ def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
     assert walk.result().bought == (("x0", "x1"), ("x0", "x1"))
     assert walk.run().exact_cost == (12, 12)
     assert len(spy.asked()) == 6
+
+
+def test_going_on_leaves_an_earlier_result_as_it_was():
+    """What was said of a walk that was broken off still says that its rows are not finished, once they are."""
+    walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
+    before = walk.result()
+    assert walk.run().finished.all()
+    assert not before.finished.any()
 
 
 def test_entering_an_answer_twice_changes_nothing():

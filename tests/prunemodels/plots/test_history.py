@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, Solver
 from formulations.instance.papers import ERRORS, two_trees
-from prunemodels.exits.stops import stops_of
+from prunemodels.exits.evaluation import stops_of
 from prunemodels.plots.exits import plot_exits
 from prunemodels.plots.history import SMALLEST, plot_columns, plot_gaps, plot_history
 from prunemodels.plots.levels import NEVER_KEPT, plot_levels

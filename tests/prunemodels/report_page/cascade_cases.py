@@ -28,12 +28,12 @@ import pandas as pd
 import prunemodels as pm
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.inputs import exit_table
 from prunemodels.exits.learning import LearnedExits, exit_problem
 from prunemodels.exits.levels import levels
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.stages import table_of
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from solvers.path.closure_path import closure_path
 
@@ -77,7 +77,7 @@ def stages() -> SetStages:
 
 def hand_path() -> pm.exits.ExitPath:
     """All policies for the levels "surely" (1) and "in doubt" (2), learned from the eight rows."""
-    table = exit_table(stages(), ROWS)
+    table = table_of(stages(), ROWS)
     said = np.array([MarginDoubt()(s, stages().output(s, ROWS), None) for s in (0, 1)])
     loss, everyone = table.losses(TRUTH), np.ones(8, dtype=bool)
     sample = ExitSample(said, table.cost, table.once, loss, loss, np.ones(8), everyone)

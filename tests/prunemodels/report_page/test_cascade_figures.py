@@ -14,9 +14,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import prunemodels as pm
-from prunemodels.exits.evaluation import evaluate_exit_path
+from prunemodels.exits.evaluation import evaluate_exit_path, stops_of
 from prunemodels.exits.set_stages import Constant, SetStages
-from prunemodels.exits.stops import stops_of
 from prunemodels.report_page import pictures
 from prunemodels.report_page.cascade import stage_figures
 from prunemodels.report_page.evidence import evidence_of_cascade, least_error

@@ -1,4 +1,4 @@
-"""Orders in which sets of items are bought.
+"""Chains of stages: the orders in which sets of items are bought.
 
 With few priced items there is a model for every set of them, and every order of the items is a chain of sets. Which chain is best
 depends on the price of cost. Each chain is scored by the dynamic program of `prunemodels.exits.levels`, whose policies have one
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.elimination import ItemSet
-from prunemodels.exits.fitting import Judged
+from prunemodels.exits.fitting import Judged, chain_of
 from prunemodels.exits.levels import least_objective
 from prunemodels.exits.sample import judged_losses
 from prunemodels.exits.set_stages import SetStages
@@ -56,7 +56,7 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
 
     Losses are not known yet. A chain gives places of sets.
     """
-    needs = np.array([[m in needed for m in range(items.n_items)] for needed in items.needs], dtype=bool)
+    needs = items.needs_of(range(items.n_features))
     free, priced = items.price == 0, np.flatnonzero((items.price > 0) & needs.any(axis=0))
     sets: list[ItemSet] = []
     place: dict[bytes, int] = {}
@@ -76,8 +76,8 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
     return sets, list(chains.values())
 
 
-def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: WaitLimits) -> list[Chain]:
-    """The orders that policies are learned for: at most `MOST_CHAINS`, and as many again that keep a soft limit for every row.
+def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: WaitLimits) -> list[Judged[SetStages]]:
+    """The chains that policies are learned for: at most `MOST_CHAINS`, and as many again that keep a soft limit for every row.
 
     Parameters
     ----------
@@ -91,11 +91,12 @@ def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: Wait
     InvalidInputError
         if every order makes too many rounds.
     """
-    whole = judged.stages
-    if whole.items.requests is not None or limits.any:
-        most = len(whole.models) if limits.rounds is None else limits.rounds + 1
-        orders = list({part.tobytes(): part for order in orders for part in _parts_of(order, most)}.values())
-    stages = [whole.of(order) for order in orders]
+    everything = judged.stages
+    if limits.asking_matters(everything.items):
+        most = everything.n_stages if limits.rounds is None else limits.rounds + 1
+        orders = [part for order in orders for part in _parts_of(order, most)]
+    orders = list({order.tobytes(): order for order in orders}.values())
+    stages = [everything.of(order) for order in orders]
     asks = [chain.asks() for chain in stages]
     short = [
         k
@@ -106,31 +107,32 @@ def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: Wait
         raise InvalidInputError(
             "no sequence of the stages keeps max_rounds and max_latency; give more, or a first stage that is free"
         )
-    quick = [k for k in short if limits.latency is None or asks[k].latency[-1] <= limits.latency]
-    rows = np.random.RandomState(0).permutation(len(judged.rows))[: SCORED_ROWS if len(short) > MOST_CHAINS else None]
-    table, weights = judged.table.take(rows), judged.rows.weights[rows]
-    truth = class_numbers(whole.classes, judged.rows.y, len(judged.rows))[rows]
-    doubt = np.zeros(table.value.shape[:2]) if whole.classes is None else 1.0 - table.value.max(axis=2)
-    loss = judged_losses(table, truth, weights)
-    found: dict[bytes, Chain] = {}
-    for some in (short, quick if 0 < len(quick) < len(short) else []):
-        chains, costs = [orders[k] for k in some], [stages[k].prices() for k in some]
-        found |= {chain.tobytes(): chain for chain in best_chains(chains, costs, loss, doubt, weights)}
-    return list(found.values())
+    kept = dict.fromkeys(short)
+    if len(short) > MOST_CHAINS:
+        quick = [k for k in short if limits.latency is None or asks[k].latency[-1] <= limits.latency]
+        rows = np.random.RandomState(0).permutation(len(judged.rows))[:SCORED_ROWS]
+        table, weights = judged.table.take(rows), judged.rows.weights[rows]
+        truth = class_numbers(everything.classes, judged.rows.y, len(judged.rows))[rows]
+        doubt = np.zeros(table.value.shape[:2]) if everything.classes is None else 1.0 - table.value.max(axis=2)
+        loss, kept = judged_losses(table, truth, weights), {}
+        for some in (short, quick if len(quick) < len(short) else []):
+            best = best_chains([orders[k] for k in some], [stages[k].prices() for k in some], loss, doubt, weights)
+            kept |= dict.fromkeys(some[k] for k in best)
+    return [chain_of(judged, orders[k]) for k in kept]
 
 
 def _parts_of(order: Chain, most: int) -> Iterable[Chain]:
     """The order, and its parts of 2 to `most` stages; of a long order those of a selection of its stages."""
-    whole, kept = order, order
+    kept = order
     while sum(comb(len(kept), size) for size in range(2, most + 1)) > MOST_PARTS:
         kept = kept[np.linspace(0, len(kept) - 1, len(kept) - 1).round().astype(np.int64)]
-    yield whole
+    yield order
     for size in range(2, min(most, len(kept)) + 1):
         yield from (kept[list(part)] for part in combinations(range(len(kept)), size))
 
 
-def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[Chain]:
-    """At most `MOST_CHAINS` chains: those of least (1) at most prices of cost.
+def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:
+    """Places of at most `MOST_CHAINS` chains: those of least (1) at most prices of cost.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, 
         shape (sets, N): judged losses and doubts.
     """
     if len(chains) <= MOST_CHAINS:
-        return list(chains)
+        return list(range(len(chains)))
     lams = _prices(chains, costs, loss @ weights / weights.sum())
     scores = np.array([
         least_objective(loss[chain], np.repeat(cost[:, None], weights.size, axis=1), weights, doubt[chain[:-1]], lams)
@@ -153,15 +155,14 @@ def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, 
         after = np.minimum(best, above).sum(axis=1)
         after[kept] = np.inf
         kept.append(int(after.argmin()))
-    return [chains[k] for k in kept]
+    return kept
 
 
 def _prices(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats) -> Floats:
-    """Prices of cost, from that of the whole saving at the whole cost down, and up to that of the best first purchase."""
-    whole = max(
-        float(loss[chain[0]] - loss[chain].min()) / float(cost[-1] - cost[0]) for chain, cost in zip(chains, costs, strict=True)
-    )
+    """Prices of cost, rising from a tenth of the best chain's saving per cost to three times the best first purchase's."""
+    priced = [(c, float(p[-1] - p[0])) for c, p in zip(chains, costs, strict=True) if p[-1] > p[0]]
+    overall = max((float(loss[c[0]] - loss[c].min()) / price for c, price in priced), default=0.0)
     steps = [(loss[c[0]] - loss[c[1:]]) / np.maximum(p[1:] - p[0], 1e-12) for c, p in zip(chains, costs, strict=True)]
     top = max(float(step.max(initial=0.0)) for step in steps)
-    low = max(whole / 10, 1e-12)
+    low = max(overall / 10, 1e-12)
     return np.geomspace(low, max(3 * top, 10 * low), PRICES_TRIED)
