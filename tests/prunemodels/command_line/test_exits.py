@@ -105,7 +105,7 @@ def test_tables_that_are_refused_before_training(
     pd.read_csv("people.csv").assign(**change).to_csv("people.csv", index=False)
     if prices:
         pd.DataFrame({"feature": list(prices), "cost": list(prices.values())}).to_csv("prices.csv", index=False)
-    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_sets", lambda *_: pytest.fail("models were fitted"))
+    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_chains", lambda *_: pytest.fail("models were fitted"))
     assert main([*PEOPLE.split(), *words.split()]) != 0
     message = capsys.readouterr().err
     for part in said:
