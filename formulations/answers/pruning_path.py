@@ -63,7 +63,7 @@ class PathShares:
 
         rate = S / (sum of these users' weights) * (1 - 2^-30),      share of each = floor(weight * rate)                  (4)
 
-    but the last of the users bears what the shares of the others leave of S. Then the moves, one after another: ``amount[k]``
+    but the last of the users pays what the shares of the others leave of S. Then the moves, one after another: ``amount[k]``
     integer prices of the purchase ``purchase[k]`` go over from the share of split ``giver[k]`` to that of ``taker[k]``. With c_h
     the sum of the shares of split h in integer prices, its duals are lambda c_h at any lambda.
 

@@ -65,8 +65,8 @@ class StopReason(StrEnum):
 class ItemDuals:
     """Dual values of the coupling rows: how the price of every purchase is shared out among the splits that need it.
 
-    ``dual[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` bears, in (OBJ), arcs in the
-    canonical order of `formulations.instance.usage_arcs`. Where no purchase bears more than lam times its price,
+    ``dual[k] * unit`` is the part of the purchase `head[k]` that the split `tail[k]` pays, in (OBJ), arcs in the
+    canonical order of `formulations.instance.usage_arcs`. Where no more than lam times its price is paid for any purchase,
 
         OPT >= error of the all-roots forest - sum over trees of (best closure of the tree, each split's profit less its duals)
     """
@@ -87,7 +87,7 @@ class FixingStage:
     Parameters
     ----------
     nodes, score
-        int32 and float32, shape (k,): the splits that bear prices, and their scores.
+        int32 and float32, shape (k,): the splits that pay prices, and their scores.
     fixed_in, fixed_out
         int32: the splits that are decided here.
     iteration

@@ -18,19 +18,19 @@ and for the largest with <, >= and <. The rules hold at every lambda >= 0 and wh
 In each case the other closure is better, or as good and smaller (for the largest: larger). So the optima of the groups are the
 optima of the splits, bit for bit. Within a budget some optimum obeys all three rules.
 
-A group has a price at one of its splits at most, its *bearer*: by (2) free splits join what is above them, by (3) what has no
-price joins what is below. All groups below a group are below its bearer, so groups in the order of their bearers are a forest
-with parents before children, whose ranges of rows, charges and usage arcs are the bearers'. What is told of a group is told of
+A group has a price at one of its splits at most, its *payer*: by (2) free splits join what is above them, by (3) what has no
+price joins what is below. All groups below a group are below its payer, so groups in the order of their payers are a forest
+with parents before children, whose ranges of rows, charges and usage arcs are the payers'. What is told of a group is told of
 the forest as follows.
 
     a pruning or path            every split of a group has the group's level; by (1) a leaf of the reduction has none      (4)
-    duals on usage arcs          those of a group are its bearer's. Other splits that are ever kept have no arcs            (5)
+    duals on usage arcs          those of a group are its payer's. Other splits that are ever kept have no arcs            (5)
     weights of shares            every split of a group has the group's weight                                             (6)
-    scores                       those of a group are its bearer's; other splits bear nothing                              (7)
-    a group fixed in             its bearer and what is above it. If the bearer is pruned, so is all of (3); and forcing an
-                                 ancestor out forces the bearer out. Other splits of (2) stay open, where their worth
+    scores                       those of a group are its payer's; other splits pay nothing                              (7)
+    a group fixed in             its payer and what is above it. If the payer is pruned, so is all of (3); and forcing an
+                                 ancestor out forces the payer out. Other splits of (2) stay open, where their worth
                                  counts as it should: they are free                                                        (8)
-    a group fixed out            its bearer; what is above it by (3) stays open, worth 0 at most                           (9)
+    a group fixed out            its payer; what is above it by (3) stays open, worth 0 at most                           (9)
 
 In the proof of a path, (2) of `proofs_checks.optimality.path_optimality`, free splits of (2) pass on W_h >= 0, and those of (3)
 take what the group below them has left over.
@@ -59,7 +59,7 @@ Ties = Literal["smallest", "largest"]
 class GroupedForest(Ensemble):
     """Trees of groups, whose splits may have any number of children: for engines, which read the parents alone.
 
-    `left`, `right`, thresholds and values say nothing; `feature` is the bearer's.
+    `left`, `right`, thresholds and values say nothing; `feature` is the payer's.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ class Groups:
     ----------
     of
         int32, shape (n,): the node of the reduced forest that each split belongs to, -1 for leaves and what is never kept.
-    bearer
-        int32, shape (r,): the bearer of each group, at a leaf that of the group above it, or a root that is never kept.
+    payer
+        int32, shape (r,): the payer of each group, at a leaf that of the group above it, or a root that is never kept.
     first
         int32, shape (r,): the same with the first split of each group.
     is_group
@@ -113,7 +113,7 @@ class Groups:
     """
 
     of: NDArray[np.int32]
-    bearer: NDArray[np.int32]
+    payer: NDArray[np.int32]
     first: NDArray[np.int32]
     is_group: NDArray[np.bool_]
     above: NDArray[np.int32]
@@ -125,8 +125,8 @@ class Groups:
         """(1) to (3)."""
         ensemble = usage.ensemble
         free = (usage.arcs_per_node == 0) & (integers.evaluation == 0)
-        top, bearer = np.full((2, ensemble.n_nodes), -1, dtype=np.int32)
-        _group(ensemble.parent, integers.gain, ensemble.is_split, free, ties == "largest", top, bearer)
+        top, payer = np.full((2, ensemble.n_nodes), -1, dtype=np.int32)
+        _group(ensemble.parent, integers.gain, ensemble.is_split, free, ties == "largest", top, payer)
         firsts = np.flatnonzero(top == np.arange(top.size)).astype(np.int32)
         gone = ensemble.roots[top[ensemble.roots] < 0].astype(np.int32)
         under = np.where(ensemble.parent >= 0, top[ensemble.parent], -1)
@@ -135,7 +135,7 @@ class Groups:
         with_leaf = np.unique(under[rest]).astype(np.int32)
         first = np.concatenate([firsts, gone, with_leaf])
         is_leaf = np.arange(first.size) >= firsts.size + gone.size
-        own = np.where(bearer[first] >= 0, bearer[first], first)
+        own = np.where(payer[first] >= 0, payer[first], first)
         order = np.lexsort((own, is_leaf, ensemble.tree_of[first]))
         place = np.empty(order.size, dtype=np.int32)
         place[order] = np.arange(order.size, dtype=np.int32)
@@ -148,7 +148,7 @@ class Groups:
 
     def sums(self, amount: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum over the splits of each group, 0 at leaves; int64, shape (r,)."""
-        total = np.zeros(self.bearer.size, dtype=np.int64)
+        total = np.zeros(self.payer.size, dtype=np.int64)
         _add_to(total, self.of, amount)
         return total
 
@@ -166,14 +166,14 @@ class Groups:
 
     def duals(self, dual: NDArray[np.int64], usage: Usage) -> NDArray[np.int64]:
         """(5): duals on the usage arcs of the forest, whose usage this is, from those of the reduced one."""
-        bears = np.zeros(self.of.size, dtype=bool)
-        bears[self.bearer[self.is_group]] = True
+        pays = np.zeros(self.of.size, dtype=bool)
+        pays[self.payer[self.is_group]] = True
         told = np.zeros(int(usage.arcs_per_node.sum()), dtype=np.int64)
-        told[np.repeat(bears, usage.arcs_per_node)] = dual
+        told[np.repeat(pays, usage.arcs_per_node)] = dual
         return told
 
     def fixed_in(self, groups: NDArray[np.int32], parent: NDArray[np.int32], fixed: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """(8): the bearers of some groups and all splits above them that are not in `fixed` yet, which takes them up.
+        """(8): the payers of some groups and all splits above them that are not in `fixed` yet, which takes them up.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Groups:
             bool, shape (n,).
         """
         mark = fixed.copy()
-        mark[self.bearer[groups]] = True
+        mark[self.payer[groups]] = True
         _mark_ancestors(parent, mark)
         new = np.flatnonzero(mark & ~fixed).astype(np.int32)
         fixed[new] = True
@@ -193,7 +193,7 @@ class Groups:
 def reduced_usage(usage: Usage, groups: Groups) -> Usage:
     """The usage of the groups; rows, prices and the order of the rows are the forest's."""
     forest, charges, routing = usage.ensemble, usage.charges, usage.routing
-    nodes = groups.bearer
+    nodes = groups.payer
     count = np.where(groups.is_group, charges.start[nodes + 1] - charges.start[nodes], 0)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(count)])
     place = np.repeat(charges.start[nodes] - start[:-1], count) + np.arange(start[-1])
@@ -255,8 +255,8 @@ def _add_to(total, place, amount):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _group(parent, gain, is_split, free, largest, top, bearer):  # type: ignore[no-untyped-def]
-    """The first split of the group of each split that is ever kept, and its bearer."""
+def _group(parent, gain, is_split, free, largest, top, payer):  # type: ignore[no-untyped-def]
+    """The first split of the group of each split that is ever kept, and its payer."""
     n = parent.shape[0]
     worth, alone = gain.copy(), gain.copy()  # V and W
     for h in range(n - 1, -1, -1):
@@ -283,10 +283,10 @@ def _group(parent, gain, is_split, free, largest, top, bearer):  # type: ignore[
     for h in range(n - 1, -1, -1):
         if top[h] != h:
             continue
-        bearer[h] = h
+        payer[h] = h
         if free[h] and below[h] == 1 and (total[h] < 0 or (not largest and total[h] == 0)):
             c = only[h]
-            bearer[h] = bearer[c]
+            payer[h] = payer[c]
             total[h] += total[c]
             below[h], only[h] = below[c], only[c]
             top[c] = h
@@ -295,4 +295,4 @@ def _group(parent, gain, is_split, free, largest, top, bearer):  # type: ignore[
             top[h] = top[top[h]]
     for h in range(n):
         if top[h] >= 0:
-            bearer[h] = bearer[top[h]]
+            payer[h] = payer[top[h]]

@@ -181,7 +181,7 @@ class TreeNetwork:
         """Costs of the arcs when keeping split h costs split_charge[h]; both of shape (n,), over the forest, of one type.
 
         The whole charge of a split lies on its first arc (2). A split that has none passes it down: a pruning that keeps h stops
-        at exactly one of the nodes below h that begin at h's own first leaf, so each of their arcs bears the charge.
+        at exactly one of the nodes below h that begin at h's own first leaf, so each of their arcs has the charge.
         """
         ensemble = self.problem.ensemble
         stop, charge = stop_cost[self.nodes].copy(), split_charge[self.nodes]

@@ -6,7 +6,7 @@ optimum exactly if it is closed under
 
     h -> parent of h,  of level l                                     prunings                                            (1)
     h -> child c of h, of level l,  where the surplus of c is > 0     best closures of the trees under the duals           (2)
-    h -> purchase j of level l that h needs,   j -> every split with a dual on j         what is bought bears its price     (3)
+    h -> purchase j of level l that h needs,   j -> every split with a dual on j         what is bought is paid in full     (3)
 
 Strongly connected components of (1) to (3) stay together. If there is only one, nothing lies between the ends. All X are worth 0
 at the breakpoint, so adding a component adds gain / lambda_l to the cost, in any order.

@@ -1,4 +1,4 @@
-"""Duals, how much of each purchase's price each split bears, checked arc by arc; and the bound that they prove.
+"""Duals, how much of each purchase's price each split pays, checked arc by arc; and the bound that they prove.
 
     OPT  >=  error of the all-roots forest  -  sum over trees of the best closure,  profit_h = gain_h - lambda a_h - duals_h   (1)
 
@@ -122,7 +122,7 @@ def charges_of_duals(
     if not unit > 0:
         raise Refuted(f"the unit of the duals is {unit}; it must be above 0")
     charged = dict.fromkeys(recount.splits if nodes is None else nodes, 0)
-    borne, end = WideSums(recount.n_purchases), 0
+    payments, end = WideSums(recount.n_purchases), 0
     for segment in recount.segments(nodes):
         end = segment.last
         part = dual[segment.first : segment.last]
@@ -132,12 +132,12 @@ def charges_of_duals(
             bad = recount.name(int(segment.purchases[np.argmin(part)]))
             raise Refuted(f"the dual of split {segment.split} on {bad} is negative")
         if paid is not None and paid[segment.purchases[part > 0]].any():
-            raise Refuted(f"split {segment.split} bears a part of a purchase of item {segment.item} that is paid already")
+            raise Refuted(f"split {segment.split} pays a part of a purchase of item {segment.item} that is paid already")
         charged[segment.split] += wide_sum(part)
-        borne.add(segment.purchases, part)
+        payments.add(segment.purchases, part)
     if dual.shape != (end,):
         raise Refuted(f"{dual.size} duals for {end} usage arcs")
-    _check_prices(recount, borne, lam * recount.cost_unit / unit)
+    _check_prices(recount, payments, lam * recount.cost_unit / unit)
     return charged
 
 
@@ -155,11 +155,11 @@ def whole_numbers(dual: Any) -> NDArray[np.int64]:
     return dual.astype(np.int64)
 
 
-def _check_prices(recount: Recount, borne: WideSums, rate: Fraction) -> None:
-    """No purchase bears more than `rate` times its integer price."""
+def _check_prices(recount: Recount, payments: WideSums, rate: Fraction) -> None:
+    """For no purchase more than `rate` times its integer price is paid."""
     for m in range(recount.costs.n_items):
         if recount.priced[m]:
-            sums = borne.of(recount.by_item(m))
+            sums = payments.of(recount.by_item(m))
             over = sums * rate.denominator > recount.prices(m) * rate.numerator
             if over.any():
                 k = int(np.argmax(over))

@@ -2,12 +2,12 @@
 
 With lambda_l the breakpoint of level l, and (all in the instance's integers) q_l = lambda_l times the denominator of l,
 
-    every split h bears       duals_h min(1, lambda / lambda_l),        l its level                                         (1)
-    every purchase j of level l, the highest among its users', bears  q_l price_j  in all, from splits of level l alone     (2)
+    every split h pays        duals_h min(1, lambda / lambda_l),        l its level                                         (1)
+    every purchase j of level l, the highest among its users', is paid  q_l price_j  in all, by splits of level l alone     (2)
 
 By (2) the duals (1) of a purchase are lambda times its price up to lambda_l, and stay what they are there beyond: never more than
 its price, for any lambda, and exactly that for as long as it is bought. Shares (`PathShares`) have (2) by what they are. Instead
-of (1) split h bears lambda times its shares: the duals of a purchase are lambda times its price for any lambda.
+of (1) split h pays lambda times its shares: the duals of a purchase are lambda times its price for any lambda.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PathEvidence:
         of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
     purchase_level
         int32: of every purchase, the highest among its users'; -1 where it is never bought.
-    borne
+    payment
         the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
     denominator, rate
         of every level below `top`: a denominator of its breakpoint, and q_l.
@@ -51,7 +51,7 @@ class PathEvidence:
     recount: Recount
     level: dict[int, int]
     purchase_level: NDArray[np.int32]
-    borne: Callable[[int, int], Exact]
+    payment: Callable[[int, int], Exact]
     denominator: list[int]
     rate: list[int]
     gaps: list[Fraction]
@@ -69,7 +69,7 @@ class PathEvidence:
     def duals(self, h: int) -> Exact:
         """The duals of split h at its own breakpoint, in integer gains over its denominator; 0 where never or always kept."""
         level = self.level[h]
-        return self.borne(h, level) if 0 <= level < self.top else 0
+        return self.payment(h, level) if 0 <= level < self.top else 0
 
     def profit(self, h: int, k: int) -> Exact:
         """Worth of split h at the breakpoint k, in integer gains over its denominator; its gain where never or always kept."""
@@ -77,7 +77,7 @@ class PathEvidence:
         gain = int(ints.gain[h])
         if not 0 <= self.level[h] < self.top:
             return gain
-        return gain * self.denominator[k] - int(ints.evaluation[h]) * self.rate[k] - self.borne(h, k)
+        return gain * self.denominator[k] - int(ints.evaluation[h]) * self.rate[k] - self.payment(h, k)
 
     def segments(self) -> Iterator[tuple[Segment, NDArray[np.int64]]]:
         """The usage arcs with their duals, of a certificate that has them."""
@@ -115,11 +115,11 @@ def _by_shares(
     numerator = [r.numerator for r in ratios]
     rate = [n << shares.bits for n in numerator]
 
-    def borne(h: int, k: int) -> Exact:
+    def payment(h: int, k: int) -> Exact:
         return numerator[k] * shares.total[h]
 
     _check_forever(recount, shares.purchase_level, len(ratios))
-    return PathEvidence(path, recount, level, shares.purchase_level, borne, denominator, rate, gaps)
+    return PathEvidence(path, recount, level, shares.purchase_level, payment, denominator, rate, gaps)
 
 
 def _by_arcs(
@@ -143,7 +143,7 @@ def _by_arcs(
         raise Refuted(f"{duals.size} duals for {end} usage arcs")
     denominator = [int(d) for d in certificate.denominator]
 
-    def borne(h: int, k: int) -> Exact:
+    def payment(h: int, k: int) -> Exact:
         """(1)."""
         own = level[h]
         if k == own:
@@ -151,7 +151,7 @@ def _by_arcs(
         lower = Fraction(rate[k], rate[own]) if k < own else Fraction(denominator[k], denominator[own])
         return per_split[h] * lower
 
-    evidence = PathEvidence(path, recount, level, purchase_level, borne, denominator, rate, gaps)
+    evidence = PathEvidence(path, recount, level, purchase_level, payment, denominator, rate, gaps)
     _check_prices(evidence, paid)
     return evidence
 
@@ -230,14 +230,14 @@ def _purchase_levels(level: dict[int, int], recount: Recount) -> NDArray[np.int3
 def _check_segment(
     recount: Recount, segment: Segment, part: NDArray[np.int64], level: int, purchase_level: NDArray[np.int32]
 ) -> None:
-    """Duals are not negative, and borne at the purchase's own level."""
+    """Duals are not negative, and paid at the purchase's own level."""
     wrong = (part < 0) | ((part > 0) & (purchase_level[segment.purchases] != level))
     if wrong.any():
         k = int(np.argmax(wrong))
         bought = recount.name(int(segment.purchases[k]))
         if part[k] < 0:
             raise Refuted(f"the dual of split {segment.split} on {bought} is negative")
-        raise Refuted(f"split {segment.split} bears a part of {bought}, which splits that are kept longer pay")
+        raise Refuted(f"split {segment.split} pays a part of {bought}, which splits that are kept longer pay")
 
 
 def _check_forever(recount: Recount, purchase_level: NDArray[np.int32], top: int) -> None:
@@ -248,7 +248,7 @@ def _check_forever(recount: Recount, purchase_level: NDArray[np.int32], top: int
 
 
 def _check_prices(evidence: PathEvidence, paid: WideSums) -> None:
-    """(2), item by item; what is never kept bears nothing."""
+    """(2), item by item; what is never kept pays nothing."""
     recount, ints = evidence.recount, evidence.path.problem.integers
     price, weight, rate = ints.price.tolist(), ints.weight.astype(object), np.array([*evidence.rate, 0, 0], dtype=object)
     for m in range(recount.costs.n_items):

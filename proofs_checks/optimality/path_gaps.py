@@ -2,7 +2,7 @@
 
 A *block* is a maximal connected set of splits of one tree and one level.
 
-Let K be a row of the path, at a lambda of its interval. All that it buys is borne in full, by splits of K that bear nothing else,
+Let K be a row of the path, at a lambda of its interval. All that it buys is paid in full, by splits of K that pay nothing else,
 by (2) of `proofs_checks.optimality.path_evidence`. So the value of K and the bound that the duals prove differ by what trees have
 better closures than K's. A closure of a tree has in each block B a closure of B, where K has all of B or nothing. With
 
@@ -16,7 +16,7 @@ breakpoint k, the gap at the breakpoint k is at most
 
 for both rows that meet there, since what goes there must be worth nothing in all:  over_k(k) = under_k(k)                    (3)
 
-To (2) belong under_B of what is always kept, which bears nothing, and over_B of what is never kept, at lambda = 0. Between two
+To (2) belong under_B of what is always kept, which pays nothing, and over_B of what is never kept, at lambda = 0. Between two
 breakpoints and beyond the last, (3) of `formulations.answers.pruning_path` holds.
 """
 

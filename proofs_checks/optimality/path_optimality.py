@@ -14,7 +14,7 @@ and all that optimality asks of the trees is
 That is sufficient. Let lambda be on the interval of a row. Profits, as functions of lambda, fall. So by (3) no closure of a block
 that is pruned there is worth anything, nor of the blocks below it, which were pruned no later; and by (2) no kept split gains by
 going with what is kept below it, its own block's part or others'. So the row's pruning is a best closure of every tree under the
-duals; what it buys bears its full price, by splits that it keeps, which bear nothing else. Value and bound are the same number,
+duals; what it buys is paid in full, by splits that it keeps, which pay nothing else. Value and bound are the same number,
 exactly. That holds on the whole of the row's interval, both ends included; the intervals cover every lambda >= 0, and the last
 row, which is free by (4), stays optimal for ever. So no breakpoint is missing.
 
@@ -22,7 +22,7 @@ A path with gaps does without (2) and (3), see `proofs_checks.optimality.path_ga
 
 The path also says *which* optimum it holds. A split with its block's part below it could go without loss just before its
 breakpoint if these have neither profit nor duals nor evaluation costs; a closure of its block could stay without loss beyond it
-if it is worth nothing, buys nothing new (so bears no duals) and has no evaluation costs. So
+if it is worth nothing, buys nothing new (so pays no duals) and has no evaluation costs. So
 
     smallest:  (2) with > 0, or one of them has duals or an evaluation cost                                                  (5)
     largest:   (3) with < 0 for closures that buy nothing new and have no evaluation cost                                   (6)

@@ -3,7 +3,7 @@
 See `formulations.answers.pruning_path.PathShares`. With U the purchase's users of highest level, and S its price times 2^bits,
 
     rate = S / (sum of the weights of U) * (1 - 2^-30),      share of each but the last = floor(weight * rate)              (1)
-    the last split of U bears S less the other shares                                                                      (2)
+    the last split of U pays S less the other shares                                                                      (2)
     moves: from the share of one user of U to that of another                                                              (3)
 
 Shares add up to S by (2), and moves change no sum. So what is left to check is that none is negative: (1) is none as weights are
@@ -42,7 +42,7 @@ class Shares:
     level
         shape (n,): of every split; -1 at leaves, and at splits that are never kept.
     top
-        the level of what is always kept, and bears nothing.
+        the level of what is always kept, and pays nothing.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class _Moves:
             for h, change in ((giver, -amount * 2**bits), (taker, amount * 2**bits)):
                 arc = j * self._n + h
                 if arc not in self._share:
-                    raise Refuted(f"a move names split {h}, which bears no part of purchase {j}")
+                    raise Refuted(f"a move names split {h}, which pays no part of purchase {j}")
                 self._share[arc] += change
                 taken[h] = taken.get(h, 0) + change
         for arc, share in self._share.items():

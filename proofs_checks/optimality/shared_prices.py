@@ -152,8 +152,8 @@ def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) ->
     strangers = sorted(set(nodes) - set(everything))
     if strangers:
         raise Refuted(f"split {strangers[0]} is in the core, but it is decided already, or no split")
-    borne = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam, nodes, decisions.paid)
-    charge = {h: borne.get(h, 0) for h in everything}
+    payments = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam, nodes, decisions.paid)
+    charge = {h: payments.get(h, 0) for h in everything}
     profit, unit = profits(recount, certificate.lam, charge, certificate.unit)
     return forced(profit, recount.left, recount.right, recount.parent), unit
 

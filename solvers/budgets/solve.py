@@ -107,7 +107,7 @@ def solve_budget(
         around = None if method == "exact" else limit_of_mean_cost(problem, budget)
         path = divide_and_conquer(reduced.problem, certificate=False, reduce=False, around=around, progress=progress)
     else:
-        level = np.where(reduced.groups.is_group, whole.level[reduced.groups.bearer], np.int32(0))
+        level = np.where(reduced.groups.is_group, whole.level[reduced.groups.payer], np.int32(0))
         path = PruningPath(reduced.problem, level, whole.breakpoints)
     if method != "path":
         _compile()

@@ -1,7 +1,7 @@
 """A look inside Dantzig-Wolfe: which columns entered the master in which round, and the dual values by name.
 
 A column is a pruning of one tree. It enters where its reduced cost (2) of `solvers.column_generation.loop` is negative. The dual
-values are those of the best bound, one for each coupling row: what a split bears of the price of an item for an example.
+values are those of the best bound, one for each coupling row: what a split pays of the price of an item for an example.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class DantzigWolfeSolution(Solution):
         -------
         DataFrame
             ``item`` and ``example`` (its row in the cost sample, -1 for an item that is paid once) of the purchase; ``tree``,
-            ``split`` and ``feature`` of the split that bears a part of its price; ``dual``, this part in (OBJ), >= 0.
+            ``split`` and ``feature`` of the split that pays a part of its price; ``dual``, this part in (OBJ), >= 0.
         """
         import pandas as pd
 
@@ -80,8 +80,8 @@ class DantzigWolfeSolution(Solution):
         assert isinstance(certificate, ItemDuals), "the engine's own"
         n, names, ensemble = problem.n_rows, np.array(problem.costs.names, dtype=object), problem.ensemble
         arcs = problem.usage_arcs()
-        borne = np.flatnonzero(certificate.dual)
-        split, head = arcs.tail[borne], arcs.head[borne].astype(np.int64)
+        payments = np.flatnonzero(certificate.dual)
+        split, head = arcs.tail[payments], arcs.head[payments].astype(np.int64)
         once = head >= problem.costs.n_items * n
         item = np.where(once, head - problem.costs.n_items * n, head // n)
         example = np.where(once, -1, problem.rows[np.where(once, 0, head % n)])
@@ -94,6 +94,6 @@ class DantzigWolfeSolution(Solution):
                 "tree": ensemble.tree_of[split],
                 "split": split,
                 "feature": feature,
-                "dual": certificate.dual[borne] * unit,
+                "dual": certificate.dual[payments] * unit,
             }
         )

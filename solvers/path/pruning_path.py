@@ -332,8 +332,8 @@ def _told_of_forest(problem: PruningProblem, groups: Groups, path: PruningPath, 
     if isinstance(proof, PathCertificate):
         proof = replace(proof, dual=groups.duals(proof.dual, problem.usage))
     elif isinstance(proof, PathShares):
-        bearers = {name: groups.bearer[getattr(proof, name)] for name in ("giver", "taker")}
-        proof = replace(proof, weight=groups.weights(proof.weight), **bearers)
+        payers = {name: groups.payer[getattr(proof, name)] for name in ("giver", "taker")}
+        proof = replace(proof, weight=groups.weights(proof.weight), **payers)
     level = groups.levels(path.level, 0 if path.ties == "smallest" else NEVER)
     stats = {**path.stats, "seconds": time.perf_counter() - started, "groups": float(groups.is_group.sum())}
     return PruningPath(problem, level, path.breakpoints, path.ties, proof, stats, path.gaps)

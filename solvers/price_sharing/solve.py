@@ -164,7 +164,7 @@ def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> S
 def _of_groups(start: Scores, groups: Groups) -> Scores:
     """Scores of all nodes of a forest as scores of its groups."""
     check_size(start, groups.of.size)
-    return Scores(start.score[groups.bearer], start.iteration)
+    return Scores(start.score[groups.payer], start.iteration)
 
 
 def solution_of(
@@ -189,18 +189,18 @@ def solution_of(
 
 def told_of_forest(proof: SharedPrices, groups: Groups, problem: PruningProblem) -> SharedPrices:
     """A proof for all splits from one for their groups: (7) to (9) of `formulations.instance.reduction`."""
-    bearer, fixed = groups.bearer, np.zeros(groups.of.size, dtype=bool)
+    payer, fixed = groups.payer, np.zeros(groups.of.size, dtype=bool)
     stages = tuple(
         FixingStage(
-            bearer[stage.nodes],
+            payer[stage.nodes],
             stage.score,
             groups.fixed_in(stage.fixed_in, problem.ensemble.parent, fixed),
-            bearer[stage.fixed_out],
+            payer[stage.fixed_out],
             stage.iteration,
         )
         for stage in proof.stages
     )
-    return replace(proof, stages=stages, nodes=bearer[proof.nodes])
+    return replace(proof, stages=stages, nodes=payer[proof.nodes])
 
 
 def stats_of(run: Run, core_arcs: int, started: float) -> dict[str, float]:

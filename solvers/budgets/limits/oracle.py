@@ -75,7 +75,7 @@ class LagrangianOracle:
         reduced = rows.metered.reduced("smallest")
         self.problem, self.groups = reduced.problem, reduced.groups
         self.own = rows.of_splits()
-        of, r = self.groups.of, self.groups.bearer.size
+        of, r = self.groups.of, self.groups.payer.size
         in_group = np.flatnonzero(of >= 0)
         into = sparse.csr_array((np.ones(in_group.size), (in_group, of[in_group])), shape=(of.size, r))
         self.own_of_groups = sparse.csr_array(self.own @ into)

@@ -127,8 +127,8 @@ class Rounding:
             return
         self.filled.add(key)
         groups = self.oracle.groups
-        of_groups = np.zeros(groups.bearer.size, dtype=bool)
-        of_groups[groups.is_group] = kept[groups.bearer[groups.is_group]]
+        of_groups = np.zeros(groups.payer.size, dtype=bool)
+        of_groups[groups.is_group] = kept[groups.payer[groups.is_group]]
         grown = self.growth.filled(of_groups, mu)
         self.offer(groups.kept(grown))
 

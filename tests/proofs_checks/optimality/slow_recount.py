@@ -30,16 +30,16 @@ def slow_path_gaps(path: PruningPath) -> list[Fraction]:
     recount, problem = SlowRecount(path.problem), path.problem
     unit, arcs = problem.integers.gain_unit, problem.usage_arcs()
     full: dict[tuple[int, int], Fraction] = {}
-    borne: dict[int, Fraction] = defaultdict(Fraction)
+    payments: dict[int, Fraction] = defaultdict(Fraction)
     for t, j, k in zip(arcs.tail.tolist(), arcs.head.tolist(), path.certificate.dual.tolist(), strict=True):
         if k:
             full[t, j] = k * unit / path.certificate.denominator[int(path.level[t])]
-            borne[j] += full[t, j]
+            payments[j] += full[t, j]
     gaps = []
     ends = [*path.breakpoints, path.breakpoints[-1] + 1]
     for k, pruning in enumerate(path):
         for lam in ends[k : k + 2] if path.ties == "smallest" else ends[max(k - 1, 0) : k + 1]:
-            share = {j: min(Fraction(1), lam * recount.price_of(j) / b) for j, b in borne.items() if b}
+            share = {j: min(Fraction(1), lam * recount.price_of(j) / b) for j, b in payments.items() if b}
             duals = {(t, j): dual * share[j] for (t, j), dual in full.items()}
             error, cost = recount.objective(pruning)
             gaps.append(error + lam * cost - recount.bound(duals, lam))
@@ -117,17 +117,17 @@ class SlowRecount:
     def bound(self, duals: dict[tuple[int, int], Fraction], lam: Fraction) -> Fraction:
         """(1), after checking that the duals are allowed."""
         charged: dict[int, Fraction] = defaultdict(Fraction)
-        borne: dict[int, Fraction] = defaultdict(Fraction)
+        payments: dict[int, Fraction] = defaultdict(Fraction)
         for (h, purchase), dual in duals.items():
             if dual < 0:
                 raise NotProven(f"the dual of split {h} on purchase {purchase} is {dual}, negative")
             if dual and purchase not in self.purchases(h):
-                raise NotProven(f"split {h} does not need the purchase {purchase}, yet bears a part of it")
+                raise NotProven(f"split {h} does not need the purchase {purchase}, yet pays a part of it")
             charged[h] += dual
-            borne[purchase] += dual
-        for purchase, dual in borne.items():
+            payments[purchase] += dual
+        for purchase, dual in payments.items():
             if dual > lam * self.price_of(purchase):
-                raise NotProven(f"purchase {purchase} bears {dual}, more than its price {lam * self.price_of(purchase)}")
+                raise NotProven(f"{dual} is paid for purchase {purchase}, more than its price {lam * self.price_of(purchase)}")
         best = [Fraction(0)] * self.ensemble.n_nodes
         for h in reversed(range(self.ensemble.n_nodes)):
             left, right = int(self.ensemble.left[h]), int(self.ensemble.right[h])
@@ -232,7 +232,7 @@ def proven_gaps(path: PruningPath) -> list[Fraction]:
 
     gaps = []
     for k in range(len(points)):
-        terms = [over(-1, 0), under(len(points), 0), over(k, k)]  # lambda = 0; what is always kept bears nothing at any lambda
+        terms = [over(-1, 0), under(len(points), 0), over(k, k)]  # lambda = 0; what is always kept pays nothing at any lambda
         terms += [under(at, at - 1) for at in range(k + 1, len(points))] + [over(at, at + 1) for at in range(k)]
         gaps.append(sum(terms, Fraction(0)) * ints.gain_unit)
     return gaps

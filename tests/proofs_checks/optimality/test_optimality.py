@@ -147,7 +147,7 @@ def test_a_tie_decides_nothing() -> None:
 
 @looped("seed", range(20))
 def test_shares_never_exceed_the_price(seed: int) -> None:
-    """Whatever the scores, what sixty splits bear of one purchase is at most its price, exactly, and all but 10^-12 of it."""
+    """Whatever the scores, what sixty splits pay of one purchase is at most its price, exactly, and all but 10^-12 of it."""
     problem = stumps(*(Node(4, 0, 0.5, Node(1), Node(1)) for _ in range(60)))
     score = np.random.default_rng(seed).normal(0, 10.0 ** (seed % 4), 60).astype(np.float32)
     for lam in (Fraction(1, 3), Fraction(10**300), Fraction(1, 10**300)):

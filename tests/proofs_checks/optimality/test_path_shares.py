@@ -47,10 +47,10 @@ def by_hand(bits: int, *gaps: Fraction, move: Fraction | None = None) -> Pruning
 
 
 def test_shares_by_hand() -> None:
-    """Of 8 eighths of the price the first split bears floor(16/3), the second what is left over, 3.
+    """Of 8 eighths of the price the first split pays floor(16/3), the second what is left over, 3.
 
     At 3/20, three integer gains for an integer price, the first has 2 - 15/8 to spare and the second lacks 9/8 - 1. To keep
-    the first alone might be better by 1/8 of 1/20. In halves each bears one, and the first alone might be better by 1/2.
+    the first alone might be better by 1/8 of 1/20. In halves each pays one, and the first alone might be better by 1/2.
     As nothing is better than the forest of single leaves there, that is all that could be attained: a relative gap of 1.
     """
     assert two_users().integers.gain_unit == Fraction(1, 20)
@@ -76,7 +76,7 @@ def test_the_last_bears_what_is_left_over() -> None:
 
 
 def test_a_move_by_hand() -> None:
-    """When 1/24 of the price moves from the second to the first, they bear 2/3 and 1/3, as they gain: the path is exact."""
+    """When 1/24 of the price moves from the second to the first, they pay 2/3 and 1/3, as they gain: the path is exact."""
     verdict = check_path(by_hand(3, move=Fraction(1, 24)))
     assert verdict
     assert verdict.claim == "all 2 prunings of the path are optimal, each the smallest optimum, and nested"
@@ -147,9 +147,9 @@ def test_gaps_of_duals(seed: int) -> None:
 
 
 def test_ties_are_told_from_shares() -> None:
-    """A split of no gain that only largest optima keep bears nothing: each path is proven, and neither passes for the other.
+    """A split of no gain that only largest optima keep pays nothing: each path is proven, and neither passes for the other.
 
-    Where both splits are on one level, the last one bears what is left over, all of it, and moves it to the first.
+    Where both splits are on one level, the last one pays what is left over, all of it, and moves it to the first.
     """
 
     def by_weights(ties: Ties, *levels: int) -> Verdict:
@@ -263,12 +263,12 @@ BOTH: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "very many bits": (shares_with(bits=10**9), "bits is 1000000000, not 0 to 61"),
     "too many bits": (shares_with(bits=60), r"the prices of all purchases, times 2\^60, are 2\^62 or more"),
     "bits as a float": (shares_with(bits=2.0), "bits is 2.0"),
-    "a move from a split of another item": (move((0, 6, 0, PART)), "split 6, which bears no part of purchase 0"),
-    "a move to a split of another item": (move((0, 0, 6, PART)), "split 6, which bears no part of purchase 0"),
-    "a move to a split of a lower level": (move((1, 0, 11, PART)), "split 11, which bears no part of purchase 1"),
-    "a move to a split that no row reaches": (move((2, 6, 3, PART)), "split 3, which bears no part of purchase 2"),
-    "a move to a leaf": (move((0, 0, 1, PART)), "split 1, which bears no part"),
-    "a move of what is never bought": (move((4, 9, 9, PART)), "split 9, which bears no part of purchase 4"),
+    "a move from a split of another item": (move((0, 6, 0, PART)), "split 6, which pays no part of purchase 0"),
+    "a move to a split of another item": (move((0, 0, 6, PART)), "split 6, which pays no part of purchase 0"),
+    "a move to a split of a lower level": (move((1, 0, 11, PART)), "split 11, which pays no part of purchase 1"),
+    "a move to a split that no row reaches": (move((2, 6, 3, PART)), "split 3, which pays no part of purchase 2"),
+    "a move to a leaf": (move((0, 0, 1, PART)), "split 1, which pays no part"),
+    "a move of what is never bought": (move((4, 9, 9, PART)), "split 9, which pays no part of purchase 4"),
     "a move of no purchase": (move((9, 0, 3, PART)), "purchase goes from 0 to 9, not 0 to 8|purchase goes from 9 to 9"),
     "a move of a purchase below 0": (move((-1, 0, 3, PART)), "purchase goes from -1"),
     "a move from no node": (move((0, 14, 3, PART)), "giver goes from .* to 14, not 0 to 13"),
@@ -292,7 +292,7 @@ BOTH: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "takers as a list": (shares_with(taker=lambda a: a.tolist()), "the moves' taker is no array of integers"),
     "a level later": (level_of(6, 2), "no split is pruned at breakpoint 1"),
     "a level above all": (level_of(0, 4), "split 0 has level 4"),
-    "kept for ever": (level_of(0, 3), "'x0' by row 0 has a price, yet it is bought at any lambda|split 3, which bears no part"),
+    "kept for ever": (level_of(0, 3), "'x0' by row 0 has a price, yet it is bought at any lambda|split 3, which pays no part"),
     "not nested": (level_of(11, 1), "the path is not nested"),
     "levels missing": (lambda p: replace(p, level=p.level[:-1]), "no array of 14 integers"),
     "a breakpoint moved": (breakpoint_of(2, Fraction(101, 100)), f"are not worth the same there|{NO_OPTIMUM}"),

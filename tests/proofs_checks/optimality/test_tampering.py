@@ -302,7 +302,7 @@ def leaf() -> int:
 
 @cache
 def shared_run() -> Solution:
-    """A run that fixes splits in several stages and leaves a core that bears duals."""
+    """A run that fixes splits in several stages and leaves a core that pays duals."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(400, 8)).astype(np.float32)
@@ -491,17 +491,17 @@ def by_hand(problem: PruningProblem, level: list[int], breakpoints: tuple[Fracti
 
 
 def test_a_split_that_is_pruned_pays_for_nobody() -> None:
-    """A path that lets a split which is pruned early bear a part of what another buys for longer is wrong, and refuted.
+    """A path that lets a split which is pruned early pay a part of what another buys for longer is wrong, and refuted.
 
     Gains of 2/20 and 1/20 share a purchase of price 1: at 3/20 both go. Were the second pruned at 2/20, bearing 1/20 for ever,
-    the first could bear the other 2/20 until 3/20; all sums would be right, yet at 0.12 keeping both is better than the first.
+    the first could pay the other 2/20 until 3/20; all sums would be right, yet at 0.12 keeping both is better than the first.
     """
     problem = problem_of([Node(4, 0, 0.5, Node(1), Node(1)), Node(3, 0, 0.5, Node(1), Node(1))], [1])
     early, late = Fraction(2, 20), Fraction(3, 20)
     assert by_hand(problem, [1, 0, 0, 1, 0, 0], (Fraction(0), late), [2, 1])
     forged = by_hand(problem, [2, 0, 0, 1, 0, 0], (Fraction(0), early, late), [2, 1])
     assert forged.holds is False
-    assert "split 3 bears a part of 'x0' by row 0, which splits that are kept longer pay" in forged.certificate
+    assert "split 3 pays a part of 'x0' by row 0, which splits that are kept longer pay" in forged.certificate
 
 
 def test_a_breakpoint_is_one() -> None:

@@ -234,7 +234,7 @@ def answer_of(master: BundleMaster | FullMaster, columns: list[TreePruning]) -> 
 
 
 def test_a_dual_of_one_stump_by_hand() -> None:
-    """One tree, gain .2, price .1 for two rows of two examples: the rows bear .05 each, and r = .2 + .1, the value."""
+    """One tree, gain .2, price .1 for two rows of two examples: the rows pay .05 each, and r = .2 + .1, the value."""
     coupling = Coupling.build(stump((4, 1, 1), [1], [[0], [1]]), 0.1, merge=False)
     answer = answer_of(FullMaster(coupling), roots_and_whole(coupling))
     np.testing.assert_allclose(answer.charge, [0.05, 0.05], atol=1e-12)

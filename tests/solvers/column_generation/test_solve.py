@@ -189,9 +189,9 @@ def test_a_look_inside(scheme: Literal["bundle", "plain"]) -> None:
     assert rounds["bound"].iloc[-1] == found.history["bound"][-1]
     assert (duals["dual"] > 0).all()
     price = dict(zip(problem.costs.names, problem.costs.price, strict=True))
-    borne = duals.groupby(["item", "example"])["dual"].sum()
-    most = [lam * price[item] / problem.usage.total_weight for item, _ in borne.index]
-    assert (borne.to_numpy() <= np.array(most) * (1 + 1e-9)).all()
+    payments = duals.groupby(["item", "example"])["dual"].sum()
+    most = [lam * price[item] / problem.usage.total_weight for item, _ in payments.index]
+    assert (payments.to_numpy() <= np.array(most) * (1 + 1e-9)).all()
     assert {problem.ensemble.tree_of[h] for h in duals["split"]} == set(duals["tree"])
 
 

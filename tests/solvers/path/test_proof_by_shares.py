@@ -79,11 +79,11 @@ def two_stumps(gains: tuple[int, int]) -> LevelBlocks:
 
 
 HALVES = SharedArcs(np.array([0, 0, 3, 3], dtype=np.int32), np.array([0, 1, 0, 1]), np.array([3, 3, 3, 3]))
-"""Each of the two splits bears a half of each price."""
+"""Each of the two splits pays a half of each price."""
 
 
 def test_who_bears_too_much_gives_to_who_bears_too_little() -> None:
-    """Gains 4 and 2, charges 3 each: the second split lacks 1, which it gives; then each bears what it gains."""
+    """Gains 4 and 2, charges 3 each: the second split lacks 1, which it gives; then each pays what it gains."""
     blocks = two_stumps((4, 2))
     surplus = blocks.surplus(np.array([6, 6]))
     assert surplus.tolist() == [2, -2]

@@ -258,7 +258,7 @@ def test_a_purchase_that_two_share() -> None:
 
 
 def test_what_is_never_and_what_is_always_kept() -> None:
-    """A free loss of 2 is borne by a free gain of 3; what is worth nothing goes; what requires a priced node is not free."""
+    """A free loss of 2 is outweighed by a free gain of 3; what is worth nothing goes; what requires a priced node is not free."""
     problem = closure_of([-2, 3, 0, 5, 1, -1], [0, 0, 0, 0, 2, 0], [(1, 0), (3, 4)])
     assert shown(closure_path(problem)) == ([0, 3], [2, 2, 0, 1, 1, 0])
     # what gains nothing in all is left out, although one of its nodes gains

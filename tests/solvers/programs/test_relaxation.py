@@ -28,7 +28,7 @@ def test_dual_values_by_hand() -> None:
     """Dual values of IP3 on a stump with two rows, worked out by hand, signs included.
 
     The root errs on 4 of 10, the leaves on 1 each; one example goes each way, lambda = .1. The optimum keeps the split: .2 + .1.
-    Each example's w costs lambda / 2 = .05, all of it borne by the split. Of rows equal to 1, d optimum / d right-hand side: a
+    Each example's w costs lambda / 2 = .05, all of it paid by the split. Of rows equal to 1, d optimum / d right-hand side: a
     leaf row that asks for more makes its own leaf err more, .1 each; a usage row buys more, .05.
     """
     for engine in VERTEX:
@@ -39,9 +39,9 @@ def test_dual_values_by_hand() -> None:
             {"z[0]": 0, "z[1]": 1, "z[2]": 1, "w[0,0]": 1, "w[0,1]": 1}
         )
         for i in (0, 1):
-            borne = found.dual[f"coupling[0,0,{i}]"]
-            assert borne == pytest.approx(-found.dual[f"usage[0,0,{i}]"])
-            assert borne <= -0.05 + 1e-9  # <= 0 at a row <=, at least the whole price; more if w <= 1 is what holds it
+            payments = found.dual[f"coupling[0,0,{i}]"]
+            assert payments == pytest.approx(-found.dual[f"usage[0,0,{i}]"])
+            assert payments <= -0.05 + 1e-9  # <= 0 at a row <=, at least the whole price; more if w <= 1 is what holds it
         assert found.dual["leaf[1]"] == pytest.approx(0.1)
         assert found.reduced_cost["z[0]"] >= -1e-9
 
