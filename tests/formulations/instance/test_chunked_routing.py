@@ -93,6 +93,20 @@ def test_more_rows_than_announced_are_refused():
         routing.add(as_rows([[1], [2]], 1))
 
 
+def test_scratch_files_are_mapped_and_leave_nothing_behind(tmp_path):
+    """The order lives in a file, which no listing shows while it is used; nor is there one after."""
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
+    rows = as_rows([[1], [0], [2]], 1)
+    for announced in (None, 3):
+        routing = chunked(ensemble, rows, [1], n_rows=announced, scratch=tmp_path)
+        assert list(tmp_path.iterdir()) == []
+        base = routing.order
+        while base.base is not None and not isinstance(base, np.memmap):
+            base = base.base
+        assert isinstance(base, np.memmap)
+        assert type(routing.order) is np.ndarray  # compiled kernels take no other
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
 def test_a_scratch_folder_holds_many_chunks_in_few_files(tmp_path):
     """A system lets a process open some thousand files; small chunks are more than that. None stays open afterwards."""

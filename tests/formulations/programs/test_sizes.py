@@ -153,6 +153,20 @@ def test_arcs_are_what_the_definitions_say(seed: int, naive: bool) -> None:
         assert columns.price[j] == pytest.approx(price * share, rel=1e-12)
 
 
+@looped("seed", range(40))
+def test_the_user_above_charges_the_item(seed: int) -> None:
+    """The user of a naive arc is the one split above the node that has a usage arc to the purchase."""
+    problem = random_problem(seed)
+    columns, usage = naive_columns(problem), listed(usage_columns(problem))
+    parent = problem.ensemble.parent
+    for h, u, j in zip(columns.node, columns.user, columns.column, strict=True):
+        above, p = set(), int(parent[h])
+        while p >= 0:
+            above.add(p)
+            p = int(parent[p])
+        assert above & usage[int(columns.item[j]), int(columns.row[j])] == {int(u)}
+
+
 NAMES = Names((Block("z", (np.arange(3),)), Block("budget", ()), Block("w", (np.array([0, 0, 1]), np.array([0, 7, FOR_ALL])))))
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
@@ -107,6 +109,17 @@ def test_mixes_and_mutations_agree_with_the_definition() -> None:
     assert answers[True, "reductions and blocks"] > 50
     assert answers[False, "signing"] > 10
     assert answers[False, "decomposition"] > 3
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_transposing_and_scaling_lines_change_no_answer(seed: int) -> None:
+    """A matrix, its transpose and the matrix with lines negated and permuted are totally unimodular or not together."""
+    rng = np.random.default_rng(seed)
+    matrix = families.random_signs(int(rng.integers(2, 7)), int(rng.integers(2, 7)), 0.45, rng)
+    other = (matrix * rng.choice([-1, 1], size=(len(matrix), 1)))[:, rng.permutation(matrix.shape[1])]
+    answers = {check_total_unimodularity(a).holds for a in (matrix, matrix.T, other)}
+    assert len(answers) == 1
 
 
 # large matrices

@@ -86,6 +86,16 @@ def test_random_matrices(shape: tuple[int, int]) -> None:
                 check_minimal(matrix, verdict)
 
 
+def test_every_matrix_of_order_two() -> None:
+    """Of the 81 matrices of order 2, eight violate: no zeros, and an odd number of minus signs."""
+    refused = 0
+    for entries in itertools.product((-1, 0, 1), repeat=4):
+        holds = {decide(read_matrix(np.reshape(entries, (2, 2)))).holds for decide in REFERENCES.values()}
+        assert holds == {math.prod(entries) != -1}
+        refused += holds == {False}
+    assert refused == 8
+
+
 @reference
 @pytest.mark.parametrize("k", [3, 5, 7])
 def test_odd_cycles_are_found_whole(k: int, decide: Callable[[SignMatrix], Verdict]) -> None:

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold
 
 import prunemodels as pm
@@ -173,6 +174,17 @@ def test_results_by_hand() -> None:
     np.testing.assert_allclose(table["std_test_score"], [0, 0.095, 0.1, 0.2], atol=1e-15)
     assert table["rank_test_score"].tolist() == [4, 3, 1, 1]
     assert table["split1_test_cost"].tolist() == table["mean_test_cost"].tolist() == [1, 2, 3, 4]
+
+
+def test_scorers_see_forests_with_probabilities() -> None:
+    """A scorer that needs probabilities is called with the pruned forest of the candidate."""
+    X, y = cancer()
+    splits = list(KFold(2, shuffle=True, random_state=0).split(X))
+    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=splits, scoring="roc_auc", random_state=0).fit(X, y)
+    train, test = splits[1]
+    one = BudgetPrunedForestClassifier(SMALL, budget=3, method="path", random_state=0).fit(X.iloc[train], y[train])
+    expected = get_scorer("roc_auc")(one, X.iloc[test], y[test])
+    assert model.cv_results_["split1_test_score"][0] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,22 @@ def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
     assert (certified[0].pruning.kept == certified[1].pruning.kept).all()
 
 
+def test_boosted_models_at_the_end_of_a_pipeline() -> None:
+    """`evaluate` takes them, and so does `prune_boosted`; `prune_pipeline` is for forests, and names it."""
+    xgboost = pytest.importorskip("xgboost")
+    dense = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "income"]), sparse_threshold=0
+    )
+    pipe = make_pipeline(dense, xgboost.XGBClassifier(n_estimators=4, max_depth=2, n_jobs=1)).fit(TRAIN, y[:160])
+    seen = pm.evaluate(pipe, VALID, y[160:], costs=PRICES)
+    assert seen.error == pytest.approx((pipe.predict(VALID) != y[160:]).mean())
+    plain = pm.evaluate(pipe[-1], dense.transform(VALID), y[160:], costs=[2] * 3 + [2] * 4 + [1, 5])
+    assert seen.cost <= plain.cost <= 10
+    with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
+        pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
+    assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
+
+
 def double(table: Any) -> Any:
     """A step of a user's own."""
     return table * 2

@@ -292,6 +292,14 @@ def test_regression_has_one_vote_and_finite_targets() -> None:
         evaluate_path(path, X, [1.0, np.nan])
 
 
+def test_columns_in_another_order_are_refused() -> None:
+    """A table whose columns are not those of the training data is refused, as in `evaluate`."""
+    f = fitted("random forest, named features")
+    path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=1))
+    with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'e' in place 0"):
+        evaluate_path(path, f.X[list("edcba")], f.y)
+
+
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
 def test_regression_forests_are_judged_by_their_criterion(criterion: str) -> None:
     """Every row's error, the held-out change and `evaluate` are scikit-learn's own measure of what the pruned forest predicts."""
@@ -345,3 +353,11 @@ def test_a_class_that_no_tree_knows_costs_the_most() -> None:
     problem = pm.problem_from_forest(forest, X, costs=1, misclassification_costs=[[0, 8], [1, 0]])
     seen = sweep_path(pm.pruning_path(problem), X, np.where(np.arange(len(y)) == 0, 7, 0), None, unknown=-1)
     assert seen.error[-1] * len(y) in (8, 8 + len(y) - 1)
+
+
+def test_the_forests_own_loss_has_no_misclassification_costs() -> None:
+    """Both at once are refused."""
+    X, y = rows(), labels(rows(), [0, 1])
+    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y)
+    with pytest.raises(pm.errors.InvalidInputError, match="objective is 'ensemble', whose loss has no misclassification_costs"):
+        pm.prune_forest(forest, X, y, budget=2, objective="ensemble", misclassification_costs=[[0, 8], [1, 0]])

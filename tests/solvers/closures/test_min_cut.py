@@ -150,6 +150,27 @@ def assert_flow_proves(problem: ClosureProblem, flow: Flow, value: int) -> None:
     assert np.maximum(balance, 0).sum() + np.maximum(paid - problem.price, 0).sum() == value
 
 
+def test_two_splits_share_a_price() -> None:
+    """Gains 2 and 2 pay a price of 3 together: worth 1, the purchase is full; a gain of 4 does not pay its own 5."""
+    problem = network([2, 2, 4], [-1, -1, -1], [(0, 0), (1, 0), (2, 1)], [3, 5])
+    closure, flow = preflow_closure(problem)
+    assert closure.keep.tolist() == [True, True, False]
+    assert closure.value == 1
+    assert flow.usage_flow[:2].sum() >= 3
+    assert flow.usage_flow[2] == 4
+    assert_flow_proves(problem, flow, 1)
+
+
+def test_a_gain_below_pays_above() -> None:
+    """A child's gain of 5 goes up to its parent, whose loss of 1 it covers, and pays the parent's price of 3: worth 1."""
+    problem = network([-1, 5], [-1, 0], [(0, 0)], [3])
+    closure, flow = preflow_closure(problem)
+    assert closure.keep.tolist() == [True, True]
+    assert closure.value == 1
+    assert flow.usage_flow.tolist() == [3] or flow.usage_flow.tolist() == [4]
+    assert flow.parent_flow[1] >= 4
+
+
 def test_flow_is_taken_back() -> None:
     """Started with split 0 paying the purchase that only split 1 can pay besides its own: it gives way, and all are worth 0."""
     problem = network([3, 3], [-1, -1], [(0, 0), (0, 1), (1, 0)], [3, 3])
@@ -157,6 +178,15 @@ def test_flow_is_taken_back() -> None:
     assert closure.value == 0
     assert not closure.keep.any()
     assert flow.usage_flow.tolist() == [0, 3, 3]
+
+
+@pytest.mark.parametrize(("ties", "kept"), [("smallest", [False, False]), ("largest", [True, False])])
+def test_ties(ties: Ties, kept: list[bool]) -> None:
+    """A split that just pays its price is in the largest closure and not in the smallest; one that loses is in neither."""
+    problem = network([2, 1], [-1, -1], [(0, 0), (1, 1)], [2, 4])
+    closure, _ = preflow_closure(problem, ties=ties)
+    assert closure.keep.tolist() == kept
+    assert closure.value == 0
 
 
 @pytest.mark.parametrize("ties", TIES)

@@ -233,6 +233,16 @@ def answer_of(master: BundleMaster | FullMaster, columns: list[TreePruning]) -> 
     return answer
 
 
+def test_duals_of_twin_stumps_by_hand() -> None:
+    """Unpruned wins: .1 + .1 + a price of .1 = .3. Each tree's r is .1 + q, q >= 0 of both make the price: together .3."""
+    coupling = Coupling.build(twin_stumps(), 0.1)
+    answer = answer_of(FullMaster(coupling), roots_and_whole(coupling))
+    assert answer.value == pytest.approx(0.3, abs=1e-12)
+    assert (answer.charge >= 0).all()
+    assert answer.charge.sum() == pytest.approx(0.1, abs=1e-12)
+    np.testing.assert_allclose(answer.convexity, 0.1 + answer.charge, atol=1e-12)
+
+
 def test_a_dual_of_one_stump_by_hand() -> None:
     """One tree, gain .2, price .1 for two rows of two examples: the rows pay .05 each, and r = .2 + .1, the value."""
     coupling = Coupling.build(stump((4, 1, 1), [1], [[0], [1]]), 0.1, merge=False)

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -399,6 +401,18 @@ def test_parts_whose_lambdas_do_not_rise_are_joined() -> None:
     assert guess._rising(part, np.array([1, 0], dtype=np.int32)).tolist() == [0, 0]
     assert guess._rising(part, np.array([0, 1], dtype=np.int32)).tolist() == [0, 1]
     assert guess._rising(part, np.array([1, 3], dtype=np.int32)).tolist() == [0, 1]
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(1000, 10**9), luck=st.integers(0, 10**9), ties=st.sampled_from(TIES))
+def test_any_guess_on_any_forest(seed: int, luck: int, ties: Ties) -> None:
+    """Whatever is guessed on whatever forest: the path of cuts alone."""
+    problem = random_problem(seed)
+    exact = exactly(problem, ties)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decomposition, "GUESS_ARCS", -1)
+        patch.setattr(decomposition, "guessed_parts", by_chance(np.random.default_rng(luck)))
+        assert_same(pruning_path(problem, ties=ties), exact)
 
 
 @pytest.mark.parametrize("ties", TIES)

@@ -69,6 +69,19 @@ def test_new_parts_take_their_flows_along() -> None:
     assert both.outside.tolist() == [0, 2]
 
 
+def test_each_part_has_its_own_lambda() -> None:
+    """Split 10 gains 3 for 2, the others 1 for 3: in integers 2 3 - 3 2 and 3 1 - 1 3, worth 0 in each part of one network."""
+    whole = three_splits()
+    whole = replace(whole, subproblem=replace(whole.subproblem, gain=np.array([3, 1, 0])))
+    networks = Networks.of(Parts(two_trees()).divided(whole, ids(1, 0, 0)))
+    assert networks.ratios == [Fraction(1, 3), Fraction(3, 2)]
+    assert networks.instance.profit.tolist() == [3, 0, 6]
+    assert networks.instance.price.tolist() == [3, 6]
+    assert networks.worth(np.array([True, True, True])).tolist() == [0, 0]
+    assert networks.worth(np.array([True, False, False])).tolist() == [0, 0]
+    assert networks.worth(np.array([False, False, True])).tolist() == [0, 0]
+
+
 def test_a_part_without_a_breakpoint_is_told() -> None:
     """A gain below 0, which only a wrong guess leaves: there is no lambda*."""
     part = three_splits()

@@ -72,6 +72,44 @@ def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(se
     np.testing.assert_allclose(rough, charges / 2**20, atol=1e-2)
 
 
+def test_the_last_user_pays_what_rounding_leaves_over() -> None:
+    """Three users of one purchase of price 1 = 4 quarters: with equal weights two pay 1 quarter, the last one 2."""
+    problem = instance("iris")
+    arcs = problem.usage_arcs()
+    j = next(j for j in np.unique(arcs.head) if (arcs.head == j).sum() == 3)
+    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
+    level[arcs.tail[arcs.head == j]] = 1
+    chosen = np.zeros(problem.n_purchases, dtype=bool)
+    chosen[j] = True
+    with ThreadPoolExecutor(1) as pool:
+        shares = level_shares(problem, level, pool, bits=2)
+        found = shares.arcs(np.ones(3), chosen)
+    price = 4 * int(problem.purchase_price()[j])
+    order = np.argsort(found.tail)
+    assert found.share[order].tolist() == [price // 3, price // 3, price - 2 * (price // 3)]
+    assert price % 3
+
+
+def test_most_balanced_purchases_are_paid_half_and_half() -> None:
+    """Of a split's purchases the one of which the smaller of its own and the others' share is largest; none paid alone."""
+    problem = instance("breast cancer, licence")
+    level = np.where(problem.ensemble.is_split, 1, 0).astype(np.int32)
+    with ThreadPoolExecutor(1) as pool:
+        shares = level_shares(problem, level, pool)
+        weight = np.random.default_rng(0).exponential(size=shares.nodes.size)
+        arcs = shares.arcs(weight, np.ones(problem.n_purchases, dtype=bool))
+        found = shares.most_balanced(weight, 1)
+    price = problem.purchase_price() << 20
+    both = np.minimum(arcs.share, price[arcs.head] - arcs.share)
+    best = np.zeros(problem.ensemble.n_nodes, dtype=np.int64)
+    np.maximum.at(best, arcs.tail, both)
+    chosen = np.isin(arcs.head, found)
+    for h in np.unique(arcs.tail[best[arcs.tail] > 0]):
+        assert (both[chosen & (arcs.tail == h)] == best[h]).any()
+    assert (best[arcs.tail[chosen]] > 0).any()
+    assert found.size <= shares.nodes.size
+
+
 def two_stumps(gains: tuple[int, int]) -> LevelBlocks:
     """Two trees of one split; both need purchases 0 and 1 at a price of 3 each, at lambda = 1, in halves."""
     nodes, tops, free = np.array([0, 3], dtype=np.int32), np.array([-1, -1], dtype=np.int32), np.zeros(2, dtype=np.int64)
@@ -117,6 +155,25 @@ def test_a_share_gives_no_more_than_it_is() -> None:
     moves = blocks.moves(surplus, HALVES)
     assert moves is not None
     assert sum(m.amount for m in moves) == 2
+
+
+def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
+    """Parent 0 with child 1 in one tree, split 3 in another. What is missing at the parent, the child hands up.
+
+    It gives a share to split 3, where something is left over. Where the child lacks, and only the parent can give, nothing helps.
+    """
+    for earned, helps in (([-2, 6, 8], True), ([6, -2, 8], False)):
+        nodes, tops = np.array([0, 1, 3], dtype=np.int32), np.array([-1, 0, -1], dtype=np.int32)
+        blocks = LevelBlocks.of(nodes, tops, np.array(earned), np.zeros(3, dtype=np.int64), Fraction(1), 0)
+        giver = 1 if helps else 0
+        charge = np.array([0, 0, 6])
+        charge[giver] = 6
+        arcs = SharedArcs(np.array([giver, 3], dtype=np.int32), np.array([0, 0]), np.array([6, 6]))
+        surplus = blocks.surplus(charge)
+        moves = blocks.moves(surplus, arcs)
+        assert (moves is not None) == helps
+        if moves is not None:
+            assert [(m.giver, m.taker, m.amount) for m in moves] == [(1, 3, 2)]
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])

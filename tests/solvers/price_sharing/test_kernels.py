@@ -37,6 +37,7 @@ from solvers.price_sharing.stopping import (
     cut_in_rounds,
     without_progress,
 )
+from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
 
@@ -226,6 +227,26 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
     kept[left.nodes[keep]] = True
     pruning = pm.Pruning(problem, kept)
     return (pruning.integer_gain * problem.integers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
+
+
+@looped("seed", range(20))
+def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
+    """Purchases that one step has paid are not paid again by the next: the base is the value of all that is fixed in."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    left = all_open(integer_objective(problem, Fraction(1, 7)).refined(), problem.ensemble.is_split)
+    nobody = np.zeros(left.nodes.size, dtype=bool)
+    depth = problem.ensemble.depth[left.nodes]
+    lucky = rng.random(left.nodes.size) < 0.7
+    first = (depth == 0) & lucky
+    second = first | ((depth == 1) & lucky & (left.parent >= 0) & first[left.parent])
+    once = left.fixed(second, nobody)
+    step = left.fixed(first, nobody)
+    twice = step.fixed(second[~first], np.zeros(step.nodes.size, dtype=bool))
+    assert twice.base == once.base
+    np.testing.assert_array_equal(twice.nodes, once.nodes)
+    if once.paid is not None and twice.paid is not None:
+        np.testing.assert_array_equal(twice.paid, once.paid)
 
 
 def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -29,9 +30,11 @@ from formulations import (
 )
 from formulations.answers.solution import SharedPrices
 from formulations.checkpoints import Checkpoint
+from formulations.instance.row_blocks import row_blocks
 from proofs_checks import check_solution
 from solvers import brute_force, min_cut
 from solvers.closures.integer_objective import integer_objective
+from solvers.closures.tree_pass import forced
 from solvers.price_sharing import Scores, final_scores, loop, price_sharing, stopping
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
@@ -159,6 +162,53 @@ def test_scores_far_apart_share_all_prices(apart: float) -> None:
     assert found.relative_gap < 0.1
     assert any(np.ptp(stage.score) > apart - 50 for stage in found.certificate.stages)  # type: ignore[union-attr]
     assert check_solution(problem, found).holds
+
+
+@looped("seed", range(16))
+def test_forcing_is_what_it_says(seed: int) -> None:
+    """The best with a split forced in, or out, is the best of all closures of the trees with it, or without it."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    gain = rng.integers(-9, 10, problem.ensemble.n_nodes)
+    any_profits = replace(integer_objective(problem, Fraction(1, 7)).refined(), gain=gain, q=1, p=0, bits=0)
+    left = all_open(any_profits, problem.ensemble.is_split)
+    ends = forced(left.parent, left.profit.copy())
+    k = left.nodes.size
+    closures = [np.zeros(k, dtype=bool)]
+    for h in range(k):  # every closure, by adding splits parents first
+        fits = [c for c in closures if left.parent[h] < 0 or c[left.parent[h]]]
+        closures += [np.append(c[:h], [True] + [False] * (k - h - 1)) for c in fits]
+    worth = [(c, int(left.profit[c].sum())) for c in closures]
+    assert ends.best == max(w for _, w in worth)
+    for h in range(k):
+        assert ends.kept[h] == max(w for c, w in worth if c[h])
+        assert ends.pruned[h] == max(w for c, w in worth if not c[h])
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("name", ["breast cancer, licence", "wine, groups"])
+def test_blocks_of_rows_charge_what_one_block_does(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that do not fit the cache are taken in blocks, by one thread or two: charges and values of level sets stay."""
+    problem = instance(name)
+    score = np.random.default_rng(0).standard_normal(problem.splits.size).astype(np.float32)
+    log_level = np.random.default_rng(1).normal(0, 0.02, score.size).astype(np.float32)
+    objective = integer_objective(problem, Fraction(1, 50)).refined()
+    with ThreadPoolExecutor(1) as pool:
+        left = all_open(objective, problem.ensemble.is_split)
+        alone, level = Sharing(left, pool, most_bytes=0).charges(score), best_level(left, log_level, partial(paid_at, left))
+        blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size)
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocks)
+        assert problem.row_blocks.n_blocks == -(-problem.n_rows // size)
+        blocked, same_level = (
+            Sharing(left, pool, most_bytes=0).charges(score),
+            best_level(left, log_level, partial(paid_at, left)),
+        )
+        monkeypatch.setattr(shares_module, "ONE_THREAD_ARCS", 0)
+        together = Sharing(left, pool, most_bytes=0).charges(score)
+    np.testing.assert_allclose(blocked, alone, rtol=1e-12)
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    assert np.array_equal(level[0], same_level[0])
+    assert level[1] == same_level[1]
 
 
 @looped("seed", range(12))

@@ -130,3 +130,19 @@ def test_slopes_and_curvatures(name: str) -> None:
         assert eigen <= loss.curvature + 1e-6
         largest = max(largest, eigen)
     assert largest > 0.7 * loss.curvature
+
+
+def test_rows_without_weight_do_not_count() -> None:
+    """Weight 0 leaves a row out of loss and cost: the same as without it; weight 2 is the row twice."""
+    t = tiny("binary")
+    X, y = X2[120:180], Y2[120:180]
+    weight = np.random.default_rng(0).integers(0, 4, 60)
+    repeated = np.repeat(np.arange(60), weight)
+    usage = usage_of(t.forest, t.forest.rows(X[repeated]), np.arange(1.0, 7.0))
+    loss = loss_of(t.forest, y[repeated], len(repeated))
+    kept = some_pruning(t.forest.ensemble, 2)
+    plain, weighted = state_of(t.forest, usage, loss, kept), state_of(t.forest, t.usage, t.loss, kept)
+    assert plain.loss == pytest.approx(weighted.loss, rel=1e-12)
+    a = majorise(t.forest, usage, loss, plain).problem.node_error
+    b = majorise(t.forest, t.usage, t.loss, weighted).problem.node_error
+    assert np.allclose(a, b, rtol=1e-9, atol=1e-15)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import lightgbm
 import numpy as np
 import pytest
+import xgboost
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier
@@ -32,6 +35,7 @@ from tests.prunemodels.models.libraries.models import (
     margins_by_walking,
     sklearn_models,
     some_pruning,
+    xgboost_models,
 )
 from tests.prunemodels.models.libraries.test_reading import ALL, same_leaves, tolerance
 
@@ -61,6 +65,33 @@ def test_the_exported_model_predicts_what_the_pruning_says(library: Any, name: s
         assert np.array_equal(np.sort(stored, axis=0), np.sort(forest.leaf_value[ends], axis=0))
 
 
+def test_xgboost_files_and_copies(tmp_path: Path) -> None:
+    """JSON, UBJ, pickle and deepcopy of a pruned estimator predict the same; labels stay."""
+    model, X, _ = xgboost_models()["two classes"]
+    forest = read_model(model)
+    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
+    assert pruned.get_params() == model.get_params()
+    expected = pruned.predict_proba(X)
+    for name in ("model.json", "model.ubj"):
+        pruned.save_model(tmp_path / name)
+        loaded = xgboost.XGBClassifier()
+        loaded.load_model(tmp_path / name)
+        assert np.array_equal(loaded.predict_proba(X), expected)
+    assert np.array_equal(pickle.loads(pickle.dumps(pruned)).predict_proba(X), expected)
+    assert np.array_equal(copy.deepcopy(pruned).predict_proba(X), expected)
+    assert np.array_equal(pruned.predict(X), expected.argmax(axis=1))
+
+
+def test_a_pruned_booster_trains_on() -> None:
+    """XGBoost accepts the pruned trees as a start for more: the model is complete, not only readable."""
+    model, X, y = xgboost_models()["booster"]
+    forest = read_model(model)
+    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
+    more = xgboost.train({"max_depth": 2, "objective": "binary:logistic"}, xgboost.DMatrix(X, y), 2, xgb_model=pruned)
+    assert more.num_boosted_rounds() == model.num_boosted_rounds() + 2
+    assert pruned.get_score(importance_type="weight")
+
+
 def test_lightgbm_text_is_lightgbm_s() -> None:
     """Unpruned, the text comes out to the byte; pruned, block sizes and importances are those that LightGBM writes itself."""
     model, X, _ = lightgbm_models()["two classes"]
@@ -75,6 +106,19 @@ def test_lightgbm_text_is_lightgbm_s() -> None:
     assert np.array_equal(loaded.predict(X), pruned.booster_.predict(X))
     counts = np.bincount(forest.ensemble.feature[some_pruning(forest.ensemble, 0)], minlength=6)
     assert np.array_equal(pruned.booster_.feature_importance("split"), counts)
+
+
+def test_the_importances_in_the_tail_are_counted_anew() -> None:
+    """The text given to LightGBM lists the splits that are left, most frequent first, and no feature that is gone."""
+    model, _, _ = lightgbm_models()["numbers"]
+    forest = read_model(model)
+    kept = forest.ensemble.is_split & (forest.ensemble.depth == 0)
+    tail = ModelText.parse(write_model(forest, kept).booster_.model_to_string()).tail
+    listed = dict(
+        line.split("=") for line in tail[tail.index("feature_importances:") + 1 : tail.index("parameters:") - 1] if line
+    )
+    roots = forest.ensemble.feature[forest.ensemble.roots]
+    assert {k: int(v) for k, v in listed.items()} == {f"Column_{f}": int((roots == f).sum()) for f in np.unique(roots)}
 
 
 @pytest.mark.parametrize("name", SKLEARN)

@@ -24,7 +24,7 @@ from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
 from prunemodels.rivals.baselines.individual import individual_path
 from prunemodels.rivals.baselines.sub_forest import sub_forest_path
 from solvers.brute_force import all_prunings
-from tests.instances import Node, problem_of, random_problem
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, labels, rows, targets
 from tests.prunemodels.rivals.baselines.cases import cost_of, hand_forest, keeps, same_rows
@@ -70,6 +70,22 @@ def test_hand_forest() -> None:
     assert path.cost.tolist() == [8, 3, 0]
     assert path.error.tolist() == [0.15, 0.4, 0.5]
     assert (path.parameter_name, path.method) == ("features removed", "greedy feature pruning")
+
+
+def test_items_are_removed_with_all_features_that_need_them() -> None:
+    """A group shares an item of price 8: taking one of its features away saves 1, taking the item away saves all of it.
+
+    By feature the lone feature goes first (2 for 4, the others 3 for 1); by item the shared item does (6 for 10).
+    """
+    gains = [3, 3, 2]
+    ensemble, error = ensemble_of([Node(5 + g, f, 0.5, Node(2), Node(3)) for f, g in enumerate(gains)], 3)
+    needs = [["a", "shared"], ["b", "shared"], ["c"]]
+    costs = CostItems.from_items({"a": 1, "b": 1, "c": 3, "shared": 8}, needs)
+    problem = PruningProblem.build(ensemble, plain_errors(ensemble, error, 10), np.zeros((1, 3)), costs)
+    by_feature, by_item = greedy_feature_path(problem), greedy_feature_path(problem, by="item")
+    assert [ensemble.feature[p.kept].tolist() for p in by_feature] == [[0, 1, 2], [0, 1], [1], []]
+    assert [ensemble.feature[p.kept].tolist() for p in by_item] == [[0, 1, 2], [2], []]
+    assert (by_item.parameter_name, by_item.method) == ("items removed", "greedy item pruning")
 
 
 @settings(max_examples=80, deadline=None)

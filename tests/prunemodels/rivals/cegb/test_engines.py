@@ -12,6 +12,7 @@ from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
 from formulations.errors import InvalidInputError
+from formulations.instance.routing import leaves_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
 from prunemodels.rivals.cegb.purchases import read_prices
@@ -134,6 +135,23 @@ def test_missing_values_go_to_the_better_side() -> None:
         model = CEGBRegressor(num_leaves=2, **settings).fit(column, y)
         np.testing.assert_allclose(model.predict(column), y, atol=1e-9)
         assert model.forest_.ensemble.n_splits == 1
+
+
+def test_limits_on_leaves_hold() -> None:
+    """Rows and second derivatives in each leaf, leaves and depth of each tree."""
+    model = CEGBClassifier(
+        engine="own", lam=0, n_estimators=4, num_leaves=7, max_depth=3, min_child_samples=12, min_child_weight=4.0
+    ).fit(XC, YC)
+    e, rows = model.forest_.ensemble, model.forest_.rows(XC)
+    ends, margins = leaves_of(e, rows), np.tile(model.forest_.base, len(rows))
+    for t in range(e.n_trees):
+        p = 1 / (1 + np.exp(-margins))
+        leaves, place, count = np.unique(ends[t], return_inverse=True, return_counts=True)
+        assert len(leaves) <= 7
+        assert e.depth[leaves].max() <= 3
+        assert count.min() >= 12
+        assert np.bincount(place, weights=p * (1 - p)).min() >= 4.0 - 1e-9
+        margins += e.value[ends[t], 0]
 
 
 def test_lightgbm_absent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -62,6 +62,26 @@ def test_without_validation_the_training_loss_chooses_the_start() -> None:
     best = int(both.start_losses_.argmin())
     np.testing.assert_array_equal(both.decision_function(X), alone[best].decision_function(X))
     assert not np.array_equal(both.decision_function(X), alone[1 - best].decision_function(X))
+
+
+@pytest.mark.parametrize("model", [CSTCClassifier(lam=0.003, **QUICK), ASTCClassifier(budget=8, **SMALL)])
+def test_costs_are_counted_along_the_path(model: Any, cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:
+    """Each row pays the features of the trees that the classifiers on its path use, each once, and each tree's evaluation."""
+    X, y = cancer
+    model = clone(model).set_params(costs={n: k % 3 + 1 for k, n in enumerate(X.columns)}, evaluation_cost=0.25)
+    model.fit(X[::2], y[::2])
+    rows, uses, expected = X[1::2], model.weak_learners_.uses, []
+    for node in model.apply(rows):
+        active = np.zeros(uses.shape[0], dtype=bool)
+        while True:
+            active |= (model.tree_.beta[node] != 0).any(axis=1)
+            if node == 0:
+                break
+            node = (node - 1) // 2
+        bought = np.flatnonzero(uses[active].any(axis=0))
+        expected.append(sum(f % 3 + 1 for f in bought) + 0.25 * active.sum())
+    np.testing.assert_allclose(model.prediction_cost(rows), expected)
+    assert np.mean(model.predict(rows) == y[1::2]) > 0.85
 
 
 def test_predictions_need_only_what_was_paid_for(cancer: tuple[pd.DataFrame, NDArray[Any]]) -> None:

@@ -254,6 +254,22 @@ def test_rows_that_are_not_drawn_have_no_say_but_a_leaf() -> None:
     assert leaf.tolist() == [1, 1, 2, 2]
 
 
+def test_a_weight_is_the_row_so_many_times() -> None:
+    """The same tree, the same values, the same purchases; the sums are over many levels, so subtraction is checked too."""
+    rng = np.random.default_rng(1)
+    many, r, w = rng.integers(0, 6, (60, 3)).astype(np.float32), rng.normal(size=60), rng.integers(1, 4, 60)
+    limits = GrowthLimits(5, 1, 0.01, np.array([0.0, 0.1, 0]))
+    none = ModelItems.none(CostItems.plain([1, 2, 3]))
+    one, _, bought = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits, none)
+    all_rows = np.repeat(many, w, axis=0)
+    two, _, same = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits, none)
+    np.testing.assert_array_equal(one.feature, two.feature)
+    np.testing.assert_array_equal(one.last_left, two.last_left)
+    np.testing.assert_allclose(one.value, two.value)
+    assert (one.feature >= 0).sum() > 10
+    assert bought.cost == same.cost
+
+
 def test_rounding_is_no_reason_to_split() -> None:
     """Equal residuals, and those below the noise that the caller names, grow a single leaf, even where all is free."""
     none = ModelItems.none(CostItems.plain([1, 1]))
