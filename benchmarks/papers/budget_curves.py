@@ -121,7 +121,7 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
     for (data, method), at in summary.groupby(["data", "method"], sort=False):
         cell_of = {b: _percent(e, sd) for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)}
         cells = {f"{budget:g}": cell_of.get(budget) for budget in budgets[str(data)]}
-        rows.append({"data": data, "method": method, **cells})
+        rows.append({"data": NAMES.get(str(data), data), "method": method, **cells})
     return pd.DataFrame(rows)
 
 

@@ -141,8 +141,5 @@ def read_prices(costs: Costs | None, evaluation_cost: float, n_features: int, na
 
 def purchases_of(items: CostItems, uses: NDArray[np.bool_], evaluation_cost: float) -> LearnerPrices:
     """The items of weak learners, given the features that each uses, bool, shape (T, F)."""
-    by_feature = np.zeros((items.n_features, items.n_items), dtype=bool)
-    for f, needed in enumerate(items.needs):
-        by_feature[f, list(needed)] = True
-    needs = (uses.astype(np.float64) @ by_feature) > 0
+    needs = (uses.astype(np.float64) @ items.needs_of(range(items.n_features))) > 0
     return LearnerPrices(needs, items.price, np.full(len(uses), float(evaluation_cost)))
