@@ -146,7 +146,7 @@ EXPERIMENTS = (
         name="bp16_figure2",
         source="BP16, Figure 2 (a), (b); CEGB17, Figure 2 (c), (d)",
         title="accuracy against cost: prunings of one forest, GreedyMiser and CEGB",
-        takes="about 15 min; --full a day",
+        takes="about 20 min; --full about 10 h",
         data=BOTH,
         full_repeats=10,
         **SHARED,
