@@ -47,7 +47,7 @@ def alike_at(points: pd.DataFrame) -> tuple[float, float]:
     cost, error = points.loc[points["test_cost"].idxmax(), ["test_cost", "test_error"]]
     reached = by_budget(points, budgets_of(points))
     alike = reached.loc[reached["error"] <= error + ALIKE, "cost"]
-    return float(min(alike.min(), cost)), float(cost)
+    return float(min([cost, *alike])), float(cost)
 
 
 def best_tradeoff(frame: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]:

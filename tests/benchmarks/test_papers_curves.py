@@ -176,6 +176,12 @@ def test_figure_2_counts_who_errs_least() -> None:
     assert (least.ours, least.holds) == ("least error at 8 of 14 budgets, BudgetPrune most often", False)
 
 
+def test_where_no_budget_comes_near_the_whole_forest_its_own_cost_counts() -> None:
+    """No point within a budget up to 50 errs as little as the whole forest does at 60."""
+    rows = points((5, 0.3, 5, 0.3), (60, 0.1, 60, 0.1), data="miniboone", method=OPTIMAL, seed=0)
+    assert bp16_figures.alike_at(rows) == (60.0, 60.0)
+
+
 def test_figure_5_counts_what_prices_cost() -> None:
     """CCP loses two points at each budget, BudgetPrune none: the sentence holds."""
     frame = reached(
