@@ -133,7 +133,7 @@ class PartFiles:
     def load_state(self, run_key: str) -> RunState | None:
         """The state of the run with this key; None where there is none, or where the state is another run's."""
         with self._state.stored() as stored:
-            return _state(stored) if stored is not None and stored.figures["run_key"] == run_key else None
+            return _run_state(stored) if stored is not None and stored.figures["run_key"] == run_key else None
 
     def save_state(self, state: RunState, run_key: str) -> None:
         """Write the state of the run at work; the key tells runs apart."""
@@ -189,7 +189,7 @@ def _stored_number(figures: Mapping[str, Any], name: str, *, finite: bool = True
     return value
 
 
-def _state(stored: Stored) -> RunState:
+def _run_state(stored: Stored) -> RunState:
     """The state that a file holds."""
     arrays, figures = stored.arrays, stored.figures
     n = arrays["best_kept"].size
