@@ -238,7 +238,7 @@ class LimitRows:
 
     @cached_property
     def integer_scales(self) -> tuple[Fraction, ...]:
-        """For every row a factor that makes its amounts integers, for `formulations.programs.integer_rows`."""
+        """For every row a factor that makes its amounts integers, for `formulations.programs.limit_matrix`."""
         units = [common_unit([a for a in (*q.item, *q.once, *q.evaluation, q.split) if a]) for q in self.meters]
         scales = []
         for row in self.rows:

@@ -41,9 +41,8 @@ from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
 from solvers.budgets.by_path import path_of, relaxed_optimum
-from solvers.budgets.open_part import open_part
 from solvers.closures.cut import best_closure
-from solvers.closures.subproblem import ParametricSubproblem
+from solvers.closures.subproblem import ParametricSubproblem, open_part
 from solvers.closures.tree_pass import subtree_sums
 
 

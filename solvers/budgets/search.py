@@ -8,13 +8,20 @@ LP1's relaxation mixes the two ends of an edge, and at the edge's own price rati
     recreate   narrow what is open then, up to the edge's more expensive end                                       (3)
 
 The promise of a bracket is the gain of the mixture of its ends that costs the budget, less a deduction for its width, because a
-wide bracket keeps less of its promise. Nothing is proven here; the bound is the relaxation's.
+wide bracket keeps less of its promise. An edge that is too large for a cut is filled item by item instead:
+
+    K(F)  =  the best closure in the edge of the splits that charge items of F alone, at lambda = 0                (3)
+
+K grows with F, and so does its cost. F grows by the item whose price brings most gain, until K(F) exceeds the budget. The last
+item is then left to the first trees alone, as many as fit. That takes some passes over the trees and the usage, and no array over
+the usage arcs. Nothing is proven here; the bound is the relaxation's.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.pruning import Pruning
+from formulations.answers.pruning import Pruning, integer_cost
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Natural, NotNegative, Seconds, Seed, checked
@@ -32,13 +39,12 @@ from formulations.instance.cost_items import Price
 from formulations.instance.problem import PruningProblem
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
 from solvers.budgets.by_path import exact_cost, path_of, relaxed_optimum, room, row_within, solution
-from solvers.budgets.descent import Bracket, descend
+from solvers.budgets.descent import Bracket, OtherPrices, descend
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, filled
-from solvers.budgets.item_sets import kept_by_items
-from solvers.budgets.open_part import open_part
-from solvers.budgets.other_prices import OtherPrices
 from solvers.budgets.rounding import solve_lp1
+from solvers.closures.subproblem import open_part
+from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.price_sharing.stopping import cut_seconds, fits_memory
 
 WIDTH = 0.1
@@ -264,3 +270,47 @@ def _search(path: PruningPath, row: int, budget: Fraction, seed: int, effort: Ef
     share = min(Fraction(1), Fraction(room_left, cost[row - 1] - cost[row]))
     goal = math.floor(share * (gain[row - 1] - gain[row]))
     return _BracketSearch(problem, cheaper.kept, path[down].kept, path[up].kept, room_left, goal, seed, effort)
+
+
+def kept_by_items(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+    """A pruning between two nested ones that costs at most `most` integer prices, as the inner one does; bool, shape (n,)."""
+    usage, ints, ensemble = problem.usage, problem.integers, problem.ensemble
+    charged = np.repeat(np.arange(ensemble.n_nodes), np.diff(usage.charges.start))
+    asks = (usage.arcs_per_node[charged] > 0) & outer[charged] & ~inner[charged]
+    split, item = charged[asks], usage.charges.item[asks]
+    missing = np.bincount(split, minlength=ensemble.n_nodes)
+
+    def of_item(m: int) -> NDArray[np.int64]:
+        """Whether each split charges an item."""
+        return np.bincount(split[item == m], minlength=ensemble.n_nodes)
+
+    def between(missing: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(3)."""
+        return inner | best_closure_of_forest(ensemble.parent, ints.gain, inner | (outer & (missing == 0)))
+
+    def fits(kept: NDArray[np.bool_]) -> bool:
+        return integer_cost(usage, ints, kept) <= most
+
+    found, left = inner, np.unique(item).tolist()
+    while left:
+        gain = {m: int(ints.gain[between(missing - of_item(m))].sum()) for m in left}
+        before = int(ints.gain[found].sum())
+        best = max(left, key=lambda m: (gain[m] - before) / int(ints.price[m]))
+        missing = missing - of_item(best)
+        kept = between(missing)
+        if not fits(kept):
+            return _in_first_trees(found, kept, ensemble.tree_of, fits)
+        found = kept
+        left.remove(best)
+    return found
+
+
+def _in_first_trees(
+    found: NDArray[np.bool_], kept: NDArray[np.bool_], tree_of: NDArray[np.int32], fits: Callable[[NDArray[np.bool_]], bool]
+) -> NDArray[np.bool_]:
+    """The larger of two nested prunings in as many trees as fit, the first ones, and the smaller one in the others."""
+    low, high = 0, int(tree_of[-1]) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(np.where(tree_of < middle, kept, found)) else (low, middle)
+    return np.where(tree_of < low, kept, found)

@@ -1,6 +1,6 @@
 """Branch and bound for integer programs with rows of limits, whose points are not believed before they are recomputed.
 
-HiGHS sees these rows in integers of moderate size (`formulations.programs.integer_rows`). Where these had to be rounded down its
+HiGHS sees these rows in integers of moderate size (`formulations.programs.limit_matrix`). Where these had to be rounded down its
 optimum may exceed a limit by a hair. Then the purchases and splits S that use more of row r than there is are cut off,
 
     sum_{j in S} x_j <= |S| - 1,          use_r(S) > B_r  in fractions                                                      (1)

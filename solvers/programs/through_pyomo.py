@@ -21,9 +21,8 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
-from solvers.programs.engines.answer import LinearAnswer, linear_answer
+from solvers.programs.engines.answer import LinearAnswer, exponent_of, linear_answer, unscaled
 from solvers.programs.engines.highs import TOLERANCE, integer_bound
-from solvers.programs.engines.scaling import exponent_of, unscaled
 from solvers.programs.linear_program import Form
 from solvers.programs.rounding import integer_solution, relaxation_solution, unsolved
 from solvers.programs.stoppable import MOST_PYOMO_NONZEROS, program_nonzeros, stoppable

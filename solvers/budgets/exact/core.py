@@ -40,8 +40,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.compiled import njit
-from solvers.budgets.open_part import open_part
-from solvers.closures.subproblem import ParametricSubproblem
+from solvers.closures.subproblem import ParametricSubproblem, open_part
 from solvers.closures.tree_pass import best_closure_of_forest
 
 

@@ -5,9 +5,8 @@ imported when an engine is called.
 """
 
 from solvers.programs.engines.answer import LinearAnswer, LinearEngine
-from solvers.programs.engines.glop import glop
 from solvers.programs.engines.highs import highs, highs_ipm, highs_pdlp
-from solvers.programs.engines.pdlp import pdlp
+from solvers.programs.engines.or_tools import glop, pdlp
 
 LINEAR_ENGINES: dict[str, LinearEngine] = {
     "highs": highs,

@@ -5,6 +5,14 @@ All engines use the same signs, those of the minimisation as it is written:
     row_dual_i      d optimum / d right-hand side of row i: <= 0 where only row_upper_i binds, >= 0 where only row_lower_i binds
     reduced_cost    cost - A' row_dual: >= 0 where x_j is at its lower bound, <= 0 where it is at its upper bound
     bound           the dual objective:  offset + sum over rows and columns of the multiplier times the side that its sign names
+
+Solvers hold the dual feasibility of (1) of `formulations.programs.linear_program` to an absolute tolerance, mostly 1e-7, and our
+costs are fractions of errors, often below that. So an engine is handed
+
+    cost * 2^k      with k such that      2^13 <= max |cost_j| * 2^k < 2^14                                            (1)
+
+A power of two changes exponents only, so that nothing is rounded. Duals, reduced costs and bounds are multiplied by 2^-k. That is
+exact as long as no number leaves the normal range of a float, that is, for costs whose ratios are below 2^1000.
 """
 
 from __future__ import annotations
@@ -144,3 +152,23 @@ def check_time_limit(time_limit: float) -> float:
 def _priced(multiplier: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> float:
     side = np.where(multiplier > 0, lower, upper)
     return float(multiplier @ np.where(np.isfinite(side), side, 0.0))
+
+
+LARGEST = 14
+"""The largest |cost| is below 2^LARGEST, and at least half of it."""
+
+
+def exponent_of(cost: NDArray[np.float64]) -> int:
+    """The k of (1); 0 where all costs are 0."""
+    largest = float(np.abs(cost).max(initial=0.0))
+    return 0 if largest == 0.0 else LARGEST - int(np.frexp(largest)[1])
+
+
+def scaled(cost: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Cost * 2^k."""
+    return np.ldexp(cost, k)
+
+
+def unscaled(values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Values in units of the scaled cost (duals, reduced costs, objective values) * 2^-k."""
+    return np.ldexp(values, -k)

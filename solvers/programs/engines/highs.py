@@ -23,9 +23,18 @@ from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
 from formulations.extras import package
 from formulations.programs.linear_program import LinearProgram
-from solvers.programs.engines.answer import LinearAnswer, check_call, check_linear, linear_answer, no_answer, objective_of
-from solvers.programs.engines.pdlp import ITERATION_LIMIT, OPTIMALITY
-from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
+from solvers.programs.engines.answer import (
+    LinearAnswer,
+    check_call,
+    check_linear,
+    exponent_of,
+    linear_answer,
+    no_answer,
+    objective_of,
+    scaled,
+    unscaled,
+)
+from solvers.programs.engines.or_tools import ITERATION_LIMIT, OPTIMALITY
 from solvers.programs.stoppable import MOST_NONZEROS, interruptible, linear_nonzeros, stoppable
 
 Method = Literal["simplex", "ipm", "pdlp"]

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 import pytest
 
-from solvers.budgets import reference
+from solvers.budgets import listing
 
 
 @pytest.fixture(scope="package", autouse=True)
 def listed_once() -> Iterator[None]:
     """Brute force, asked for one budget after the other, lists the prunings of an instance and computes its path once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference, "all_prunings", lru_cache(maxsize=64)(reference.all_prunings))
-        patch.setattr(reference, "path_of", lru_cache(maxsize=64)(reference.path_of))
+        patch.setattr(listing, "all_prunings", lru_cache(maxsize=64)(listing.all_prunings))
+        patch.setattr(listing, "path_of", lru_cache(maxsize=64)(listing.path_of))
         yield

@@ -15,8 +15,7 @@ from formulations import PruningProblem
 from formulations.answers.solution import Status
 from formulations.errors import SolverFailedError
 from formulations.instance.limit import Limit
-from formulations.programs.integer_rows import MOST, integer_row
-from formulations.programs.limit_matrix import limit_matrix
+from formulations.programs.limit_matrix import MOST, integer_row, limit_matrix
 from formulations.programs.limit_rows import limit_rows, one_row
 from solvers.brute_force import all_prunings
 from solvers.budgets import integer_program_within, search, solve_limits

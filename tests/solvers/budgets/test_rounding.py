@@ -17,9 +17,9 @@ from formulations.instance.papers import ERRORS, two_trees
 from solvers import solve_relaxation
 from solvers.brute_force import all_prunings
 from solvers.budgets import brute_force_budget, relaxed_optimum, solve, solve_lp1
-from solvers.budgets.open_part import open_part
 from solvers.budgets.rounding import components_of
 from solvers.budgets.solve import solve_budget
+from solvers.closures.subproblem import open_part
 from solvers.path import large_parts
 from solvers.path import pruning_path as pruning_path_module
 from solvers.path.pruning_path import divide_and_conquer, pruning_path

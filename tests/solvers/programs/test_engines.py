@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 from formulations import InvalidInputError, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
 from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm, pdlp
-from solvers.programs.engines.scaling import exponent_of, scaled, unscaled
+from solvers.programs.engines.answer import exponent_of, scaled, unscaled
 from solvers.programs.linear_program import linear_program
 from solvers.programs.stoppable import interruptible
 from tests.instances import Node, problem_of
