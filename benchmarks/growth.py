@@ -35,9 +35,9 @@ import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.growth_figures import merged, read, table, write
 from benchmarks.instances import bp16
-from formulations.programs.sizes import model_size
 from prunemodels.comparison.growth import Growth, lam_at_share, measure_growth
 from solvers import linear_program
+from solvers.programs.stoppable import model_size
 
 highs_simplex = partial(linear_program, formulation="IP3", engine="highs", merge=False)
 highs_ipm = partial(linear_program, formulation="IP3", engine="highs_ipm", merge=False, tolerance=1e-6)

@@ -1,4 +1,6 @@
-"""Long computations: Ctrl-C while they run, and in Python's log when a step begins, on what, and after how many seconds it ends.
+"""Long computations: Ctrl-C while they run, a bar on stderr, and lines in Python's log.
+
+The log says when a step begins, on what, and after how many seconds it ends.
 
 Every module that has long steps logs under its own name, such as ``solvers.path.pruning_path``. Steps are INFO, rounds of an
 engine are DEBUG. Nothing is shown until the user asks for it:
@@ -9,11 +11,18 @@ engine are DEBUG. Nothing is shown until the user asks for it:
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+from tqdm import tqdm
 
 from formulations.errors import InterruptedSolveError
+
+LOG = logging.getLogger(__name__)
 
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 
@@ -57,3 +66,40 @@ def interruption_as_error(what: str, then: str = "nothing was changed") -> Itera
         raise
     except KeyboardInterrupt as stop:
         raise InterruptedSolveError(f"interrupted {what}; {then}") from stop
+
+
+SECONDS, SECONDS_UNASKED = 1.0, 3.0
+"""After so long a bar appears; where nobody asked for it, later."""
+
+
+class Progress:
+    """A bar on stderr that counts decided splits up to `total`; silent unless `shown`. None: on a terminal, if it takes long."""
+
+    def __init__(self, what: str, total: int, *, shown: bool | None) -> None:
+        self._what, self._decided = what, 0
+        self._bar = tqdm(
+            total=total,
+            desc=what,
+            bar_format="{desc}: {percentage:3.0f} %|{bar}| {n:,} of {total:,} splits decided, {elapsed}",
+            file=sys.stderr,
+            leave=False,
+            disable=None if shown is None else not shown,
+            delay=SECONDS_UNASKED if shown is None else SECONDS,
+            miniters=0,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bar.close()
+
+    def advance(self, count: int) -> None:
+        """Count that many more splits as decided."""
+        self._bar.update(count)
+        self._decided += count
+        LOG.debug("%s: %d of %d splits decided", self._what, self._decided, self._bar.total)
+
+    def tick(self) -> None:
+        """Show the time, although no split was decided."""
+        self._bar.update(0)

@@ -7,6 +7,6 @@ from formulations.models import (
     read_pruning as read_pruning,
 )
 from formulations.programs.files import write_program as write_program
-from formulations.programs.sizes import size_report as size_report
+from solvers.programs.stoppable import size_report as size_report
 from solvers import Relaxation as Relaxation, solve_model as solve_model, solve_relaxation as solve_relaxation
 from solvers.programs.build import BuiltProgram as BuiltProgram, build as build

@@ -25,9 +25,8 @@ from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.solution import Solution
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
-from formulations.instance.limit import Budget, Limit
+from formulations.instance.limit import Budget, Limit, limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import timed_step
 from solvers import SOLVERS, optimal_pruning

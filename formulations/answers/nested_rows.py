@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.instance.budget import budget_limit
 from formulations.instance.cost_items import exact
+from formulations.instance.limit import budget_limit
 from formulations.instance.routing import Amount
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class NestedRows:
         raise NotImplementedError
 
     def row_at_cost(self, budget: float) -> int:
-        """The first row whose cost is within the budget, see `formulations.instance.budget`; exactly where nothing was rounded.
+        """The first row whose cost is within the budget, see `formulations.instance.limit`; exactly where nothing was rounded.
 
         Raises
         ------

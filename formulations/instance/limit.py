@@ -3,18 +3,33 @@
 mean over some examples of what each of them uses  <=  B        a currency, the share that asks for an item, a group      (1)
 what each of some examples uses                    <=  B        the dearest prediction                                    (2)
 splits, leaves, or items that anybody asks for     <=  B        the size of the forest                                    (3)
+
+What B allows is read here, and nowhere else. An int, a fraction or a decimal is meant as it is. A float stands for every number
+that rounds to it, so a limit that was printed or stored as a float allows the pruning whose cost it is:
+
+    cost <= B        where B is exact                      float(cost) <= B        where B is a float                       (4)
+
+13/3 as a float lies below 13/3, and yet a cost of 13/3 is within it. Engines compare integers, so they take a fraction for B:
+
+    the largest multiple of a unit that rounds to B, or the decimal that B denotes, if there is none                        (5)
+
+If all costs are multiples of the unit, (5) allows the same prunings as (4).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any
+from numbers import Rational
+from typing import Annotated, Any, SupportsFloat, cast
 
 from formulations.arguments import checked, shown
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price, exact
+from formulations.instance.problem import PruningProblem
 
 SIZES = ("splits", "leaves", "items")
 """What (3) counts."""
@@ -178,3 +193,49 @@ def meter_of(limit: Limit, costs: CostItems, evaluation: tuple[Fraction, ...], n
 
 def _some(rows: Any) -> str:
     return rows if isinstance(rows, str) else "some rows"
+
+
+FINE = Fraction(1, 2**64)
+"""Unit of (5) where that of the costs is not known, as a share of the distance of two floats."""
+
+
+def budget_limit(budget: object, name: str = "budget", *, unit: Fraction | None = None) -> Fraction:
+    """(5).
+
+    Parameters
+    ----------
+    name
+        of the budget, for the error.
+    unit
+        of the costs; None: not known.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or not a number.
+    """
+    limit = exact(budget, name)
+    if isinstance(budget, Rational | Decimal):
+        return limit
+    number = float(cast("SupportsFloat", budget))
+    next_number = math.nextafter(number, math.inf)
+    if number == 0 or math.isinf(next_number):
+        return limit
+    step = Fraction(next_number) - Fraction(number)
+    unit = unit or step * FINE
+    most = (Fraction(number) + step / 2) // unit * unit
+    if float(most) > number:  # half-way between two floats: the even one is the nearest
+        most -= unit
+    return most if float(most) == number else limit
+
+
+def limit_of_mean_cost(problem: PruningProblem, budget: object, name: str = "budget") -> Fraction:
+    """(5) for the mean cost of an example, in the unit of the prices.
+
+    Raises
+    ------
+    InvalidInputError
+        for a budget that is negative or not a number.
+    """
+    integers = problem.integers
+    return budget_limit(budget, name, unit=None if integers.cost_rounding else integers.price_unit)

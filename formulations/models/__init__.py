@@ -1,7 +1,7 @@
 """The formulations as Pyomo models, each beside its mathematics.
 
 >>> from formulations.models import FORMULATIONS, read_pruning                   # doctest: +SKIP
->>> model = FORMULATIONS["IP3"].build(problem, lam=0.01, relax=True)         # doctest: +SKIP
+>>> model = FORMULATIONS["IP3"](problem, lam=0.01, relax=True)               # doctest: +SKIP
 >>> pyo.SolverFactory("highs").solve(model); read_pruning(model)              # doctest: +SKIP
 """
 
@@ -10,8 +10,7 @@ from typing import Any
 
 from formulations.models import budgeted, closure, naive, single_tree, unimodular
 from formulations.models.own_rows import feature_used
-from formulations.models.reading import read_point, read_pruning
-from formulations.models.standard_form import standard_form
+from formulations.models.reading import read_point, read_pruning, standard_form
 
 FORMULATIONS: dict[str, Callable[..., Any]] = {
     "IP0": single_tree.build_ip0,

@@ -27,10 +27,9 @@ from scipy import sparse
 
 from formulations.answers.pruning import Pruning
 from formulations.errors import InvalidInputError
-from formulations.instance.budget import budget_limit, limit_of_mean_cost
 from formulations.instance.cost_items import CostItems, Price
 from formulations.instance.integers import Integers, common_unit
-from formulations.instance.limit import Limit, Meter, meter_of
+from formulations.instance.limit import Limit, Meter, budget_limit, limit_of_mean_cost, meter_of
 from formulations.instance.limit_members import first_alike, members_of
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage_arcs import charges_of
@@ -298,7 +297,7 @@ def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
 
 
 def _at_most(problem: PruningProblem, limit: Limit, meter: Meter, unit: Fraction) -> Fraction:
-    """B_r: the largest use that the limit allows, see `formulations.instance.budget`."""
+    """B_r: the largest use that the limit allows, see `formulations.instance.limit`."""
     if limit.is_plain:
         return limit_of_mean_cost(problem, limit.at_most)
     return budget_limit(limit.at_most, unit=common_unit([unit, *([meter.constant] if meter.constant else [])]))

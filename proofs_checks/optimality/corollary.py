@@ -28,8 +28,8 @@ from typing import Any
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import limit_of_mean_cost
 from proofs_checks.optimality.edges import LevelComponents, edges_of, prove_edges
 from proofs_checks.optimality.path_optimality import PathProof
 from proofs_checks.optimality.recount import Refuted

@@ -21,8 +21,8 @@ from tqdm import tqdm
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Seconds, checked
 from formulations.errors import InterruptedSolveError, InvalidInputError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.processes import in_processes, in_this_process
 from prunemodels.comparison.rows import BUDGET_TYPES, TYPES, note_wrong_bounds, row_of

@@ -14,9 +14,9 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.ensemble_loss import EnsembleProblem
+from formulations.instance.limit import limit_of_mean_cost
 from solvers.ensemble_loss import LevelSets
 
 if TYPE_CHECKING:

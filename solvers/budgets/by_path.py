@@ -21,8 +21,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.path.pruning_path import pruning_path
 

@@ -25,8 +25,8 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
 from formulations.arguments import Seconds, checked
 from formulations.extras import naming_extras
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.programs.limit_matrix import in_integers
 from formulations.programs.limit_rows import one_row

@@ -11,8 +11,8 @@ import numpy as np
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Seconds, checked
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings, count_prunings
 from solvers.budgets.by_path import path_of, relaxed_optimum, room, solution

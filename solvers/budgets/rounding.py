@@ -36,8 +36,8 @@ from formulations.answers.lp1_solution import LP1Solution
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import SolverFailedError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
 from solvers.budgets.by_path import path_of, relaxed_optimum

@@ -34,8 +34,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import StopReason
 from formulations.arguments import Natural, NotNegative, Seconds, Seed, checked
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
 from solvers.budgets.by_path import exact_cost, path_of, relaxed_optimum, room, row_within, solution

@@ -16,8 +16,8 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status
 from formulations.arguments import NotNegative, Seconds, checked
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups

@@ -34,8 +34,8 @@ from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
 from solvers.closures.tree_pass import best_closure_of_forest
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import drive
+from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Known, Paid, Run
 from solvers.price_sharing.solve import WARM_START_ITERATION
 from solvers.price_sharing.stopping import (

@@ -43,7 +43,7 @@ from formulations.errors import CapacityOverflowError, SolverFailedError
 from formulations.instance.merging import split_duals, starts_by_tail
 from formulations.instance.problem import PruningProblem
 from formulations.instance.reduction import Groups
-from formulations.long_steps import interruption_as_error, timed_step
+from formulations.long_steps import Progress, interruption_as_error, timed_step
 from solvers.closures.cut import Ties
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path.decomposition import PathDecomposition, PathPiece
@@ -52,7 +52,6 @@ from solvers.path.part_files import PartFiles
 from solvers.path.parts import Parts, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
 from solvers.price_sharing.checkpoint import problem_fingerprint
-from solvers.progress import Progress
 
 LOG = logging.getLogger(__name__)
 

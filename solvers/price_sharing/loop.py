@@ -11,12 +11,12 @@ from pathlib import Path
 from formulations.answers.solution import StopReason
 from formulations.checkpoints import Checkpoint
 from formulations.errors import InterruptedSolveError
+from formulations.long_steps import Progress
 from solvers.closures.cut import Ties
 from solvers.price_sharing.checkpoint import Scores, load_scores, save_scores
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.stopping import ROUNDS_PER_CHECK, StopRule, negligible_gain, without_progress
-from solvers.progress import Progress
 
 SECONDS_BETWEEN_WRITES = 1.0
 """Least seconds between two writes of a checkpoint: on small instances writing takes longer than the rounds."""

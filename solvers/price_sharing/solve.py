@@ -46,9 +46,9 @@ from solvers.closures.cut import Ties
 from solvers.closures.duals import bound_of_closure
 from solvers.closures.integer_objective import IntegerObjective, integer_objective
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import interruption_explained, run_to_goal
 from solvers.price_sharing.memory import warn_if_short, warn_if_undecided
+from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Run, check_size, scores_after
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 

@@ -14,10 +14,10 @@ import pytest
 
 import prunemodels as pm
 import solvers.automatic
+from formulations import long_steps
 from formulations.answers.solution import ItemDuals, SharedPrices, Status
 from formulations.instance.papers import two_trees
 from prunemodels.example import X_valid, forest, y_valid
-from solvers import progress
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
 from solvers.dependencies import check_versions
@@ -91,27 +91,27 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize("at_terminal", [True, False])
 def test_nobody_asked_for_a_bar(monkeypatch: pytest.MonkeyPatch, at_terminal: bool) -> None:
     """It is shown on a terminal, where it takes long, and nowhere else: for a budget and for a rule."""
-    monkeypatch.setattr(progress, "tqdm", partial(progress.tqdm, mininterval=0))
-    monkeypatch.setattr(progress, "SECONDS_UNASKED", 0.0)
+    monkeypatch.setattr(long_steps, "tqdm", partial(long_steps.tqdm, mininterval=0))
+    monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 0.0)
     for goal in ({"budget": 9.7}, {"choose": "knee"}):
         stream = Terminal(at_terminal=at_terminal)
         monkeypatch.setattr(sys, "stderr", stream)
         pm.prune_forest(forest, X_valid, y_valid, **goal)
         assert ("splits decided" in stream.getvalue()) == at_terminal
-        monkeypatch.setattr(progress, "SECONDS_UNASKED", 3600.0)  # what is quick shows nothing
+        monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 3600.0)  # what is quick shows nothing
         quick = Terminal(at_terminal=at_terminal)
         monkeypatch.setattr(sys, "stderr", quick)
         pm.prune_forest(forest, X_valid, y_valid, **goal)
         assert quick.getvalue() == ""
-        monkeypatch.setattr(progress, "SECONDS_UNASKED", 0.0)
+        monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 0.0)
 
 
 def test_the_time_goes_on_while_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds on a large part take minutes: every ten of them show the bar again."""
-    monkeypatch.setattr(progress, "tqdm", partial(progress.tqdm, mininterval=0))
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    monkeypatch.setattr(long_steps, "tqdm", partial(long_steps.tqdm, mininterval=0))
+    monkeypatch.setattr(long_steps, "SECONDS", 0.0)
     ticks: list[int] = []
-    monkeypatch.setattr(progress.Progress, "tick", lambda bar: ticks.append(bar._decided))
+    monkeypatch.setattr(long_steps.Progress, "tick", lambda bar: ticks.append(bar._decided))
     monkeypatch.setattr(sys, "stderr", Terminal(at_terminal=True))
     divide_and_conquer(instance("iris"), largest=0, progress=True)
     assert len(ticks) > len(set(ticks)) > 1

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from formulations.answers.nested_prunings import PruningSequence
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
-from formulations.long_steps import interruption_as_error
+from formulations.long_steps import Progress, interruption_as_error
 from prunemodels.models.removal_effects import RemovalEffects, Unit, units_of
-from solvers.progress import Progress
 
 
 @checked

@@ -17,8 +17,8 @@ from formulations.answers.nested_prunings import PruningSequence
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.instance.problem import PruningProblem
+from formulations.long_steps import Progress
 from solvers.path.pruning_path import pruning_path
-from solvers.progress import Progress
 
 
 @checked

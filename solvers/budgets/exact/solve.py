@@ -24,8 +24,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.answers.solution import Status, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
 from formulations.errors import CapacityOverflowError, InvalidInputError
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.budgets.by_path import error_of, exact_cost, path_of, relaxed_optimum, room, solution, within
 from solvers.budgets.effort import Effort

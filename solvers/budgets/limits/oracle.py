@@ -27,8 +27,8 @@ from solvers.closures.integer_objective import IntegerObjective
 from solvers.closures.min_cut import closure_at
 from solvers.closures.tree_pass import climb
 from solvers.price_sharing.checkpoint import Scores
-from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.loop import run_to_goal
+from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.solve import told_of_forest
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 

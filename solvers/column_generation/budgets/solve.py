@@ -19,8 +19,8 @@ from formulations.answers.budget_solution import BudgetSolution, Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
-from formulations.instance.budget import limit_of_mean_cost
 from formulations.instance.cost_items import Price, exact
+from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
 from solvers.budgets.by_path import error_of

@@ -31,8 +31,8 @@ from solvers.price_sharing.checkpoint import problem_fingerprint
 from solvers.price_sharing.cluster.row_shard import ShardArcs, ShardOpened
 from solvers.price_sharing.cluster.sharded_problem import ShardedProblem
 from solvers.price_sharing.core import SolvedCore, cut_from_shares
-from solvers.price_sharing.local_rows import CUT_BYTES_PER_ARC, LocalRows
 from solvers.price_sharing.remaining import Remaining
+from solvers.price_sharing.rows import CUT_BYTES_PER_ARC, LocalRows
 
 STORE_BYTES_PER_ARC = 24
 """Bytes of the lists for each usage arc that workers send. Ray's store keeps its pages after the lists were read."""

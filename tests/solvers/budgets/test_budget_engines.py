@@ -16,8 +16,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import CapacityOverflowError, CostItems, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.solution import Status, StopReason
-from formulations.instance.budget import budget_limit
-from formulations.instance.limit import Limit
+from formulations.instance.limit import Limit, budget_limit
 from formulations.instance.papers import two_trees
 from formulations.programs.limit_rows import limit_rows
 from proofs_checks import check_budget_solution, check_corollary

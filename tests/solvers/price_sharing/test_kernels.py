@@ -23,9 +23,9 @@ from solvers.price_sharing import core as core_module
 from solvers.price_sharing import merged_usage, shares, stopping
 from solvers.price_sharing.core import solve_core
 from solvers.price_sharing.levels import best_level
-from solvers.price_sharing.local_rows import LocalRows, closure_value
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import Remaining, all_open
+from solvers.price_sharing.rows import LocalRows, closure_value
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
 from solvers.price_sharing.stopping import (

@@ -39,9 +39,9 @@ from solvers.price_sharing import Scores, final_scores, loop, price_sharing, sto
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
 from solvers.price_sharing.levels import best_level
-from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import SMALLEST_WEIGHT, Sharing, paid_at
 from tests.instances import random_problem

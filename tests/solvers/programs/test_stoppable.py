@@ -22,7 +22,6 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, PruningProblem, SolverFailedError, StopReason
 from formulations.instance.papers import two_trees
-from formulations.programs.sizes import model_size
 from proofs_checks import check_solution
 from solvers import SOLVERS, child_process
 from solvers.budgets import BUDGET_SOLVERS, rounding, solve_lp1
@@ -37,6 +36,7 @@ from solvers.price_sharing.run import Run
 from solvers.primal_dual import algorithm, primal_dual
 from solvers.programs import stoppable
 from solvers.programs.engines import highs
+from solvers.programs.stoppable import model_size
 from tests.instances import random_grid
 from tests.loops import looped
 from tests.solvers.cases import instance, twin_stumps

@@ -27,8 +27,8 @@ from solvers.price_sharing.cluster import (
     sharded_price_sharing,
 )
 from solvers.price_sharing.cluster.sharded_rows import ShardedRows, gather, sharded_objective
-from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.remaining import all_open
+from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Known, Run
 from solvers.price_sharing.shares import Sharing, weights_of
 from tests.instances import random_problem
