@@ -25,7 +25,7 @@ from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
 from solvers.closures.integer_objective import IntegerPrices
 from solvers.price_sharing.remaining import all_open
-from solvers.price_sharing.shares import halves, in_threads
+from solvers.price_sharing.shares import in_threads, portions
 
 NONE: NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
@@ -116,24 +116,24 @@ class LevelShares:
 
     def _own_rows(self, own: OwnRows) -> OwnRows:
         """Count the rows of all slices, and write down those of slices that are partly at the level of their purchases."""
-        remaining, threads = self.remaining, halves(self.remaining)
+        remaining, threads = self.remaining, portions(self.remaining)
         arguments = remaining.blocked_usage, self.level, self.highest
-        in_threads(self.pool, [partial(_own, *arguments, own, *half) for half in threads])
+        in_threads(self.pool, [partial(_own, *arguments, own, portion) for portion in threads])
         blocks, slices = remaining.objective.usage.row_blocks, remaining.slices
         nodes = self.nodes[slices.split]
         rows = blocks.stop[:, nodes] - blocks.start[:, nodes]
         partly = np.where(rows == own.number, 0, own.number).ravel()
         np.cumsum(partly[:-1], out=own.first.ravel()[1:])
         own = own._replace(place=np.empty(int(partly.sum(dtype=np.int64)), dtype=np.uint16))
-        in_threads(self.pool, [partial(_own, *arguments, own, *half) for half in threads])
+        in_threads(self.pool, [partial(_own, *arguments, own, portion) for portion in threads])
         return own
 
     def rough_charges(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """(2) up to rounding, in integer prices, several times as fast."""
-        remaining, threads = self.remaining, halves(self.remaining)
+        remaining, threads = self.remaining, portions(self.remaining)
         charge = [np.zeros(weight.size) for _ in threads]
         given = remaining.blocked_usage, remaining.prices, self.own, weight
-        in_threads(self.pool, [partial(_charge, *given, of, *half) for of, half in zip(charge, threads, strict=True)])
+        in_threads(self.pool, [partial(_charge, *given, *each) for each in zip(charge, threads, strict=True)])
         for other in charge[1:]:
             charge[0] += other
         charge[0] *= weight
@@ -163,14 +163,14 @@ class LevelShares:
 
         The threads have different rows, or different items. Arcs are written as far as there is room for them.
         """
-        remaining, threads = self.remaining, halves(self.remaining)
+        remaining, threads = self.remaining, portions(self.remaining)
         k = weight.size
         charge = [np.zeros(k, dtype=np.int64) for _ in threads]
         balance = [np.zeros((k, each), dtype=np.int64) for _ in threads]
         found = [np.full((k, each), -1, dtype=np.int64) for _ in threads]
         given = remaining.blocked_usage, remaining.prices, self.bits, self.own, weight, selected
         sums = zip(charge, balance, found, arcs[: len(threads)], threads, strict=True)
-        works = [partial(_share, *given, c, b, f, a.arrays(), *half) for c, b, f, a, half in sums]
+        works = [partial(_share, *given, c, b, f, a.arrays(), portion) for c, b, f, a, portion in sums]
         counts = in_threads(self.pool, works)
         for t in range(1, len(threads)):
             charge[0] += charge[t]
@@ -180,25 +180,21 @@ class LevelShares:
 
 
 @njit(cache=True, nogil=True)
-def _own(usage, level, highest, own, block, last_block, first, last):  # type: ignore[no-untyped-def]
+def _own(usage, level, highest, own, portion):  # type: ignore[no-untyped-def]
     """Count the rows of each slice and block whose purchase is of the split's level; write them where there is room."""
-    item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
+    item, split, begins, nodes, tree_of, start, stop, order, rows, size, once = usage
     count, first_own, own_place = own
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     top = np.empty(min(size, n_rows), dtype=np.int32)
-    for b in range(block, last_block):
+    for b in range(portion.block, portion.last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
-        begin = first
-        while begin < last:
-            m = item[begin]
-            end = begin + 1
-            while end < last and item[end] == m:
-                end += 1
+        for g in range(portion.item, portion.last_item):
+            m = item[begins[g]]
             if not once[m]:
                 for i in range(block_rows.shape[0]):
                     top[i] = highest[m * n_rows + block_rows[i]]
-            for k in range(begin, end):
+            for k in range(begins[g], begins[g + 1]):
                 h, mine = nodes[split[k]], level[split[k]]
                 if once[m]:
                     count[b, k] = b == 0 and highest[once.shape[0] * n_rows + m] == mine
@@ -214,27 +210,23 @@ def _own(usage, level, highest, own, block, last_block, first, last):  # type: i
                             own_place[first_own[b, k] + found] = i
                         found += 1
                 count[b, k] = found
-            begin = end
     return 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _charge(usage, prices, own, weight, charge, block, last_block, first, last):  # type: ignore[no-untyped-def]
+def _charge(usage, prices, own, weight, charge, portion):  # type: ignore[no-untyped-def]
     """(2) without the splits' own weights, in floating point."""
-    item, split, nodes, tree_of, start, stop, order, rows, size, once = usage
+    item, split, begins, nodes, tree_of, start, stop, order, rows, size, once = usage
     _, item_price, row_weight, once_price, _ = prices
     count, first_own, own_place = own
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     total = np.empty(min(size, n_rows))
-    for b in range(block, last_block):
+    for b in range(portion.block, portion.last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
-        begin = first
-        while begin < last:
+        for g in range(portion.item, portion.last_item):
+            begin, end = begins[g], begins[g + 1]
             m = item[begin]
-            end = begin + 1
-            while end < last and item[end] == m:
-                end += 1
             if once[m]:
                 total_weight = 0.0
                 for k in range(begin, end):
@@ -242,7 +234,6 @@ def _charge(usage, prices, own, weight, charge, block, last_block, first, last):
                 for k in range(begin, end):
                     if count[b, k] > 0:
                         charge[split[k]] += once_price[m] / total_weight
-                begin = end
                 continue
             # the weights of the users of each row's purchase
             total[:] = 0.0
@@ -273,16 +264,15 @@ def _charge(usage, prices, own, weight, charge, block, last_block, first, last):
                 if q < final:
                     a += total[users[q]]
                 charge[split[k]] += a + c
-            begin = end
     return 0
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _share(  # type: ignore[no-untyped-def]
-    usage, prices, bits, own, weight, selected, charge, balance, found, arcs, block, last_block, first, last
+    usage, prices, bits, own, weight, selected, charge, balance, found, arcs, portion
 ):
     """Sums of weights, then shares, item by item and block by block. Returns the number of arcs that there are to write."""
-    item, split, _, _, _, _, order, rows, size, once = usage
+    item, split, begins, _, _, _, _, order, rows, size, once = usage
     _, item_price, row_weight, once_price, _ = prices
     tail, head, share = arcs
     n_rows = order.shape[1]
@@ -291,14 +281,11 @@ def _share(  # type: ignore[no-untyped-def]
     owner = np.empty(room, dtype=np.int32)
     one, all_rows = np.zeros(1, dtype=np.uint16), np.zeros(1, dtype=np.int32)
     n_arcs = 0
-    for b in range(block, last_block):
+    for b in range(portion.block, portion.last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
-        begin = first
-        while begin < last:
+        for g in range(portion.item, portion.last_item):
+            begin, end = begins[g], begins[g + 1]
             m = item[begin]
-            end = begin + 1
-            while end < last and item[end] == m:
-                end += 1
             # a purchase is an item for a row, or, where it is paid once, the item for all rows
             payers = all_rows if once[m] else block_rows
             base = once.shape[0] * n_rows + m if once[m] else m * n_rows
@@ -331,14 +318,13 @@ def _share(  # type: ignore[no-untyped-def]
                             head[n_arcs] = base + payers[i]
                             share[n_arcs] = part
                         n_arcs += 1
-            begin = end
     return n_arcs
 
 
 @njit(cache=True, nogil=True)
 def _users(usage, own, b, k, one):  # type: ignore[no-untyped-def]
     """The rows of slice k in block b whose purchases are of the split's level, as places in the block."""
-    item, split, nodes, tree_of, start, stop, order, _, size, once = usage
+    item, split, _, nodes, tree_of, start, stop, order, _, size, once = usage
     count, first_own, own_place = own
     n_own, h = count[b, k], nodes[split[k]]
     if once[item[k]]:

@@ -114,7 +114,7 @@ class BlockClasses(NamedTuple):
 def merged_usage(
     usage: BlockedUsage, prices: UnpaidPrices, first: int, last: int, n_arcs: int, most_bytes: int
 ) -> MergedUsage | None:
-    """Merge the slices first, ..., last - 1, which hold all slices of their items; None where the lists become too long.
+    """Merge the slices of the items first, ..., last - 1; None where the lists become too long.
 
     Parameters
     ----------
@@ -123,12 +123,11 @@ def merged_usage(
     most_bytes
         what entries, arcs and classes may take.
     """
-    item = usage.item[first:last]
-    begins = first + np.flatnonzero(np.diff(item, prepend=-1, append=-2))
-    n_segments = usage.start.shape[0] * (begins.size - 1)
+    begins = usage.begins[first : last + 1]
+    n_segments, n_slices = usage.start.shape[0] * (last - first), int(begins[-1] - begins[0])
     lists = MergedUsage(
-        np.empty(item.size, dtype=np.int32),
-        np.zeros(item.size + 1, dtype=np.int64),
+        np.empty(n_slices, dtype=np.int32),
+        np.zeros(n_slices + 1, dtype=np.int64),
         np.empty(n_arcs + 1, dtype=np.uint16),
         np.empty(n_arcs // 8 + 1, dtype=np.int64),
         np.zeros(n_segments + 1, dtype=np.int64),
@@ -161,8 +160,9 @@ def share_left(usage: BlockedUsage) -> float:
     places = np.searchsorted(arcs, arcs[-1] * np.arange(1, 2 * SAMPLE, 2) // (2 * SAMPLE), side="right")
     keys, found = keys_of(item.size), BlockClasses.of(usage)
     share = 0.0
-    for m, times in zip(*np.unique(item[places], return_counts=True), strict=True):
-        begin, end = (int(np.searchsorted(item, m, side=side)) for side in ("left", "right"))
+    of_places = np.searchsorted(usage.begins, places, side="right") - 1
+    for g, times in zip(*np.unique(of_places, return_counts=True), strict=True):
+        begin, end = usage.begins[g : g + 2].tolist()
         left, _ = find_classes(usage, 0, begin, end, keys, found)
         share += times / SAMPLE * left / int(arcs[end - 1] - (arcs[begin - 1] if begin else 0))
     return float(share)

@@ -35,14 +35,17 @@ class Slices:
     ----------
     split, item
         int32, shape (s,), sorted by item.
+    begins
+        int64, shape (g + 1,): the first slice of each of the g items that some split needs, and the end.
     parts
-        places, from 0 to s, where the list is divided between threads; each item is on one side only.
+        places in `begins`, from 0 to g, where the list is divided between threads.
     n_arcs
         the number of usage arcs of all slices.
     """
 
     split: NDArray[np.int32]
     item: NDArray[np.int32]
+    begins: NDArray[np.int64]
     parts: tuple[int, ...]
     n_arcs: int
 
@@ -52,7 +55,7 @@ class BlockedUsage(NamedTuple):
 
     Parameters
     ----------
-    item, split
+    item, split, begins
         of the slices, see `Slices`.
     node
         `Remaining.nodes`.
@@ -66,6 +69,7 @@ class BlockedUsage(NamedTuple):
 
     item: NDArray[np.int32]
     split: NDArray[np.int32]
+    begins: NDArray[np.int64]
     node: NDArray[np.int32]
     tree_of: NDArray[np.int32]
     start: NDArray[np.int32]
@@ -136,7 +140,7 @@ class Remaining:
         usage, s = self.objective.usage, self.slices
         blocks = usage.row_blocks
         where = (blocks.start, blocks.stop, blocks.order, blocks.rows, blocks.size)
-        return BlockedUsage(s.item, s.split, self.nodes, usage.ensemble.tree_of, *where, usage.costs.paid_once)
+        return BlockedUsage(s.item, s.split, s.begins, self.nodes, usage.ensemble.tree_of, *where, usage.costs.paid_once)
 
     @property
     def prices(self) -> UnpaidPrices:
@@ -185,7 +189,8 @@ def slices_of(usage: Usage, nodes: NDArray[np.int32]) -> Slices:
     split, item = split[order], item[order]
     del order
     arcs = np.cumsum(_arcs_of(usage, nodes, split, item))
-    return Slices(split, item, _parts(item, arcs), int(arcs[-1]) if arcs.size else 0)
+    begins = np.flatnonzero(np.diff(item, prepend=-1, append=-2)) if item.size else np.zeros(1, dtype=np.int64)
+    return Slices(split, item, begins, _parts(begins, arcs), int(arcs[-1]) if arcs.size else 0)
 
 
 def first_arcs(usage: Usage, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -212,19 +217,18 @@ def _arcs_of(usage: Usage, nodes: NDArray[np.int32], split: NDArray[np.int32], i
     return np.where(usage.costs.paid_once[item], 1, stop[at] - start[at]).astype(np.int64)
 
 
-def _parts(item: NDArray[np.int32], arcs: NDArray[np.int64]) -> tuple[int, ...]:
+def _parts(begins: NDArray[np.int64], arcs: NDArray[np.int64]) -> tuple[int, ...]:
     """Two parts of about equal work, divided between two items; one part if there is a single item."""
-    borders = np.flatnonzero(np.diff(item)) + 1
-    if not borders.size:
-        return (0, item.size)
+    if begins.size < 3:
+        return (0, begins.size - 1)
     half = int(np.searchsorted(arcs, arcs[-1] // 2))
-    return (0, int(borders[np.argmin(np.abs(borders - half))]), item.size)
+    return (0, 1 + int(np.argmin(np.abs(begins[1:-1] - half))), begins.size - 1)
 
 
 @njit(cache=True, nogil=True)
 def _pay(usage, prices, kept):  # type: ignore[no-untyped-def]
     """Mark what some open splits need as paid, block by block; the sum of the prices that are new."""
-    item, split, node, tree_of, start, stop, order, rows, size, once = usage
+    item, split, _, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     total = np.int64(0)
     for b in range(start.shape[0]):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,7 +88,7 @@ class Sharing:
         parts: list[Callable[[NDArray[np.float64]], None]]
         if self.merged is None:
             usage, prices = self.remaining.blocked_usage, self.remaining.prices
-            parts = [partial(_share_slices, usage, prices, weight, *half) for half in halves(self.remaining)]
+            parts = [partial(_share_slices, usage, prices, weight, portion) for portion in portions(self.remaining)]
         else:
             parts = [partial(_share_classes, lists, weight) for lists in self.merged]
         charge = self._sum(parts, weight.size, np.float64)
@@ -132,15 +132,24 @@ def in_threads(pool: ThreadPoolExecutor, works: Sequence[Callable[[], T]]) -> li
     return [*(other.result() for other in others), last]
 
 
-def halves(remaining: Remaining) -> list[tuple[int, int, int, int]]:
-    """The first and last block and the first and last slice of each thread; a single block is divided by items."""
+class Portion(NamedTuple):
+    """What one thread passes over: blocks of rows, and items by their places in `Slices.begins`, each up to before the last."""
+
+    block: int
+    last_block: int
+    item: int
+    last_item: int
+
+
+def portions(remaining: Remaining) -> list[Portion]:
+    """The portion of each thread; a single block is divided by items."""
     s, n_blocks = remaining.slices, remaining.objective.usage.row_blocks.n_blocks
     if s.n_arcs < ONE_THREAD_ARCS or (n_blocks == 1 and len(s.parts) < 3):
-        return [(0, n_blocks, 0, s.parts[-1])]
+        return [Portion(0, n_blocks, 0, s.parts[-1])]
     if n_blocks == 1:
-        return [(0, 1, s.parts[0], s.parts[1]), (0, 1, s.parts[1], s.parts[2])]
+        return [Portion(0, 1, first, last) for first, last in pairwise(s.parts)]
     half = (n_blocks + 1) // 2
-    return [(0, half, 0, s.parts[-1]), (half, n_blocks, 0, s.parts[-1])]
+    return [Portion(0, half, 0, s.parts[-1]), Portion(half, n_blocks, 0, s.parts[-1])]
 
 
 def weights_of(score: NDArray[Any]) -> NDArray[np.float64]:
@@ -203,43 +212,41 @@ def _share_classes(lists, weight, charge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_slices(usage, prices, weight, block, last_block, first, last, charge):  # type: ignore[no-untyped-def]
+def _share_slices(usage, prices, weight, portion, charge):  # type: ignore[no-untyped-def]
     """Add the sums of price / Z over some slices in some blocks of rows; 0 where it is paid, or its users' weights are 0."""
-    item, split, node, tree_of, start, stop, order, rows, size, once = usage
+    item, split, begins, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     places = order.reshape(order.size)
     rate = np.empty(min(size, n_rows))
     omega = np.empty(rate.shape[0])
-    user = np.empty(last - first, dtype=np.int32)
-    begins, ends = np.empty(last - first, dtype=np.int64), np.empty(last - first, dtype=np.int64)
-    for b in range(block, last_block):
+    # of an item in a block: its users, and where their rows stand in `places`
+    most = begins[portion.last_item] - begins[portion.item]
+    user, first, last = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    for b in range(portion.block, portion.last_block):
         block_rows = rows[b * size : min((b + 1) * size, n_rows)]
         for i in range(block_rows.shape[0]):
             omega[i] = prices.weight[block_rows[i]]
-        begin = first
-        while begin < last:
-            m = item[begin]
-            end = begin
-            count = arcs = 0
-            while end < last and item[end] == m:
-                h = node[split[end]]
-                n_users = stop[b, h] - start[b, h]
-                if n_users > 0:
-                    user[count] = split[end]
-                    begins[count] = tree_of[h] * n_rows + b * size + start[b, h]
-                    ends[count] = begins[count] + n_users
-                    arcs += n_users
-                    count += 1
-                end += 1
-            users = user[:count]
+        for g in range(portion.item, portion.last_item):
+            m = item[begins[g]]
             if once[m]:
                 if b == 0:
-                    _share_once(split[begin:end], price_once(prices, m), weight, charge)
-            elif arcs * ROWS_PER_ARC < block_rows.shape[0]:
-                _share_few(m, places, users, begins, ends, rate, block_rows, prices, weight, charge)
+                    _share_once(split[begins[g] : begins[g + 1]], price_once(prices, m), weight, charge)
+                continue
+            count = arcs = 0
+            for k in range(begins[g], begins[g + 1]):
+                h = node[split[k]]
+                n_users = stop[b, h] - start[b, h]
+                if n_users > 0:
+                    user[count] = split[k]
+                    first[count] = tree_of[h] * n_rows + b * size + start[b, h]
+                    last[count] = first[count] + n_users
+                    arcs += n_users
+                    count += 1
+            users = user[:count]
+            if arcs * ROWS_PER_ARC < block_rows.shape[0]:
+                _share_few(m, places, users, first, last, rate, block_rows, prices, weight, charge)
             else:
-                _share_all(m, places, users, begins, ends, rate[: block_rows.shape[0]], block_rows, prices, omega, weight, charge)
-            begin = end
+                _share_all(m, places, users, first, last, rate[: block_rows.shape[0]], block_rows, prices, omega, weight, charge)
 
 
 @njit(cache=True, nogil=True)
@@ -254,12 +261,12 @@ def _share_once(users, price, weight, charge):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_all(m, places, users, begins, ends, rate, block_rows, prices, omega, weight, charge):  # type: ignore[no-untyped-def]
+def _share_all(m, places, users, first, last, rate, block_rows, prices, omega, weight, charge):  # type: ignore[no-untyped-def]
     """An item in one block, row by row; `omega` has the rows' weights in the order of the block."""
     rate[:] = 0.0
     for k in range(users.shape[0]):
         w = weight[users[k]]
-        for p in range(begins[k], ends[k]):
+        for p in range(first[k], last[k]):
             rate[places[p]] += w
     j = m * prices.weight.shape[0]
     if prices.grid.shape[0] == 0:
@@ -276,31 +283,31 @@ def _share_all(m, places, users, begins, ends, rate, block_rows, prices, omega, 
     for k in range(users.shape[0]):
         # four sums, so that no addition waits for the one before
         a = b = c = d = 0.0
-        p = begins[k]
-        while p + 4 <= ends[k]:
+        p = first[k]
+        while p + 4 <= last[k]:
             a += rate[places[p]]
             b += rate[places[p + 1]]
             c += rate[places[p + 2]]
             d += rate[places[p + 3]]
             p += 4
-        for q in range(p, ends[k]):
+        for q in range(p, last[k]):
             a += rate[places[q]]
         charge[users[k]] += (a + b) + (c + d)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _share_few(m, places, users, begins, ends, rate, block_rows, prices, weight, charge):  # type: ignore[no-untyped-def]
+def _share_few(m, places, users, first, last, rate, block_rows, prices, weight, charge):  # type: ignore[no-untyped-def]
     """An item with few arcs in one block: only the rows that they meet."""
     for k in range(users.shape[0]):
-        for p in range(begins[k], ends[k]):
+        for p in range(first[k], last[k]):
             rate[places[p]] = 0.0
     for k in range(users.shape[0]):
         w = weight[users[k]]
-        for p in range(begins[k], ends[k]):
+        for p in range(first[k], last[k]):
             rate[places[p]] += w
     for k in range(users.shape[0]):
         total = 0.0
-        for p in range(begins[k], ends[k]):
+        for p in range(first[k], last[k]):
             i = places[p]
             if rate[i] > 0.0:
                 total += price_for_row(prices, m, block_rows[i]) / rate[i]
@@ -331,28 +338,23 @@ def _bill_classes(lists, level, total):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _bill_slices(usage, prices, level, total):  # type: ignore[no-untyped-def]
     """Add each purchase's price at the highest level of its users, item by item; purchases without users count nothing."""
-    item, split, node, tree_of, start, stop, order, rows, size, once = usage
+    item, split, begins, node, tree_of, start, stop, order, rows, size, once = usage
     n_rows = order.shape[1]
     highest = np.zeros(min(size, n_rows), dtype=np.int8)
     for b in range(start.shape[0]):
         first = b * size
         block_rows = rows[first : min(first + size, n_rows)]
-        begin = 0
-        while begin < item.shape[0]:
-            m = item[begin]
-            end = begin + 1
-            while end < item.shape[0] and item[end] == m:
-                end += 1
+        for g in range(begins.shape[0] - 1):
+            m = item[begins[g]]
             if once[m]:
                 if b == 0:
                     top = np.int32(0)
-                    for k in range(begin, end):
+                    for k in range(begins[g], begins[g + 1]):
                         top = max(top, level[split[k]])
                     total[top] += price_once(prices, m)
-                begin = end
                 continue
             needed = False
-            for k in range(begin, end):
+            for k in range(begins[g], begins[g + 1]):
                 h, user_level = node[split[k]], level[split[k]]
                 if user_level > 0 and start[b, h] < stop[b, h]:
                     needed = True
@@ -363,5 +365,4 @@ def _bill_slices(usage, prices, level, total):  # type: ignore[no-untyped-def]
                     if highest[i] > 0:
                         total[highest[i]] += price_for_row(prices, m, block_rows[i])
                 highest[:] = 0
-            begin = end
     total[0] = 0

@@ -172,7 +172,7 @@ def test_merged_lists_grow_where_the_sample_was_wrong(name: str, kind: str, monk
         monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
     left = partly_fixed(problem, np.random.default_rng(4))
     found = [
-        merged_usage.merged_usage(left.blocked_usage, left.prices, 0, left.slices.split.size, n, MOST_BYTES)
+        merged_usage.merged_usage(left.blocked_usage, left.prices, 0, left.slices.parts[-1], n, MOST_BYTES)
         for n in (0, 20 * left.slices.n_arcs)
     ]
     assert found[0].place.size > 1  # more than there was room for
