@@ -150,6 +150,14 @@ def solution(
     return BudgetSolution(problem, budget, pruning, error_of(pruning), float(proven) - slack, relaxation, stopped, dict(stats))
 
 
+def raised(problem: PruningProblem, bound: float) -> float:
+    """A bound of the error of prunings, raised to the next error that a pruning can have."""
+    if problem.integers.error_rounding or bound == -math.inf:
+        return bound
+    roots = problem.errors.of_all_roots(problem.ensemble)
+    return float(roots - (roots - Fraction(bound)) // problem.integers.gain_unit * problem.integers.gain_unit)
+
+
 def error_of(pruning: Pruning) -> float:
     """The error as a float; if the instance is exact, the exact error rounded once."""
     return pruning.error if pruning.problem.integers.error_rounding else float(pruning.exact_error)

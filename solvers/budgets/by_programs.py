@@ -31,7 +31,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.programs.limit_matrix import in_integers
 from formulations.programs.limit_rows import one_row
 from formulations.programs.linear_program import LinearProgram
-from solvers.budgets.by_path import error_of
+from solvers.budgets.by_path import error_of, raised
 from solvers.closures.level_sets import lower_to_parents, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.budgets.coupling import BudgetCoupling
@@ -114,7 +114,7 @@ def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit
     for kept in branched.kept:
         best.offer(kept)
     stats = {**branched.stats, "seconds": time.perf_counter() - started}
-    bound = max(found.bound, _raised(problem, branched.bound)) if math.isfinite(branched.bound) else found.bound
+    bound = max(found.bound, raised(problem, branched.bound))
     error = error_of(best.pruning)
     return replace(found, pruning=best.pruning, error=error, bound=bound, stopped=branched.stopped, stats=stats)
 
@@ -174,12 +174,3 @@ def _unsolved(given: Given, seconds: float) -> BudgetSolution:
     bound = coupling.proven_bound(np.zeros(coupling.unit.n_rows), Fraction(0))
     stats, error = {"seconds": seconds}, error_of(best.pruning)
     return BudgetSolution(problem, budget, best.pruning, error, bound, best.mixture, StopReason.TIME_LIMIT, stats)
-
-
-def _raised(problem: PruningProblem, bound: float) -> float:
-    """A bound of the error of prunings, raised to the next error that a pruning can have."""
-    ints = problem.integers
-    if ints.error_rounding:
-        return bound
-    roots = problem.errors.of_all_roots(problem.ensemble)
-    return float(roots - (roots - Fraction(bound)) // ints.gain_unit * ints.gain_unit)

@@ -60,6 +60,13 @@ def splits_kept(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float6
     return 1.0 - y
 
 
+def pruning_of_point(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float64]) -> Pruning:
+    """The pruning that a point of any formulation stands for, which is integral up to tolerances."""
+    y = np.where(problem.ensemble.is_split, np.rint(splits_kept(problem, lp, x)), 0.0)
+    lower_to_parents(problem.ensemble.parent, y)
+    return Pruning(problem, y > 0.5)
+
+
 def _from_top(level: NDArray[np.int32], amount: NDArray[np.float64], top: int) -> NDArray[np.float64]:
     """Sum of the amounts at each level and above, shape (top + 2,); nothing is above the last."""
     at: NDArray[np.float64] = np.zeros(top + 2)

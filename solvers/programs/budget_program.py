@@ -22,7 +22,7 @@ from scipy import sparse
 from formulations.answers.pruning import Pruning
 from formulations.programs.limit_rows import LimitRows
 from formulations.programs.linear_program import Block, LinearProgram, Names
-from solvers.closures.level_sets import lower_to_parents, splits_kept
+from solvers.closures.level_sets import pruning_of_point
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.engines.highs import MOST_NODES, highs
 
@@ -84,21 +84,13 @@ def branch_within(
         bound, nodes = max(bound, answer.bound), nodes + int(answer.nodes)
         if answer.x is None:
             break
-        found = _pruning(rows, program, answer.x)
+        found = pruning_of_point(rows.problem, program, answer.x)
         offer(found)
         over = [r for r, (use, row) in enumerate(zip(rows.uses(found), rows.rows, strict=True)) if use > row.at_most]
         if not over or time.perf_counter() >= deadline or nodes >= most_nodes:
             break
         program = _without(program, over, answer.x)
     return BranchAnswer(bound, program, answer, nodes)
-
-
-def _pruning(rows: LimitRows, program: LinearProgram, x: NDArray[np.float64]) -> Pruning:
-    """The pruning that an integral point stands for."""
-    problem = rows.problem
-    y = np.where(problem.ensemble.is_split, np.rint(splits_kept(problem, program, x)), 0.0)
-    lower_to_parents(problem.ensemble.parent, y)
-    return Pruning(problem, y > 0.5)
 
 
 def _without(program: LinearProgram, over: list[int], x: NDArray[np.float64]) -> LinearProgram:

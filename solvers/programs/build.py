@@ -31,7 +31,7 @@ from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import limit_rows
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from solvers.closures.level_sets import lower_to_parents, splits_kept
+from solvers.closures.level_sets import pruning_of_point
 from solvers.programs.rounding import INTEGRAL
 
 Formulation = Literal["IP0", "IP1", "IP2", "IP3", "LP1", "closure"]
@@ -127,9 +127,7 @@ class BuiltProgram:
                 f"{columns[k]} is {x[k]:.6g}: the point is not integral, so it is no pruning; solve the integer program "
                 "(relax=False)"
             )
-        y = np.where(self.problem.ensemble.is_split, np.rint(splits_kept(self.problem, self.arrays, np.rint(x))), 0.0)
-        lower_to_parents(self.problem.ensemble.parent, y)
-        return Pruning(self.problem, y > 0.5)
+        return pruning_of_point(self.problem, self.arrays, np.rint(x))
 
     def __repr__(self) -> str:
         return f"BuiltProgram({self.formulation}, {self.arrays!r})"

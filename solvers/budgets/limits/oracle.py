@@ -29,14 +29,11 @@ from solvers.closures.tree_pass import climb
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import run_to_goal
 from solvers.price_sharing.rows import LocalRows
-from solvers.price_sharing.solve import told_of_forest
+from solvers.price_sharing.solve import WARM_START_ITERATION, told_of_forest
 from solvers.price_sharing.stopping import SMALL_CORE, StopRule
 
 SUM_BITS = 59
 """Bits of the sum of all profits, and of the sum of all prices."""
-
-WARM_START_ITERATION = 5
-"""Rounds that count as made when price sharing starts from the scores of other multipliers."""
 
 LEAST_SECONDS = 2e-2
 """Seconds of a closure of any size, by formula."""
@@ -166,13 +163,6 @@ class LagrangianOracle:
             used = rows.share @ (amounts[:k] @ bought) + amounts[k:] @ needed
             found += np.where(mine, used, 0.0)
         return found
-
-    def raised(self, bound: float) -> float:
-        """A bound of the error of prunings, raised to the next error that a pruning can have."""
-        ints = self.user_problem.integers
-        if ints.error_rounding or bound == -math.inf:
-            return bound
-        return float(self.roots - (self.roots - Fraction(bound)) // ints.gain_unit * ints.gain_unit)
 
     def error(self, pruning: Pruning) -> float:
         """The error as a float; if the instance is exact, the exact error rounded once."""

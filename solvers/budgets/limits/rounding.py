@@ -24,6 +24,7 @@ from scipy import sparse
 
 from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
+from solvers.budgets.by_path import raised
 from solvers.budgets.limits.oracle import LagrangianOracle, Priced
 from solvers.budgets.limits.relaxation import Column
 
@@ -68,7 +69,7 @@ class Rounding:
     def over(self) -> bool:
         """Whether the time or the work is over, or the best pruning errs no more than the bound."""
         spent = self.oracle.calls >= self._most_calls
-        return self.late or spent or self.oracle.error(self.best) <= self.oracle.raised(self.proof.bound)
+        return self.late or spent or self.oracle.error(self.best) <= raised(self.oracle.user_problem, self.proof.bound)
 
     def offer(self, kept: NDArray[np.bool_], use: NDArray[np.float64] | None = None) -> bool:
         """Whether a pruning is within all limits. If it is the best so far, it is kept."""

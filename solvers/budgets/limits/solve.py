@@ -32,7 +32,7 @@ from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
 from formulations.programs.limit_matrix import limit_matrix
 from formulations.programs.limit_rows import LimitRows, limit_rows
-from solvers.budgets.by_path import error_of
+from solvers.budgets.by_path import error_of, raised
 from solvers.budgets.limits.oracle import LagrangianOracle, Priced
 from solvers.budgets.limits.relaxation import LimitsRelaxation, relax
 from solvers.budgets.limits.rounding import Rounding
@@ -168,7 +168,7 @@ class _LimitsSearch:
             rounding.offer(column.kept, column.use)
         if method != "path" and not rounding.over:
             rounding.search(relaxed.mu, relaxed.columns, DRAWS)
-        bound = self.oracle.raised(rounding.proof.bound)
+        bound = raised(self.rows.problem, rounding.proof.bound)
         small = self.rows.metered.n_usage_arcs <= MOST_BRANCHED
         if (method == "exact" or (method == "best" and small)) and not self._closed(rounding, bound) and not rounding.late:
             bound = max(bound, self._branch(rounding, relaxed, math.inf if method == "exact" else BRANCHED_ENTRIES))
@@ -204,7 +204,7 @@ class _LimitsSearch:
                 if not tiny:
                     raise
                 break
-            bound = max(bound, self.oracle.raised(found.bound - rows.problem.integers.error_rounding))
+            bound = max(bound, raised(rows.problem, found.bound - rows.problem.integers.error_rounding))
             over = self.oracle.uses(last[0]) - rounding.growth.room if last else np.zeros(len(rows.rows))
             over[active] = 0.0
             new = np.argsort(-over, kind="stable")[:MOST_NEW_ROWS]
