@@ -146,8 +146,9 @@ class FlowNetwork:
     def add(self, tail: ArrayLike, head: ArrayLike, capacity: ArrayLike) -> NDArray[np.int32]:
         """Add arcs from arrays of vertices, or from one vertex to many, or many to one; their numbers."""
         shape = np.broadcast_shapes(np.shape(tail), np.shape(head), np.shape(capacity))
-        kinds = (tail, np.int32), (head, np.int32), (capacity, np.int64)
-        columns = (np.atleast_1d(np.broadcast_to(np.asarray(x, dtype=kind), shape)) for x, kind in kinds)
+        columns = []
+        for ends, kind in ((tail, np.int32), (head, np.int32), (capacity, np.int64)):
+            columns.append(np.atleast_1d(np.broadcast_to(np.asarray(ends, dtype=kind), shape)))
         arcs: NDArray[np.int32] = self._flow.add_arcs_with_capacity(*columns)
         return arcs
 

@@ -28,13 +28,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore
-from solvers.closures.cut import Closure, best_closure
+from solvers.closures.cut import best_closure
 from solvers.closures.subproblem import MAX_PRODUCT
-from solvers.closures.tree_pass import force
+from solvers.closures.tree_pass import forced
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +90,7 @@ def edge_of(
         if lam == 0:
             part = part.take(np.ones(part.nodes.size, dtype=bool))
             return BudgetEdge(part, lam, part.gained if bound is None else min(bound, part.gained), cuts)
-        closure = cut(part, lam)
+        closure = best_closure(part.at(lam))
         effort.count_cut(part)
         cuts += 1
         # the gain of what was taken is a multiple of the step too
@@ -127,30 +126,21 @@ def _allowed(core: KnapsackCore, lam: Fraction | None) -> Fraction:
     return max(core.low, lam)
 
 
-def cut(core: KnapsackCore, lam: Fraction) -> Closure:
-    """V of (1), without the splits taken before, and the smallest closure that attains it.
-
-    Raises
-    ------
-    CapacityOverflowError
-        if the products do not fit 62 bits.
-    """
-    return best_closure(core.at(lam))
-
-
 REPEAT_SHARE = 0.1
 """Fixing is repeated as long as it decides at least this part of the splits."""
 
 
 def fixed(core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = None) -> KnapsackCore | None:
-    """The core after fixing all splits that are decided in every pruning with a gain above `goal`; None if there is none."""
+    """The core after (4) fixed all splits that are decided in every pruning with a gain above `goal`; None if there is none."""
     effort = effort or Effort()
     while core.nodes.size and lam > 0 and not effort.is_over:
         effort.count_cut(core)
-        kept, pruned = forced(core, lam)
+        charge = np.zeros(core.nodes.size, dtype=np.int64)
+        np.add.at(charge, core.tail, best_closure(core.at(lam)).duals())
+        ends = forced(core.parent, core.gain * lam.denominator - core.evaluation * lam.numerator - charge)
         limit = (goal + 1 - core.gained) * lam.denominator - lam.numerator * core.room
         # a gain of at least goal + 1 needs q (goal + 1 - gained) <= V_h + p room
-        must, cannot = pruned < limit, kept < limit
+        must, cannot = ends.pruned < limit, ends.kept < limit
         if (must & cannot).any() or (core.is_whole and core.cost_of(must) > core.room):
             return None
         decided = int(must.sum()) + int(cannot.sum())
@@ -161,13 +151,3 @@ def fixed(core: KnapsackCore, lam: Fraction, goal: int, effort: Effort | None = 
         if decided < REPEAT_SHARE * size:
             return core
     return core
-
-
-def forced(core: KnapsackCore, lam: Fraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(4): upper bounds with each split kept, and with each pruned; int64, shape (k,) each."""
-    charge = np.zeros(core.nodes.size, dtype=np.int64)
-    np.add.at(charge, core.tail, cut(core, lam).duals())
-    worth = core.gain * lam.denominator - core.evaluation * lam.numerator - charge
-    kept, pruned = np.empty_like(worth), np.empty_like(worth)
-    force(core.parent, worth, kept, pruned)
-    return kept, pruned

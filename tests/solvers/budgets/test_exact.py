@@ -26,7 +26,7 @@ from solvers.budgets.exact import core as exact_window
 from solvers.budgets.exact import search as exact_progress
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.core import KnapsackCore, core_between
-from solvers.budgets.exact.edge import cut, edge_of, fixed
+from solvers.budgets.exact.edge import edge_of, fixed
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
@@ -272,7 +272,7 @@ def test_too_large_products_are_refused() -> None:
     """A cut whose products would not fit 62 bits is refused, never wrapped."""
     core = next(c for c in (whole_core(p, m) for p, _, m in cores()) if c.nodes.size)
     with pytest.raises(CapacityOverflowError, match="62 bits"):
-        cut(core, Fraction(2**62, 3))
+        core.at(Fraction(2**62, 3))
 
 
 def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
