@@ -29,8 +29,18 @@ from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan
 from prunemodels.on_demand.request import NEVER, Acquire
 from prunemodels.on_demand.result import OnDemandResult
-from prunemodels.on_demand.steps import KNOWN, LOST, NO_CAP, UNKNOWN, _advance, _ask_for_all, _ask_for_all_below
-from prunemodels.on_demand.stopping import _ask_for_one
+from prunemodels.on_demand.steps import (
+    KNOWN,
+    LOST,
+    NO_CAP,
+    UNKNOWN,
+    Standing,
+    Trees,
+    _advance,
+    _ask_for_all,
+    _ask_for_all_below,
+)
+from prunemodels.on_demand.stopping import Owed, Ranges, _ask_for_one
 from prunemodels.on_demand.walk import Walk
 
 
@@ -88,14 +98,18 @@ class ForestWalk(Walk):
         )
 
     @property
-    def _trees(self) -> tuple[NDArray[Any], ...]:
+    def _trees(self) -> Trees:
         e = self._plan.ensemble
-        return e.left, e.right, self._plan.column, e.threshold, e.missing_left, self._plan.tested
+        return Trees(e.left, e.right, self._plan.column, e.threshold, e.missing_left, self._plan.tested)
+
+    def _standing(self, status: NDArray[np.uint8]) -> Standing:
+        """Where the rows stand if their features have this status."""
+        return Standing(self._node, self._plan.routed(self._cells), status)
 
     def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Walk the rows as far as possible; bool, shape (rows, F): what they wait for. Rows that wait for nothing are done."""
         plan, most = self._plan, self._most_steps()
-        _advance(rows, self._node, self._trees, plan.routed(self._cells), self._status, plan.step_units, most, self._steps)
+        _advance(rows, self._standing(self._status), self._trees, plan.step_units, most, self._steps)
         status = self._status_within_cap(rows, most)
         capped = np.zeros(rows.size, dtype=bool)
         if self._options.stops:
@@ -121,8 +135,8 @@ class ForestWalk(Walk):
         assert self._options.max_rounds is not None
         wanted = np.zeros((rows.size, len(self._plan.names)), dtype=bool)
         last = waiting[self._calls.calls().rounds[rows[waiting]] >= self._options.max_rounds - 1]
-        reached, stack = np.zeros((last.size, wanted.shape[1]), dtype=bool), np.empty(self._plan.ensemble.n_nodes, dtype=np.int64)
-        _ask_for_all_below(rows[last], self._node, self._trees, self._plan.routed(self._cells), self._status, reached, stack)
+        reached = np.zeros((last.size, wanted.shape[1]), dtype=bool)
+        _ask_for_all_below(rows[last], self._standing(self._status), self._trees, reached)
         wanted[last] = reached
         return wanted
 
@@ -141,11 +155,9 @@ class ForestWalk(Walk):
         plan, ends, value = self._plan, self._plan.extremes, self._plan.response.value
         wanted, done, early = self._nothing(rows)
         total = np.zeros((rows.size, 3, value.shape[1]))
-        stopping = (value, ends.low, ends.high, self._options.place)
-        prices = (plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
-        cells = plan.routed(self._cells)
-        room = (np.empty(plan.needs.shape[0]), np.empty((2, value.shape[1])), np.empty(ends.deepest + 2, dtype=np.int64))
-        _ask_for_one(rows, self._node, self._trees, cells, status, *stopping, *prices, wanted, done, total, *room)
+        ranges, place = Ranges(value, ends.low, ends.high), self._options.place
+        owed = Owed(plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
+        _ask_for_one(rows, self._standing(status), self._trees, ranges, place, owed, wanted, done, total)
         if stop and self._certainty is not None:
             open_rows = np.flatnonzero(~done)
             early[open_rows] = self._certainty.of(total[open_rows])

@@ -24,7 +24,7 @@ from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.labelled_samples import named
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
-from prunemodels.on_demand.steps import NO_CAP, _advance, _ask_for_all
+from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, _advance, _ask_for_all
 
 Table = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -187,7 +187,7 @@ class TreeSteps(StageSteps):
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
         """Go down the splits that stage s keeps."""
         most = np.full(place.steps.shape, NO_CAP)  # the walk itself looks ahead to see whether a stage keeps within a cap
-        _advance(rows, place.node, self._trees(s), cells, status, self.plan.step_units, most, place.steps)
+        _advance(rows, Standing(place.node, cells, status), self._trees(s), self.plan.step_units, most, place.steps)
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
         """The features of the splits that the rows have reached."""
@@ -196,11 +196,11 @@ class TreeSteps(StageSteps):
         _ask_for_all(np.arange(rows.size), place.node[rows], self._trees(s), unknown, found, done)
         return found
 
-    def _trees(self, s: int) -> tuple[NDArray[Any], ...]:
+    def _trees(self, s: int) -> Trees:
         """The trees of stage s: a split that it does not keep is a leaf."""
         e = self.stages.ensemble
         left = np.where(self.stages.first_stage <= s, e.left, -1).astype(e.left.dtype)
-        return left, e.right, self.plan.column, e.threshold, e.missing_left, self.plan.tested
+        return Trees(left, e.right, self.plan.column, e.threshold, e.missing_left, self.plan.tested)
 
     def output(self, s: int, place: Place, cells: Table) -> StageOutput:
         """The output by the nodes that the rows have reached."""

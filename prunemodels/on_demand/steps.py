@@ -5,7 +5,10 @@ Rows are independent, so these loops run over rows and then trees; rows share on
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from formulations.compiled import njit
 
@@ -16,12 +19,42 @@ NO_CAP = np.iinfo(np.int64).max
 """In place of the most that a row may pay."""
 
 
+class Trees(NamedTuple):
+    """The trees as the compiled walks take them, an entry for each node.
+
+    Parameters
+    ----------
+    left, right
+        int32: children; -1 at leaves.
+    column, tested
+        int32: the feature that a split waits for, and the column of the cells that it tests.
+    threshold, missing_left
+        numbers that are at most the threshold go left, and so do missing ones where `missing_left` says so.
+    """
+
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    column: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    missing_left: NDArray[np.bool_]
+    tested: NDArray[np.int32]
+
+
+class Standing(NamedTuple):
+    """Where all rows stand: int32 `node`, shape (rows, T), the `cells` known, and uint8 `status`, shape (rows, F)."""
+
+    node: NDArray[np.int32]
+    cells: NDArray[Any]
+    status: NDArray[np.uint8]
+
+
 @njit(cache=True)
-def _advance(rows, node, trees, cells, status, step_units, most, steps):  # type: ignore[no-untyped-def]
+def _advance(rows, at, trees, step_units, most, steps):  # type: ignore[no-untyped-def]
     """Walk each tree down to a leaf, to a split whose feature is not known, or to one that would bring `steps`, the price of the
     splits passed, above `most`.
     """
     left, right, column, threshold, missing_left, tested = trees
+    node, cells, status = at
     for k in range(rows.shape[0]):
         i = rows[k]
         for t in range(node.shape[1]):
@@ -40,7 +73,7 @@ def _advance(rows, node, trees, cells, status, step_units, most, steps):  # type
 @njit(cache=True)
 def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-untyped-def]
     """Mark every feature at which a tree waits: each is certainly needed, whatever the values of the others."""
-    left, column = trees[0], trees[2]
+    left, column = trees.left, trees.column
     for k in range(rows.shape[0]):
         i = rows[k]
         done[k] = True
@@ -52,9 +85,11 @@ def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _ask_for_all_below(rows, node, trees, cells, status, wanted, stack):  # type: ignore[no-untyped-def]
+def _ask_for_all_below(rows, at, trees, wanted):  # type: ignore[no-untyped-def]
     """Mark every unknown feature that a tree could come to, whatever the values of the others are."""
     left, right, column, threshold, missing_left, tested = trees
+    node, cells, status = at
+    stack = np.empty(left.shape[0], dtype=np.int64)
     for k in range(rows.shape[0]):
         i = rows[k]
         for t in range(node.shape[1]):

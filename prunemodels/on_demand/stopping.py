@@ -18,6 +18,7 @@ by u (1 + g) A / T more. So two sums keep their order in the library's own arith
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +41,12 @@ class Extremes:
         the sums over all trees of their least and of their greatest values, each of shape (K,).
     slack
         of (2).
-    deepest
-        depth of the deepest node.
     """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     all: tuple[NDArray[np.float64], NDArray[np.float64]]
     slack: float
-    deepest: int
 
 
 def extremes_of(ensemble: Ensemble, response: Response) -> Extremes:
@@ -58,7 +56,7 @@ def extremes_of(ensemble: Ensemble, response: Response) -> Extremes:
     largest = np.maximum.reduceat(np.abs(response.value).max(axis=1), ensemble.roots).sum() + np.abs(response.start).max()
     slack = 8 * (ensemble.n_trees + 2) * response.unit_roundoff * float(largest) + np.finfo(np.float64).tiny
     roots = ensemble.roots
-    return Extremes(low, high, (low[roots].sum(axis=0), high[roots].sum(axis=0)), float(slack), int(ensemble.depth.max()))
+    return Extremes(low, high, (low[roots].sum(axis=0), high[roots].sum(axis=0)), float(slack))
 
 
 @njit(cache=True)
@@ -74,36 +72,34 @@ def _widen(left, right, low, high):  # type: ignore[no-untyped-def]
                         high[h, k] = high[child, k]
 
 
+class Ranges(NamedTuple):
+    """The value of each node, and the least and the greatest ones of its subtree; float64, shape (n, K) each."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Owed(NamedTuple):
+    """What is still to be paid: bool `needs`, shape (F, M), float64 `price`, shape (M,), and bool `bought`, shape (rows, M)."""
+
+    needs: NDArray[np.bool_]
+    price: NDArray[np.float64]
+    bought: NDArray[np.bool_]
+
+
 @njit(cache=True)
-def _ask_for_one(  # type: ignore[no-untyped-def]
-    rows,
-    node,
-    trees,
-    cells,
-    status,
-    value,
-    low,
-    high,
-    place,
-    needs,
-    price,
-    bought,
-    wanted,
-    done,
-    total,
-    score,
-    ends,
-    stack,
-):
+def _ask_for_one(rows, at, trees, ranges, place, owed, wanted, done, total):  # type: ignore[no-untyped-def]
     """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
 
     ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
     feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the square root of
     what is still to be paid for it. Divided by the price itself, cheap features that settle little would all be bought first.
-    `score` of shape (F,), `ends` of shape (2, K) and `stack`, two longer than the deepest node is deep, are room to work in.
     """
-    left, column = trees[0], trees[2]
+    left, column, node, value = trees.left, trees.column, at.node, ranges.value
     n_trees, n_classes = node.shape[1], value.shape[1]
+    # room to work in: of a row, the score of each feature; of a tree, both ends of its range, and nodes that are left to visit
+    score, ends, stack = np.empty(owed.needs.shape[0]), np.empty((2, n_classes)), np.empty(left.shape[0], dtype=np.int64)
     for k in range(rows.shape[0]):
         i = rows[k]
         for f in range(score.shape[0]):
@@ -114,8 +110,8 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
             f = column[h]
             for c in range(n_classes):
                 ends[0, c] = ends[1, c] = value[h, c]
-            if left[h] >= 0 and status[i, f] == UNKNOWN:
-                _reach(h, i, cells, status, trees, value, low, high, ends, stack)
+            if left[h] >= 0 and at.status[i, f] == UNKNOWN:
+                _reach(h, i, at, trees, ranges, ends, stack)
                 widest = 0.0
                 for c in range(n_classes):
                     if ends[1, c] - ends[0, c] > widest:
@@ -133,13 +129,15 @@ def _ask_for_one(  # type: ignore[no-untyped-def]
         if not waits:
             done[k] = True
         else:
-            wanted[k, asked if place.shape[0] else _best_buy(score, needs, price, bought, i)] = True
+            wanted[k, asked if place.shape[0] else _best_buy(score, owed, i)] = True
 
 
 @njit(cache=True)
-def _reach(start, i, cells, status, trees, value, low, high, ends, stack):  # type: ignore[no-untyped-def]
+def _reach(start, i, at, trees, ranges, ends, stack):  # type: ignore[no-untyped-def]
     """Widen `ends` (least, greatest) to row i's E_t below a node; subtrees that cannot widen it are passed over."""
     left, right, column, threshold, missing_left, tested = trees
+    _, cells, status = at
+    value, low, high = ranges
     stack[0] = start
     n = 1
     while n:
@@ -161,18 +159,19 @@ def _reach(start, i, cells, status, trees, value, low, high, ends, stack):  # ty
 
 
 @njit(cache=True)
-def _best_buy(score, needs, price, bought, i):  # type: ignore[no-untyped-def]
+def _best_buy(score, owed, i):  # type: ignore[no-untyped-def]
     """Of the features that row i's trees wait for, the one with the highest score per root of the price; free ones go first."""
+    needs, price, bought = owed
     best, best_free, best_score = -1, False, -1.0
     for f in range(score.shape[0]):
         if score[f] < 0:
             continue
-        owed = 0.0
+        left_to_pay = 0.0
         for m in range(needs.shape[1]):
             if needs[f, m] and not bought[i, m]:
-                owed += price[m]
-        free = owed == 0
-        here = score[f] if free else score[f] / np.sqrt(owed)
-        if best < 0 or (free and not best_free) or (free == best_free and here > best_score):
-            best, best_free, best_score = f, free, here
+                left_to_pay += price[m]
+        free = left_to_pay == 0
+        per_price = score[f] if free else score[f] / np.sqrt(left_to_pay)
+        if best < 0 or (free and not best_free) or (free == best_free and per_price > best_score):
+            best, best_free, best_score = f, free, per_price
     return best
