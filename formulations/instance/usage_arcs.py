@@ -13,7 +13,7 @@ is paid once for all examples has one arc (h, m) for every h that charges it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,7 @@ from formulations.instance.routing import Routing
 Level = TypeVar("Level", np.int8, np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class Charges:
+class Charges(NamedTuple):
     """``charges(h)`` of every node, as rows of a ragged table: ``item[start[h]:start[h + 1]]``.
 
     Items without a price are left out: they constrain nothing.
@@ -80,10 +79,10 @@ def usage_arcs(
     nodes: NDArray[np.int32],
 ) -> UsageArcs:
     """The usage arcs of the given nodes, in canonical order."""
-    total = _count(nodes, charges.start, charges.item, paid_once, routing.start, routing.stop)
+    total = _count(nodes, charges, paid_once, routing.start, routing.stop)
     tail = np.empty(total, dtype=np.int32)
     head = np.empty(total, dtype=np.int32)
-    _expand(nodes, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, tail, head)
+    _expand(nodes, charges, paid_once, tree_of, (routing.order, routing.start, routing.stop), tail, head)
     return UsageArcs(tail, head)
 
 
@@ -102,7 +101,7 @@ def highest_user(
     n_items, n_rows = paid_once.shape[0], routing.n_rows
     highest = routing.array(n_items * (n_rows + 1), level.dtype)
     highest[:] = -1
-    _raise(nodes, level, charges.start, charges.item, paid_once, tree_of, routing.order, routing.start, routing.stop, highest)
+    _raise(nodes, level, charges, paid_once, tree_of, (routing.order, routing.start, routing.stop), highest)
     return highest
 
 
@@ -127,28 +126,28 @@ def _charges(feature, parent, needs_start, needs_item, needed, priced, start, it
 
 
 @njit(cache=True)
-def _count(nodes, charge_start, charge_item, paid_once, start, stop):  # type: ignore[no-untyped-def]
+def _count(nodes, charges, paid_once, start, stop):  # type: ignore[no-untyped-def]
     """Usage arcs of some nodes, without an array over all."""
     total = 0
     for i in range(nodes.shape[0]):
         h = nodes[i]
-        for j in range(charge_start[h], charge_start[h + 1]):
-            total += 1 if paid_once[charge_item[j]] else stop[h] - start[h]
+        for j in range(charges.start[h], charges.start[h + 1]):
+            total += 1 if paid_once[charges.item[j]] else stop[h] - start[h]
     return total
 
 
 @njit(cache=True)
-def _expand(  # type: ignore[no-untyped-def]
-    nodes, charge_start, charge_item, paid_once, tree_of, order, start, stop, tail, head
-):
+def _expand(nodes, charges, paid_once, tree_of, routing, tail, head):  # type: ignore[no-untyped-def]
+    """The arcs themselves; `routing` are the routing's order, start and stop."""
+    order, start, stop = routing
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]
     k = 0
     for i in range(nodes.shape[0]):
         h = nodes[i]
         t = tree_of[h]
-        for j in range(charge_start[h], charge_start[h + 1]):
-            m = charge_item[j]
+        for j in range(charges.start[h], charges.start[h + 1]):
+            m = charges.item[j]
             if paid_once[m]:
                 tail[k] = h
                 head[k] = n_items * n_rows + m
@@ -161,15 +160,15 @@ def _expand(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _raise(  # type: ignore[no-untyped-def]
-    nodes, level, charge_start, charge_item, paid_once, tree_of, order, start, stop, highest
-):
+def _raise(nodes, level, charges, paid_once, tree_of, routing, highest):  # type: ignore[no-untyped-def]
+    """Raise the level of each purchase to that of its users."""
+    order, start, stop = routing
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]
     for i in range(nodes.shape[0]):
         h = nodes[i]
-        for j in range(charge_start[h], charge_start[h + 1]):
-            m = charge_item[j]
+        for j in range(charges.start[h], charges.start[h + 1]):
+            m = charges.item[j]
             if paid_once[m]:
                 k = n_items * n_rows + m
                 if level[h] > highest[k]:
