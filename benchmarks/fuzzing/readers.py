@@ -41,7 +41,7 @@ from proofs_checks.matrices.sign_matrix import read_matrix
 from prunemodels.command_line.cli import main
 from prunemodels.data_files import read_table, take_column, take_features
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from prunemodels.exits.set_log import log_sets, logged_sets
+from prunemodels.exits.elimination import log_sets, logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix, load_network, save_network
 from prunemodels.files.mixtures import load_mixture

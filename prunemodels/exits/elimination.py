@@ -7,6 +7,7 @@ From all items down to none, with the held-out loss L(I) of models that read the
 Features that need a dropped item go with it, and items that no remaining feature needs go too. While many items remain, the
 difference in (1) is estimated by shuffling the columns that need m, and several items go at once. Later it is measured by
 training again without m, for the items that matter least by shuffling. Items without a price stay: they are read from the start.
+The sets found are logged in a checkpoint, the largest first.
 """
 
 from __future__ import annotations
@@ -22,10 +23,33 @@ from scipy import sparse
 
 from formulations.checkpoints import Checkpoint
 from formulations.instance.cost_items import CostItems
-from prunemodels.exits.set_log import log_sets, logged_sets
+from formulations.stored_arrays import stored_array, whole_number
 from prunemodels.exits.set_stages import columns_of, predictions_of
 from prunemodels.exits.stages import losses
 from prunemodels.models.labelled_samples import Sample
+
+
+def logged_sets(log: Checkpoint, n_items: int) -> list[NDArray[np.bool_]]:
+    """The sets that were found, bool of shape (n_items,) each; none where there is no file.
+
+    Raises
+    ------
+    BrokenFileError
+        if the file cannot be read, or does not hold sets of these items.
+    InvalidInputError
+        if it belongs to another search.
+    """
+    with log.stored() as stored:
+        if stored is None:
+            return []
+        count = whole_number(stored.figures["sets"], "sets", n_items + 1)
+        return list(stored_array(stored.arrays["items"], "items", "b", count * n_items).reshape(count, n_items))
+
+
+def log_sets(log: Checkpoint, sets: Sequence[NDArray[np.bool_]]) -> None:
+    """Write the sets, all of them or none."""
+    log.save({"items": np.concatenate(sets)}, sets=len(sets))
+
 
 SEVERAL_ABOVE = 16
 """With more items than this, several are dropped at once."""

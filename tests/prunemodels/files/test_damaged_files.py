@@ -24,7 +24,7 @@ from formulations.checkpoints import Checkpoint
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
-from prunemodels.exits.set_log import logged_sets
+from prunemodels.exits.elimination import logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
 from prunemodels.models.forests.reading import read_forest
