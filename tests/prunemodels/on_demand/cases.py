@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -202,3 +203,27 @@ class Spy:
     def paid(self) -> list[tuple[int, str]]:
         """Pairs of row and item, as they were named in requests."""
         return [(int(i), m) for r in self.requests for i in r.positions for m in r.items]
+
+
+class Line:
+    """An asynchronous `acquire` that counts who is in flight, and answers in an order of its own."""
+
+    def __init__(self, spy, delay=lambda request: 0.0, fails=()):
+        self.spy, self.delay, self.fails = spy, delay, fails
+        self.now = self.most = 0
+        self.begun, self.ended = [], []
+
+    async def __call__(self, request):
+        """Wait, then serve or fail."""
+        self.begun.append(request.items)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            for _ in range(int(self.delay(request))):
+                await asyncio.sleep(0)
+            if request.items in self.fails:
+                raise ConnectionError("the line is dead")
+            return self.spy(request)
+        finally:
+            self.now -= 1
+            self.ended.append(request.items)

@@ -14,23 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import AcquisitionMethod, from_table
+from prunemodels.on_demand import AcquisitionMethod
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.loops import looped
-from tests.prunemodels.cascades import KINDS, case
+from tests.prunemodels.cascades import case
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, random_case, votes
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, random_case, votes
+from tests.prunemodels.on_demand.test_drivers import drive
 
 THREE = votes(3)
-
-
-def drive(walk, acquire, *, backwards=False, **options):
-    """Make the walk's requests until there are none."""
-    while requests := walk.next_requests(**options):
-        for request in requests[::-1] if backwards else requests:
-            walk.take(request, acquire(request))
-    assert walk.finished
-    return walk.result()
 
 
 def test_requests_by_hand():
@@ -60,60 +51,6 @@ def test_a_request_is_taken_once():
         walk.take(other, [0, 0])
     walk.take(pickle.loads(pickle.dumps(second)), [1, 1])  # a request may be kept elsewhere until its answer is there
     assert walk.result().bought == (("x0", "x1"), ("x0", "x1"))
-
-
-def test_a_walk_without_acquire_says_how_to_go_on():
-    """It cannot run; the caller may make its requests, or give it a function."""
-    walk = OnDemandPredictor(THREE, 1).start(1)
-    with pytest.raises(pm.errors.InvalidInputError, match="no acquire"):
-        walk.run()
-    walk.acquire = Spy(np.ones((1, 3)))
-    assert walk.run().finished.all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), regression=st.booleans(), cap=st.booleans())
-def test_driving_a_forest_is_running_it(seed, stops, regression, cap):
-    """Step by step, in whatever order the answers come, and with values that cannot be had: what `run` finds."""
-    made, rng = random_case(seed, regression=regression), np.random.default_rng(seed)
-    had = rng.random(made.X.shape) >= 0.2
-    options = {"evaluation_cost": made.evaluation} | ({"max_cost": 3} if cap else {})
-    if stops:
-        options |= {"tolerance": 0.1} if regression else {"early_stopping": True}
-    predictor = OnDemandPredictor(made.trees, made.costs, Spy(made.X, had), **options)
-    expected, spy = predictor.run(len(made.X)), Spy(made.X, had)
-    result = drive(predictor.start(len(made.X)), spy, backwards=True)
-    assert_same(result, expected, "capped", "stopped_early")
-    assert [sorted(b) for b in result.bought] == [sorted(b) for b in expected.bought]
-    assert len(spy.asked()) == len(set(spy.asked()))
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS)
-def test_one_feature_at_a_time_ends_the_same(seed):
-    """Without early stopping each feature is certainly needed: the same predictions and costs, one feature a row and round."""
-    made = random_case(seed)
-    predictor = OnDemandPredictor(made.trees, made.costs, Spy(made.X), evaluation_cost=made.evaluation)
-    expected, walk = predictor.run(len(made.X)), predictor.start(len(made.X))
-    while requests := walk.next_requests(one_feature=True):
-        rows = np.concatenate([r.positions for r in requests])
-        assert len(rows) == len(set(rows.tolist()))
-        for request in requests:
-            walk.take(request, predictor.acquire(request))
-    result = walk.result()
-    assert_same(result, expected, "probabilities", "once_cost")
-
-
-@looped("kind", KINDS)
-def test_driving_a_cascade_is_running_it(kind):
-    """Of every kind, also one feature at a time: the answers, stages and costs of `run`."""
-    known = case(kind)
-    table = from_table(known.X)
-    predictor = OnDemandPredictor(known.cascade, acquire=table)
-    expected = predictor.run(known.X.index)
-    for one_feature in (False, True):
-        result = drive(predictor.start(known.X.index), table, one_feature=one_feature)
-        assert_same(result, expected, "stage", "once_cost")
 
 
 def test_next_features_by_hand():
