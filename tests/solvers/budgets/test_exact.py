@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
@@ -23,10 +23,9 @@ from solvers.brute_force import AllPrunings, all_prunings, count_prunings
 from solvers.budgets import brute_force_budget
 from solvers.budgets.by_path import exact_cost, room
 from solvers.budgets.exact import core as exact_window
-from solvers.budgets.exact import search as exact_progress
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.core import KnapsackCore, core_between
-from solvers.budgets.exact.edge import cut, edge_of, fixed
+from solvers.budgets.exact.edge import cut, edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
@@ -162,7 +161,6 @@ def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fract
         if last is not None:
             assert answer.bound >= last.bound
         last = answer
-    assert last is not None
     assert last.gap == 0
     assert last.error == best.error
 
@@ -203,22 +201,6 @@ def test_starts_from_the_incumbent() -> None:
         exact_budget(problem, budget, incumbent=Pruning.unpruned(problem))
 
 
-def test_progress_is_shown_and_silent_by_default(
-    middling: tuple[PruningProblem, PruningPath, Fraction], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With progress a line on stderr, without it nothing anywhere."""
-    problem, path, budget = middling
-    exact_budget(problem, budget, path=path)
-    assert capsys.readouterr() == ("", "")
-    monkeypatch.setattr(exact_progress, "tqdm", partial(exact_progress.tqdm, mininterval=0))
-    monkeypatch.setattr(exact_progress, "DISPLAY_DELAY", 0)
-    exact_budget(problem, budget, path=path, progress=True)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert "% of the gain" in shown.err
-    assert "open" in shown.err
-
-
 def whole_core(problem: PruningProblem, most: int) -> KnapsackCore:
     """The core between the first and the last row."""
     path = pruning_path(problem, certificate=False)
@@ -236,38 +218,6 @@ def cores() -> list[tuple[PruningProblem, AllPrunings, int]]:
     return found
 
 
-def best_gain(every: AllPrunings, most: int) -> int:
-    """Of all prunings within the room."""
-    return int(every.gain[every.cost <= most].max())
-
-
-def within_core(core: KnapsackCore, every: AllPrunings) -> np.ndarray:
-    """The prunings that keep all that is taken and nothing but that and open splits."""
-    taken = np.concatenate(core.taken)
-    others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, core.nodes]))
-    inside: np.ndarray = every.kept[:, taken].all(axis=1) & ~every.kept[:, others].any(axis=1)
-    return inside
-
-
-def test_fixing_loses_nothing_better() -> None:
-    """With any goal below the optimum, some optimum survives the fixing; with the optimum as goal the cores get smaller."""
-    smaller = 0
-    for problem, every, most in cores():
-        core = whole_core(problem, most)
-        if not core.nodes.size or core.total_cost <= core.room:
-            continue
-        lam, optimum = edge_of(core, goal=-1).lam, best_gain(every, most)
-        for goal in {max(core.gained, optimum - 1), core.gained}:
-            if goal >= optimum:
-                continue
-            left = fixed(core, lam, goal)
-            assert left is not None
-            ours = within_core(left, every) & (every.cost <= most)
-            assert every.gain[ours].max() == optimum
-            smaller += left.nodes.size < core.nodes.size
-    assert smaller > 5
-
-
 def test_too_large_products_are_refused() -> None:
     """A cut whose products would not fit 62 bits is refused, never wrapped."""
     core = next(c for c in (whole_core(p, m) for p, _, m in cores()) if c.nodes.size)
@@ -282,35 +232,6 @@ def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
         if core.nodes.size:
             edges = [edge_of(core, first_lam=lam, goal=-1) for lam in (None, Fraction(2**62, 3), Fraction(1, 2**62))]
             assert len({edge.bound for edge in edges}) == 1
-
-
-@looped("seed", range(30))
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_bounds_of_windows_hold_for_the_whole(seed: int, ties: Ties) -> None:
-    """Whatever is decided in a window, its edge's bound holds for all prunings that agree, inside the window or not."""
-    problem, _, every = costly(seed)
-    path = pruning_path(problem, ties=ties, certificate=False)
-    rng = np.random.default_rng(seed)
-    rows = range(len(path))
-    for outer, inner in [(a, b) for a in rows for b in rows if a < b]:
-        for part in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)):
-            most = int(path.integer_cost[outer] * part)
-            core = core_between(path, outer, inner, most)
-            if not core.nodes.size:
-                continue
-            h = int(rng.integers(core.nodes.size))
-            node, keeping = core.nodes[h], bool(rng.random() < 0.5)
-            branch = exact_search.branch(core, h, keep=keeping)
-            ours = (every.kept[:, node] == keeping) & (every.cost <= most)
-            # a reduction may rest on the optima that were not trimmed away: some optimum of the branch survives
-            if branch is None:
-                assert not ours.any()
-                continue
-            edge = edge_of(branch.trimmed(), goal=-(10**9))
-            assert core.low <= edge.lam
-            assert core.high is None or edge.lam <= core.high
-            if ours.any():
-                assert edge.bound >= every.gain[ours].max()
 
 
 @looped("seed", range(12))

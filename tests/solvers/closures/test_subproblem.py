@@ -34,41 +34,6 @@ def groups_of(problem: PruningProblem, ties: Ties = "smallest") -> list[list[int
     return [np.flatnonzero(of == g).tolist() for g in np.unique(of[of >= 0])]
 
 
-def one_tree(tree: Node, rows: list[list[float]], prices: list[int]) -> PruningProblem:
-    """A tree, its errors out of 10, and the rows of the cost sample."""
-    return problem_of([tree], prices, np.array(rows))
-
-
-def test_a_split_that_asks_nothing_new_and_gains_goes_with_its_parent() -> None:
-    """The split below the root tests the root's feature again: free, and it gains 2."""
-    problem = one_tree(Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF), [[0.0]], [1])
-    assert groups_of(problem) == [[0, 1]]
-    reduced = problem.reduced().problem
-    assert reduced.integers.gain.tolist() == [problem.integers.gain.sum()]
-
-
-def test_a_free_split_that_gains_only_by_what_is_free_below_it_goes_with_its_parent() -> None:
-    """Node 1 gains 0, node 2 below it gains 2; both are free."""
-    inner = Node(2, 0, 0.3, Node(2, 0, 0.2, LEAF, LEAF), LEAF)
-    assert groups_of(one_tree(Node(6, 0, 0.5, inner, LEAF), [[0.0]], [1])) == [[0, 1, 2]]
-
-
-def test_what_gains_nothing_with_all_below_it_is_a_leaf() -> None:
-    """The smallest optimum never keeps the split of gain 0, the largest does."""
-    problem = one_tree(Node(6, 0, 0.5, Node(2, 1, 0.2, Node(2), LEAF), LEAF), [[0.0, 0.0]], [1, 1])
-    assert groups_of(problem) == [[0]]
-    assert groups_of(problem, "largest") == [[0], [1]]
-
-
-def test_a_free_split_without_gain_goes_with_the_only_one_below_it() -> None:
-    """Node 1 is free and gains 0; node 2 asks for feature 1 and gains 2: node 1 alone is of no use."""
-    inner = Node(2, 0, 0.3, Node(2, 1, 0.2, LEAF, LEAF), LEAF)
-    problem = one_tree(Node(6, 0, 0.5, inner, LEAF), [[0.0, 0.0]], [1, 1])
-    assert groups_of(problem) == [[0], [1, 2]]
-    assert problem.reduced().groups.payer[problem.reduced().groups.is_group].tolist() == [0, 2]
-    assert groups_of(problem, "largest") == [[0, 1], [2]]
-
-
 @pytest.mark.parametrize(
     ("tree", "smallest", "largest"),
     [
@@ -137,7 +102,6 @@ def test_single_lambdas_are_optimal_and_proven_for_the_forest(ties: Ties, seed: 
         size = best.sum(axis=1)
         kept = best[np.argmin(size) if ties == "smallest" else np.argmax(size)]
         for solution in (min_cut(problem, lam, ties=ties), price_sharing(problem, lam, ties=ties, small_core=0)):  # type: ignore[arg-type]
-            assert solution.pruning is not None
             np.testing.assert_array_equal(solution.pruning.kept, kept)
             assert check_solution(problem, solution).holds
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from solvers.closures import tree_levels
 from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import best_closure_of_forest, choose, force
 from tests.loops import looped
@@ -99,33 +97,6 @@ def test_a_limit_cuts_levels_and_changes_nothing_else(seed: int) -> None:
         assert log_levels(parent, profit, charge, limit, limited) == pytest.approx(value)
         some = (profit != 0) | (charge != 0)
         np.testing.assert_allclose(limited[some], np.clip(free, -limit, limit)[some], atol=1e-5)
-
-
-def test_two_threads_find_what_one_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A forest divided in two: the same levels to the last bit, and the same value up to the order of its sum."""
-    monkeypatch.setattr(tree_levels, "ONE_THREAD_SPLITS", 1)
-    (before, *first), (after, *second) = random_forest(0, 150), random_forest(1, 250)
-    parent = np.concatenate([before, np.where(after < 0, after, after + 150).astype(np.int32)])
-    profit, charge = (np.concatenate(both) for both in zip(first, second, strict=True))
-    alone, together = np.empty(400, dtype=np.float32), np.empty(400, dtype=np.float32)
-    value = log_levels(parent, profit, charge, 0.5, alone)
-    with ThreadPoolExecutor(1) as pool:
-        assert log_levels(parent, profit, charge, 0.5, together, pool, 150) == pytest.approx(value)
-    np.testing.assert_array_equal(alone, together)
-
-
-@looped("seed", range(8))
-def test_what_never_pays_may_be_in_one_place_with_the_split_above_it(seed: int) -> None:
-    """Splits that pay nothing at first, and nothing later: the levels are those of trees that keep all splits apart."""
-    parent, profit, charge = random_forest(seed, 300)
-    apart, together = np.empty(300, dtype=np.float32), np.empty(300, dtype=np.float32)
-    trees = LevelTrees(parent, profit, charge)
-    assert trees.own.size < 300
-    for later in (charge, charge * np.random.default_rng(seed).lognormal(0, 1, 300)):
-        value = LevelTrees(parent, profit, np.ones(300)).log_levels(later, 20.0, apart)
-        assert trees.log_levels(later, 20.0, together) == pytest.approx(value)
-        some = (profit != 0) | (charge != 0)  # nothing at all has no level
-        np.testing.assert_allclose(together[some], apart[some], atol=1e-5)
 
 
 PARENT = np.array([-1, 0, 1, 0, -1, 4], dtype=np.int32)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import replace
 from fractions import Fraction
@@ -11,23 +10,16 @@ import numpy as np
 import pytest
 
 from formulations.instance.papers import two_trees
-from solvers.closures.cut import ClosureProblem
-from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
-from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
+from solvers.closures.preflow import Flow
+from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path.decomposition import Networks, divide
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, _summed, contradictions, in_order
+from solvers.path.parts import Parts, contradictions, in_order
 
 
 def ids(*values: int) -> np.ndarray:
     """Ids as parts have them."""
     return np.array(values, dtype=np.int32)
-
-
-def test_flows_of_merged_purchases_are_added_up() -> None:
-    """Split 0 pays 1, 2 and 3 for purchases 0, 1, 2, split 1 pays 4, 5, 6; 0 and 2 merge: they pay 4 and 10 for them together."""
-    tail, group = ids(0, 0, 0, 1, 1, 1), ids(0, 1, 0, 0, 1, 0)
-    assert _summed(tail, group, ids(0, 0, 1, 1), ids(0, 1, 0, 1), np.array([1, 2, 3, 4, 5, 6])).tolist() == [4, 2, 10, 5]
 
 
 def three_splits() -> PartSequence:
@@ -60,11 +52,8 @@ def test_new_parts_take_their_flows_along() -> None:
     )
     assert (outer.subproblem.nodes.tolist(), outer.subproblem.purchases.tolist()) == ([11, 12], [6])
     assert (outer.subproblem.head.tolist(), outer.subproblem.parent.tolist()) == ([0, 0], [-1, 0])
-    assert inner.flow is not None
-    assert outer.flow is not None
     assert (inner.flow.usage_flow.tolist(), inner.flow.parent_flow.tolist()) == ([1], [7])
     assert (outer.flow.usage_flow.tolist(), outer.flow.parent_flow.tolist()) == ([3, 4], [8, 9])
-    assert both.unit is not None
     assert both.unit.tolist() == [5, 5]
     assert both.outside.tolist() == [0, 2]
 
@@ -87,29 +76,6 @@ def test_a_part_without_a_breakpoint_is_told() -> None:
     part = three_splits()
     below = replace(part, subproblem=replace(part.subproblem, gain=np.array([1, -3, 0])))
     assert Networks.of(below).ratios == [None]
-
-
-def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
-    """A flow counts gains times the denominator of lambda: a part with another denominator starts from it in proportion."""
-    problem = two_trees()
-    part = PartSequence.of(parametric_subproblem(problem, problem.splits))
-    bare = Networks.of(part)
-    assert bare.start() is None
-    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 50, np.arange(part.n_splits, dtype=np.int64) * 50)
-    known = Networks.of(replace(part, flow=flow, unit=np.array([5]))).start()
-    assert known is not None
-    factor = 10 * int(bare.denominator[0])
-    assert known.usage_flow.tolist() == [factor * k for k in range(part.n_arcs)]
-    assert known.parent_flow.tolist() == [factor * k for k in range(part.n_splits)]
-
-
-def test_what_scores_let_splits_pay() -> None:
-    """With weights 1 and 3 of 4 two splits share a price of 8 as 2 and 6; the third pays its own 5 alone."""
-    none, price = ids(-1, -1, -1), np.array([8, 5])
-    problem = ClosureProblem(np.ones(3, dtype=np.int64), none, ids(0, 1, 2), ids(0, 0, 1), price)
-    flow = shared_flow(problem, np.array([1.0, 3.0, 2.0]))
-    assert flow.usage_flow.tolist() == [2, 6, 5]
-    assert (flow.parent_flow == UNLIMITED).all()
 
 
 @pytest.mark.filterwarnings("error")
@@ -181,25 +147,6 @@ def test_outcomes_come_in_order(threads: int) -> None:
     told: list[int] = []
     assert divide((0, 50), halve, threads=threads, done=lambda found: told.extend(found)) == list(range(50))
     assert sorted(told) == list(range(50))
-
-
-def test_several_outcomes_and_none() -> None:
-    """An item may have several outcomes, or come to nothing."""
-    assert divide(3, lambda n: ([n, n], []) if n < 3 else ([], [2, 1]), threads=2, done=lambda found: None) == [2, 2, 1, 1]
-    assert divide(3, lambda n: ([], []), threads=2, done=lambda found: None) == []
-
-
-def test_two_threads_work_at_a_time() -> None:
-    """Two steps that wait for each other come to an end."""
-    meet = threading.Barrier(2, timeout=10)
-
-    def step(n: int) -> tuple[list[int], list[int]]:
-        if n == 0:
-            return [], [1, 2]
-        meet.wait()
-        return [n], []
-
-    assert divide(0, step, threads=2, done=lambda found: None) == [1, 2]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -72,44 +72,6 @@ def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(se
     np.testing.assert_allclose(rough, charges / 2**20, atol=1e-2)
 
 
-def test_the_last_user_pays_what_rounding_leaves_over() -> None:
-    """Three users of one purchase of price 1 = 4 quarters: with equal weights two pay 1 quarter, the last one 2."""
-    problem = instance("iris")
-    arcs = problem.usage_arcs()
-    j = next(j for j in np.unique(arcs.head) if (arcs.head == j).sum() == 3)
-    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[arcs.tail[arcs.head == j]] = 1
-    chosen = np.zeros(problem.n_purchases, dtype=bool)
-    chosen[j] = True
-    with ThreadPoolExecutor(1) as pool:
-        shares = level_shares(problem, level, pool, bits=2)
-        found = shares.arcs(np.ones(3), chosen)
-    price = 4 * int(problem.purchase_price()[j])
-    order = np.argsort(found.tail)
-    assert found.share[order].tolist() == [price // 3, price // 3, price - 2 * (price // 3)]
-    assert price % 3
-
-
-def test_most_balanced_purchases_are_paid_half_and_half() -> None:
-    """Of a split's purchases the one of which the smaller of its own and the others' share is largest; none paid alone."""
-    problem = instance("breast cancer, licence")
-    level = np.where(problem.ensemble.is_split, 1, 0).astype(np.int32)
-    with ThreadPoolExecutor(1) as pool:
-        shares = level_shares(problem, level, pool)
-        weight = np.random.default_rng(0).exponential(size=shares.nodes.size)
-        arcs = shares.arcs(weight, np.ones(problem.n_purchases, dtype=bool))
-        found = shares.most_balanced(weight, 1)
-    price = problem.purchase_price() << 20
-    both = np.minimum(arcs.share, price[arcs.head] - arcs.share)
-    best = np.zeros(problem.ensemble.n_nodes, dtype=np.int64)
-    np.maximum.at(best, arcs.tail, both)
-    chosen = np.isin(arcs.head, found)
-    for h in np.unique(arcs.tail[best[arcs.tail] > 0]):
-        assert (both[chosen & (arcs.tail == h)] == best[h]).any()
-    assert (best[arcs.tail[chosen]] > 0).any()
-    assert found.size <= shares.nodes.size
-
-
 def two_stumps(gains: tuple[int, int]) -> LevelBlocks:
     """Two trees of one split; both need purchases 0 and 1 at a price of 3 each, at lambda = 1, in halves."""
     nodes, tops, free = np.array([0, 3], dtype=np.int32), np.array([-1, -1], dtype=np.int32), np.zeros(2, dtype=np.int64)

@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import solvers.path.decomposition as decomposition
 from formulations import (
     CapacityOverflowError,
     ClosurePath,
     CostItems,
-    InterruptedSolveError,
     InvalidInputError,
     PruningPath,
     PruningProblem,
@@ -52,25 +50,6 @@ def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
         assert np.array_equal(path.at_lam(lam).kept, extreme), f"lambda = {lam}"
 
 
-def lower_hull(every: AllPrunings) -> list[tuple[Fraction, int]]:
-    """Breakpoints of the path by comparing all prunings: pairs (ratio of integers, a pruning's row), lambda rising from 0.
-
-    The row is a smallest optimum on the interval from its ratio to the next; found by walking along the hull, not by cuts.
-    """
-    size = every.kept.sum(axis=1)
-    current = max(range(len(size)), key=lambda k: (int(every.gain[k]), -int(every.cost[k]), -int(size[k])))
-    hull = [(Fraction(0), current)]
-    while True:
-        cheaper = np.flatnonzero(every.cost < every.cost[current])
-        if not cheaper.size:
-            return hull
-        drop = [Fraction(int(every.gain[current] - every.gain[k]), int(every.cost[current] - every.cost[k])) for k in cheaper]
-        ratio = min(drop)
-        ties = [int(k) for k, d in zip(cheaper, drop, strict=True) if d == ratio]
-        current = min(ties, key=lambda k: (int(every.cost[k]), int(size[k])))
-        hull.append((ratio, current))
-
-
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("block", range(8))
 def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> None:
@@ -78,17 +57,6 @@ def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> Non
     for seed in SEEDS[block * 50 : block * 50 + 50]:
         problem = random_problem(seed)
         check_against_all(problem, pruning_path(problem, ties=ties))  # type: ignore[arg-type]
-
-
-@looped("seed", SEEDS[::4])
-def test_breakpoints_are_the_lower_hull_of_all_prunings(seed: int) -> None:
-    """The breakpoints, found by cuts, are the slopes of the lower hull found by comparing all prunings."""
-    problem = random_problem(seed)
-    path, every = pruning_path(problem), all_prunings(problem)
-    hull = lower_hull(every)
-    assert path.breakpoints == tuple(ratio * problem.integers.lam_unit for ratio, _ in hull)
-    assert path.integer_cost == tuple(every.cost[k] for _, k in hull)
-    assert path.integer_gain == tuple(every.gain[k] for _, k in hull)
 
 
 def test_golden_instance() -> None:
@@ -145,20 +113,6 @@ def test_at_cost_takes_the_best_row_within_the_budget() -> None:
     assert [path.row_at_cost(b) for b in (4, 3, 2.999, 2, 1.5, 0)] == [0, 0, 1, 1, 2, 2]
 
 
-@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "many"])
-def test_bad_budgets_are_refused(budget: float) -> None:
-    """A budget that is negative or no number is refused with its value."""
-    with pytest.raises(InvalidInputError, match="budget is"):
-        pruning_path(two_trees()).at_cost(budget)
-
-
-@pytest.mark.parametrize("lam", [-0.5, float("nan"), Fraction(-1, 2)])
-def test_bad_lambdas_are_refused(lam: float) -> None:
-    """A negative lambda or NaN is refused."""
-    with pytest.raises(InvalidInputError, match="lam is"):
-        pruning_path(two_trees()).at_lam(lam)
-
-
 def test_at_error_is_the_cheapest_within_the_error() -> None:
     """at_error takes the last row whose error is allowed, and refuses what no pruning reaches."""
     path = pruning_path(two_trees())
@@ -179,19 +133,6 @@ def test_rounded_instances_stay_within_their_rounding() -> None:
         for lam in path.lam:
             best = min(p.value(lam) for p in prunings)
             assert path.at_lam(float(lam)).value(lam) <= best + 2 * (slack + lam * problem.integers.cost_rounding) + 1e-12
-
-
-@pytest.mark.parametrize("small", [-1, 20_000])
-def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
-    """Ctrl-C in the middle, in threads or not, raises one clear exception that is still a KeyboardInterrupt."""
-
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(decomposition, "preflow_closure", stop)
-    monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", small)
-    with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        pruning_path(two_trees())
 
 
 def test_errors_of_exact_instances_are_exact() -> None:
