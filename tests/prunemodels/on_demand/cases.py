@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -29,18 +29,7 @@ def with_values(trees: Ensemble, value: NDArray[np.float64], task: Literal["clas
     """The same trees with other predictions."""
     k = value.shape[1]
     classes = np.array([f"class {c}" for c in range(k)]) if task == "classification" else None
-    return Ensemble(
-        trees.tree_start,
-        trees.left,
-        trees.right,
-        trees.feature,
-        trees.threshold,
-        trees.missing_left,
-        value,
-        trees.n_features,
-        task,
-        classes,
-    )
+    return replace(trees, value=value, task=task, classes=classes, missing_left=trees.missing_left.copy())
 
 
 def random_case(seed: int, *, regression: bool = False, ties: bool = False) -> Case:
