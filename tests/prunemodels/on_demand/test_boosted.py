@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 import xgboost
 from sklearn.base import clone
@@ -193,23 +191,6 @@ def test_values_that_cannot_be_had() -> None:
         margins = forest.margins(forest.rows(X), kept)
         assert np.array_equal(result.predictions, forest.predictions(margins))
         assert result.fell_back.any()
-
-
-def _from_holes(request: pm.on_demand.Request) -> np.ndarray:
-    """A function that can be pickled; the columns are a to f, the rows r0, r1, ..."""
-    return HOLES[np.ix_([int(row[1:]) for row in request.rows], ["abcdef".index(name) for name in request.features])]
-
-
-def test_tables_with_names_and_pickled_walks() -> None:
-    """Names of columns are the model's, known values cost nothing, and a walk goes on in another process."""
-    X = pd.DataFrame(HOLES, columns=list("abcdef"), index=[f"r{i}" for i in range(len(HOLES))])
-    model = lightgbm.LGBMClassifier(**L_DEEP).fit(X, Y2)
-    costs = dict(zip("abcdef", COSTS, strict=True))
-    predictor = OnDemandPredictor(model, costs, _from_holes, early_stopping=True)
-    walk = pickle.loads(pickle.dumps(predictor.start(X.index[:20], known=X.loc[X.index[:20], ["a"]])))
-    result = walk.run()
-    assert np.array_equal(result.predictions, model.predict(X[:20]))
-    assert all("a" not in bought for bought in result.bought)
 
 
 def test_doubles_beside_thresholds_are_routed_as_doubles() -> None:

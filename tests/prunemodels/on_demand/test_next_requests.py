@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import prunemodels as pm
 from prunemodels.on_demand import AcquisitionMethod
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import case
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import SEEDS, Spy, random_case, votes
-from tests.prunemodels.on_demand.test_drivers import drive
+from tests.prunemodels.on_demand.cases import votes
 
 THREE = votes(3)
 
@@ -62,24 +59,6 @@ def test_next_features_by_hand():
     assert OnDemandPredictor(THREE, [3, 4, 5], max_cost=8).next_features(X, known).tolist() == [0, 1, -1, -1]
     frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])[["x2", "x1", "x0"]]
     assert OnDemandPredictor(THREE, [3, 4, 5]).next_features(frame, known).tolist() == [0, 1, 2, -1]
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), cap=st.booleans())
-def test_a_loop_over_next_features_ends_like_a_walk(seed, stops, cap):
-    """Unmasking the next feature of every row until none needs one buys what a walk one feature at a time buys; plain prices."""
-    made = random_case(seed)
-    prices = [1, 2, 3, 4][: made.trees.n_features]
-    predictor = OnDemandPredictor(
-        made.trees, prices, Spy(made.X), evaluation_cost=made.evaluation, early_stopping=stops, max_cost=5 if cap else None
-    )
-    expected = drive(predictor.start(len(made.X)), predictor.acquire, one_feature=True)
-    known = np.zeros(made.X.shape, dtype=bool)
-    while ((chosen := predictor.next_features(made.X, known)) >= 0).any():
-        rows = np.flatnonzero(chosen >= 0)
-        assert not known[rows, chosen[rows]].any()
-        known[rows, chosen[rows]] = True
-    assert [{f"x{f}" for f in np.flatnonzero(row)} for row in known] == [set(b) for b in expected.bought]
 
 
 def test_known_series_are_looked_up_by_their_labels():

@@ -86,15 +86,6 @@ def test_free_splits_stay_for_ever() -> None:
     assert path.at_lam(1e300).kept.nonzero()[0].tolist() == [0]
 
 
-def test_splits_that_no_row_reaches_are_free() -> None:
-    """A split without cost rows costs nothing, so its gain is kept at every price once its parents are."""
-    tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
-    problem = problem_of([tree], [1, 1], np.zeros((2, 2)), weight=9.0)
-    path = pruning_path(problem)
-    assert path.breakpoints == (0, Fraction(6, 9))  # 9 - 1 - 1 - 1 = 6 errors in 9 for feature 0 alone
-    assert (path.level[problem.splits] == 1).all()
-
-
 def test_ties_differ_where_a_split_gains_nothing() -> None:
     """A split without gain whose item is paid anyway belongs to the largest closures only."""
     tree = Node(4, 0, 0.5, Node(0), Node(2, 0, 1.5, Node(1), Node(1)))

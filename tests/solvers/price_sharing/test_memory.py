@@ -218,20 +218,3 @@ def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest
     assert found.bound <= best.value <= found.value
     monkeypatch.setattr(row_shard, "memory_free", lambda: listed)
     assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("no_memory")
-def test_a_driver_without_memory_ends_as_one_machine_does() -> None:
-    """Rows elsewhere, the run ends after the same rounds with the same pruning; the gap is proven."""
-    problem = instance("digits")
-    lam = tie(problem)
-    with pytest.warns(RuntimeWarning, match=LEFT) as told:
-        found = sharded_price_sharing(parted(problem, 3), lam, small_core=0)  # type: ignore[arg-type]
-    assert told[0].filename == __file__
-    with pytest.warns(RuntimeWarning, match=LEFT):
-        alone = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
-    assert found.stopped is StopReason.MEMORY_LIMIT
-    assert found.stats["iterations"] == alone.stats["iterations"]
-    np.testing.assert_array_equal(found.kept, alone.pruning.kept)  # type: ignore[union-attr]
-    assert found.bound <= Fraction(min_cut(problem, lam).value) + Fraction(1, 10**12)  # type: ignore[arg-type]
-    assert check_solution(problem, found.on(problem)).holds
