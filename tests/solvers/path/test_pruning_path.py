@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 
 from formulations import (
     CapacityOverflowError,
-    ClosurePath,
     CostItems,
     InvalidInputError,
     PruningPath,
@@ -165,44 +165,41 @@ def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) ->
 CLOSURE_SEEDS = range(12)
 
 
-def shown(path: ClosurePath) -> tuple[list[Fraction], list[int]]:
-    return list(path.breakpoints), path.level.tolist()
-
-
 def test_a_chain_pools_what_pays_only_together() -> None:
     """Gains 1, 3, 1 at unit prices in a chain: node 0 alone pays up to 1, together with node 1 up to 2; node 2 up to 1."""
     path = closure_path(closure_of([1, 3, 1], [1, 1, 1], [(1, 0), (2, 1)], base_error=5))
-    assert shown(path) == ([0, 1, 2], [2, 2, 1])
-    assert path.error.tolist() == [0, 1, 5]
-    assert path.cost.tolist() == [3, 2, 0]
+    assert (list(path.breakpoints), path.level.tolist()) == ([0, 1, 2], [2, 2, 1])
+    assert (path.error.tolist(), path.cost.tolist()) == ([0, 1, 5], [3, 2, 0])
 
 
-def test_a_purchase_that_two_share() -> None:
-    """A diamond: 3 requires 1 and 2, both require 0. Only 3 gains, 6, and everything costs 1 + 1 + 1 + 0: one breakpoint, 2.
-
-    With a gain of 2, node 1 pays with node 0 up to 1, and the remaining two pay up to 6: still all go together, at 8/3.
-    """
-    arcs = [(3, 1), (3, 2), (1, 0), (2, 0)]
-    assert shown(closure_path(closure_of([0, 0, 0, 6], [1, 1, 1, 0], arcs))) == ([0, 2], [1] * 4)
-    assert shown(closure_path(closure_of([0, 2, 0, 6], [1, 1, 1, 0], arcs))) == ([0, Fraction(8, 3)], [1] * 4)
-    # a gain of 12 for node 1 pays with node 0 up to 6, where the other two, worth 4, have long gone, at 4
-    assert shown(closure_path(closure_of([0, 12, 0, 4], [1, 1, 1, 0], arcs))) == ([0, 4, 6], [2, 2, 1, 1])
+DIAMOND = [(3, 1), (3, 2), (1, 0), (2, 0)]
+"""3 requires 1 and 2, both require 0."""
 
 
-def test_what_is_never_and_what_is_always_kept() -> None:
-    """A free loss of 2 is outweighed by a free gain of 3; what is worth nothing goes; what requires a priced node is not free."""
-    problem = closure_of([-2, 3, 0, 5, 1, -1], [0, 0, 0, 0, 2, 0], [(1, 0), (3, 4)])
-    assert shown(closure_path(problem)) == ([0, 3], [2, 2, 0, 1, 1, 0])
-    # what gains nothing in all is left out, although one of its nodes gains
-    assert shown(closure_path(closure_of([-3, 3], [0, 0], [(1, 0)]))) == ([0], [0, 0])
-    assert shown(closure_path(closure_of([-3, 3], [0, 1], [(1, 0)]))) == ([0], [0, 0])
-
-
-def test_no_breakpoint_above_zero() -> None:
-    """Without nodes, and where nothing pays or all is free, the path has one row."""
-    assert shown(closure_path(closure_of([], [], []))) == ([0], [])
-    assert shown(closure_path(closure_of([-1, 0], [1, 1], [(0, 1)]))) == ([0], [0, 0])
-    assert shown(closure_path(closure_of([1, 1], [0, 0], [(0, 1)]))) == ([0], [1, 1])
+@looped(
+    ("gain", "price", "arcs", "breakpoints", "level"),
+    [
+        # only 3 gains, 6, and everything costs 1 + 1 + 1 + 0: one breakpoint, 2
+        ([0, 0, 0, 6], [1, 1, 1, 0], DIAMOND, [0, 2], [1] * 4),
+        # with a gain of 2, node 1 pays with node 0 up to 1, and the remaining two up to 6: all go together, at 8/3
+        ([0, 2, 0, 6], [1, 1, 1, 0], DIAMOND, [0, Fraction(8, 3)], [1] * 4),
+        # a gain of 12 for node 1 pays with node 0 up to 6, where the other two, worth 4, have long gone, at 4
+        ([0, 12, 0, 4], [1, 1, 1, 0], DIAMOND, [0, 4, 6], [2, 2, 1, 1]),
+        # a free loss of 2 is outweighed by a free gain of 3; what is worth nothing goes; what requires a price is not free
+        ([-2, 3, 0, 5, 1, -1], [0, 0, 0, 0, 2, 0], [(1, 0), (3, 4)], [0, 3], [2, 2, 0, 1, 1, 0]),
+        # what gains nothing in all is left out, although one of its nodes gains
+        ([-3, 3], [0, 0], [(1, 0)], [0], [0, 0]),
+        ([-3, 3], [0, 1], [(1, 0)], [0], [0, 0]),
+        # without nodes, and where nothing pays or all is free, the path has one row
+        ([], [], [], [0], []),
+        ([-1, 0], [1, 1], [(0, 1)], [0], [0, 0]),
+        ([1, 1], [0, 0], [(0, 1)], [0], [1, 1]),
+    ],
+)
+def test_graphs_by_hand(gain: Any, price: Any, arcs: Any, breakpoints: list[Fraction], level: list[int]) -> None:
+    """Where nodes go, and in which order."""
+    path = closure_path(closure_of(gain, price, arcs))
+    assert (list(path.breakpoints), path.level.tolist()) == (breakpoints, level)
 
 
 @pytest.mark.parametrize("seed", CLOSURE_SEEDS)
