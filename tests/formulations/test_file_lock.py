@@ -11,9 +11,9 @@ import threading
 import time
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,6 @@ def test_a_second_process_is_refused_until_the_first_was_killed(tmp_path: Path) 
     """The error names the process; its lock file locks nothing after SIGKILL, and the next holder deletes it."""
     place = tmp_path / "path.csv"
     with subprocess.Popen([sys.executable, "-c", HOLDER, str(place)], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "locked\n"
         with (
             pytest.raises(BrokenFileError, match=rf"another run, process {process.pid}, is writing .*path\.csv: wait"),
@@ -223,19 +222,7 @@ def test_a_card_in_text_by_hand() -> None:
 def test_html_is_escaped_and_complete() -> None:
     """Names of columns are the user's: they cannot end a tag, and every tag that opens is closed."""
     page = Card("<b>", (("<script>", "1 & 2"),), ("x", '"y"'), ("</div>",)).html()
-    assert "<script>" not in page
-    assert "<b>" not in page
-    open_tags: list[str] = []
-
-    class Tags(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: object) -> None:
-            open_tags.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            assert open_tags.pop() == tag
-
-    Tags().feed(page)
-    assert open_tags == []
+    assert not {"script", "b"} & {element.tag for element in ElementTree.fromstring(page).iter()}
 
 
 @pytest.mark.parametrize(("n", "most", "rows"), [(3, 12, [0, 1, 2]), (100, 4, [0, 33, 66, 99]), (1, 2, [0])])

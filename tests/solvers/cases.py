@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -67,6 +68,19 @@ def losing() -> PruningProblem:
     """Splits that lose: gains below 0 on data that the tree was not grown on, worth keeping only for what is below."""
     good = Node(3, 1, 0.5, Node(0), Node(0))
     return problem_of([Node(4, 0, 0.5, good, Node(3)), Node(1, 0, 0.5, Node(1), Node(2))], [1, 1], np.zeros((2, 2)))
+
+
+def apart(prices: tuple[float, float] = (1e6, 1e-6), **options: object) -> PruningProblem:
+    """One tree: a useless dear split below which a cheap one gains a quarter of the error."""
+    tree = Node(10, 1, 0.5, Node(5), Node(0, 0, 0.5, Node(0), Node(0)))
+    X = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
+    return problem_of([tree], prices, X, weight=20.0, **options)  # type: ignore[arg-type]
+
+
+def beyond_the_gain() -> PruningProblem:
+    """One split earns all there is, one purchase costs more: capped and rounded down, its price stays above the gain."""
+    split = Node(np.pi / 3, 0, 0.5, Node(0.1234567890123), Node(0.0))
+    return problem_of([split], [1], weight=3.0, sample_weight=[0.3141592653589793])
 
 
 def forest_case(
@@ -141,6 +155,10 @@ CASES: dict[str, Case] = {
     "unreached split": Case(unreached, HAND_LAMS),
     "ladder": Case(ladder, HAND_LAMS),
     "losing splits": Case(losing, HAND_LAMS),
+    "prices far apart": Case(apart, (0.001,)),
+    "free, real weights": Case(lambda: apart((0, 0), sample_weight=[0.1234567890123, 1 / 3, np.pi, 1e-9]), (0.5,)),
+    "any lambda": Case(lambda: apart((1, 1)), (Fraction(10**300 + 1, 3 * 10**300), 1e-300, Fraction(1, 10**40))),  # type: ignore[arg-type]
+    "price above all gains": Case(beyond_the_gain, (0.5, 10, 1e6)),
     **{
         f"random {seed}": Case(lambda seed=seed: random_problem(seed), (0.003, 0.1, 1 / 3, 1234.5))
         for seed in (*range(12), 15, 21)
@@ -175,6 +193,9 @@ OPTIMA: dict[tuple[str, float], float] = {
     ("twin stumps", 0.1): 0.2 + 0.1,
     ("twin stumps", 0.2): 0.4,
     ("single leaves", 0.4): 0.2,
+    # the cheap split costs 1e-9 and gains 1/4, the dear one 500: cut down to fit beside it, lambda was 0, and it was kept
+    ("prices far apart", 0.001): 0.25 + 1e-9,
+    ("free, real weights", 0.5): 0.25,  # nothing costs anything: all gains are taken
     # below the root, which costs 1 for all, a split that nobody reaches is free: 6 -> 1 + (1 + 1)
     ("unreached split", 0.2): 0.3 + 0.2,
     ("unreached split", 0.4): 0.6,

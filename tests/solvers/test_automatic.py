@@ -21,10 +21,8 @@ from prunemodels.example import X_valid, forest, y_valid
 from solvers.automatic import optimal_pruning, predicted_seconds
 from solvers.closures.min_cut import min_cut
 from solvers.dependencies import check_versions
-from solvers.path.pruning_path import divide_and_conquer
 from tests.instances import random_problem
 from tests.loops import looped
-from tests.solvers.cases import instance
 
 
 @looped("seed", range(0, 60, 3))
@@ -40,15 +38,6 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkey
         assert (found.pruning.kept == expected.pruning.kept).all()  # type: ignore[union-attr]
         assert found.status is expected.status
         assert found.method == ("price_sharing" if rounds < 0 else "min_cut")
-
-
-def test_small_instances_are_cut_large_ones_shared() -> None:
-    """The predictions cross once, at about one usage arc a split."""
-    splits = 100_000
-    predicted = {a: predicted_seconds(a, splits) for a in range(0, 5_000_000, 10_000)}
-    cheaper = [a for a, (cut, sharing) in predicted.items() if cut > sharing]
-    assert splits < cheaper[0] < 1.25 * splits
-    assert len(cheaper) == (5_000_000 - cheaper[0]) // 10_000
 
 
 def test_the_predictions_by_hand() -> None:
@@ -104,17 +93,6 @@ def test_nobody_asked_for_a_bar(monkeypatch: pytest.MonkeyPatch, at_terminal: bo
         pm.prune_forest(forest, X_valid, y_valid, **goal)
         assert quick.getvalue() == ""
         monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 0.0)
-
-
-def test_the_time_goes_on_while_nothing_is_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds on a large part take minutes: every ten of them show the bar again."""
-    monkeypatch.setattr(long_steps, "tqdm", partial(long_steps.tqdm, mininterval=0))
-    monkeypatch.setattr(long_steps, "SECONDS", 0.0)
-    ticks: list[int] = []
-    monkeypatch.setattr(long_steps.Progress, "tick", lambda bar: ticks.append(bar._decided))
-    monkeypatch.setattr(sys, "stderr", Terminal(at_terminal=True))
-    divide_and_conquer(instance("iris"), largest=0, progress=True)
-    assert len(ticks) > len(set(ticks)) > 1
 
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -13,35 +13,13 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import Pruning, PruningProblem
+from formulations import Pruning
 from formulations.answers.solution import Status
 from formulations.errors import CapacityOverflowError, InvalidInputError
-from solvers import EXACT_SOLVERS, SOLVERS, min_cut, price_sharing, pruning_path
-from solvers.closures.cut import Ties
+from solvers import SOLVERS, min_cut, price_sharing, pruning_path
 from solvers.closures.integer_objective import integer_objective
 from tests.instances import Node, problem_of
-
-
-def apart(prices: tuple[float, float] = (1e6, 1e-6), **more: Any) -> PruningProblem:
-    """One tree: a useless dear split below which a cheap one gains a quarter of the error."""
-    tree = Node(10, 1, 0.5, Node(5), Node(0, 0, 0.5, Node(0), Node(0)))
-    X = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=float)
-    return problem_of([tree], prices, X, weight=20.0, **more)
-
-
-@pytest.mark.parametrize("name", EXACT_SOLVERS)
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_prices_far_apart(name: str, ties: Ties) -> None:
-    """10^6 and 10^-6 at lambda 0.001: the cheap split costs 10^-9 and gains 1/4, the dear one costs 500.
-
-    Lambda's ratio has a denominator of 10^15; cut down to fit beside the dear price it became 0, and the dear split was kept.
-    """
-    more = {"ties": ties} if name in ("min_cut", "price_sharing") else {}
-    found = EXACT_SOLVERS[name](apart(), 0.001, **more)
-    assert found.value == pytest.approx(0.25 + 1e-9, abs=1e-12)
-    assert found.status is Status.OPTIMAL
-    assert found.pruning is not None
-    assert found.pruning.n_splits == 1
+from tests.solvers.cases import apart
 
 
 def test_the_lower_lambda_is_close() -> None:
@@ -81,7 +59,6 @@ def test_where_no_fraction_fits_a_grid_does() -> None:
     for lam, splits in ((gain / 10**14 * Fraction(999, 1000), 1), (gain / 10**14 * Fraction(1001, 1000), 0)):
         for solve in (min_cut, price_sharing):
             found = solve(problem, lam)
-            assert found.pruning is not None
             assert found.pruning.n_splits == splits
             assert found.status is Status.OPTIMAL
 
@@ -107,25 +84,6 @@ def test_a_decimal_lambda_is_exact(name: str) -> None:
     as_decimal: Any = SOLVERS[name](problem, written)  # type: ignore[arg-type]
     assert as_decimal.lam == Fraction(written) != float(written)
     assert as_decimal.value == SOLVERS[name](problem, Fraction(written)).value
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("lam", [Fraction(10**300 + 1, 3 * 10**300), 1e-300, 1e300, Fraction(1, 10**40)])
-def test_lambdas_of_any_size_and_length(name: str, lam: Any) -> None:
-    """Between free and unaffordable: the optimum is one of two prunings, whoever finds it."""
-    problem = apart((1, 1))
-    keep = Pruning.all_roots(problem).kept.copy()
-    keep[0] = True
-    best = min((Pruning(problem, keep), Pruning.all_roots(problem)), key=lambda p: p.exact_error + Fraction(lam) * p.exact_cost)
-    found = SOLVERS[name](problem, lam)
-    assert found.value <= best.value(float(lam)) + 1e-4
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-def test_free_features_and_real_weights(name: str) -> None:
-    """Nothing costs anything; weights of many digits were a raw OverflowError. All gains are taken."""
-    problem = apart((0, 0), sample_weight=[0.1234567890123, 1 / 3, np.pi, 1e-9])
-    assert SOLVERS[name](problem, 0.5).value == pytest.approx(0.25, abs=1e-6)
 
 
 def test_optimal_is_not_said_of_what_is_worse_than_nothing() -> None:

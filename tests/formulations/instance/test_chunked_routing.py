@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import tempfile
-import tracemalloc
 from collections import namedtuple
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeRegressor
 
 from formulations import BrokenFileError, InvalidInputError
-from formulations.instance import chunked_routing as module
 from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.routing import as_rows, route
 from prunemodels.models.forests.reading import read_forest
@@ -147,28 +145,6 @@ def test_a_scratch_folder_without_room_is_refused(tmp_path, monkeypatch):
     with pytest.raises(BrokenFileError, match="no file of 4,000 bytes can be made"):
         ChunkedRouting(ensemble, 1000, scratch=tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("announced", "bytes_each"), [(True, 4), (False, 6)])
-def test_memory_is_what_the_module_says(announced, bytes_each, monkeypatch):
-    """(1): the order, two bytes for each row and tree besides where rows are not announced, and a row of numbers a thread."""
-    monkeypatch.setattr(module, "SORTING_THREADS", 1)
-    rng = np.random.default_rng(0)
-    n_trees, n_rows, size = 20, 66_000, 2_000
-    ensemble, _ = ensemble_of([random_tree(rng, 3, 8, 3) for _ in range(n_trees)], 3)
-    chunk = as_rows(rng.integers(0, 5, (size, 3)), 3)
-    chunked(ensemble, chunk, [])  # compiled before anything is measured
-    tracemalloc.start()
-    try:
-        routing = ChunkedRouting(ensemble, n_rows if announced else None)
-        for _ in range(n_rows // size):
-            routing.add(chunk)
-        routing.finish()
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    whole = bytes_each * n_trees * n_rows
-    assert whole <= peak <= whole + 4 * n_rows + 12 * n_trees * size + 200_000
 
 
 @pytest.mark.parametrize("announced", [None, 0, 5])

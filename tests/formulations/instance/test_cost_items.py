@@ -133,7 +133,6 @@ def test_a_round_asks_each_supplier_once_and_waits_for_the_slowest() -> None:
     supplier = {"blood": "laboratory", "scan": "radiology"}
     calls = TESTS.with_requests({"laboratory": 0.02, "radiology": 1}, {"laboratory": 80, "radiology": 300}, supplier=supplier)
     bought = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0]], dtype=bool)
-    assert calls.requests is not None
     asked = calls.requests.asked(bought)
     assert asked.tolist() == [[False, False], [True, False], [True, True]]
     assert calls.requests.fee(asked).tolist() == [0, 0.02, 1.02]
@@ -143,7 +142,6 @@ def test_a_round_asks_each_supplier_once_and_waits_for_the_slowest() -> None:
 def test_by_default_one_supplier_has_all_that_has_a_price() -> None:
     """Items without a price, and those that are paid once for all rows, are at hand; without fees asking takes nothing."""
     one = TESTS.with_requests(0.5, 80).requests
-    assert one is not None
     assert one.supplier == (-1, 0, 0, -1)
     assert one.fees == (Fraction(1, 2),)
     assert TESTS.requests is None

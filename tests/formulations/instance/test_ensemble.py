@@ -93,18 +93,9 @@ def test_arrays_that_are_no_trees_are_refused(changes, message):
 
 def stump(value, task):
     """One split of the only column at 0.5."""
-    return Ensemble(
-        np.array([0, 3]),
-        np.array([1, -1, -1], dtype=np.int32),
-        np.array([2, -1, -1], dtype=np.int32),
-        np.array([0, -1, -1], dtype=np.int32),
-        np.array([0.5, 0, 0]),
-        np.zeros(3, dtype=bool),
-        np.asarray(value, dtype=float),
-        1,
-        task,
-        None if task == "regression" else np.arange(np.shape(value)[1]),
-    )
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
+    classes = None if task == "regression" else np.arange(np.shape(value)[1])
+    return replace(ensemble, value=np.asarray(value, dtype=float), task=task, classes=classes)
 
 
 def measured(ensemble, X, y, w):

@@ -18,21 +18,14 @@ from formulations.instance.merging import merge_purchases, split_duals
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
-
-
-def random_kept(problem, rng):
-    """Splits of a random pruning."""
-    ensemble, kept = problem.ensemble, np.zeros(problem.ensemble.n_nodes, dtype=bool)
-    for h in np.flatnonzero(ensemble.is_split):
-        kept[h] = (ensemble.parent[h] < 0 or kept[ensemble.parent[h]]) and rng.random() < 0.7
-    return Pruning(problem, kept)
+from tests.prunemodels.forest_kinds import random_pruning
 
 
 def check(problem, rng):
     """The integers' error and cost of random prunings are within the stated rounding of the real ones."""
     ints, slow = problem.integers, SlowRecount(problem)
     roots = Pruning.all_roots(problem)
-    for pruning in (Pruning.unpruned(problem), random_kept(problem, rng), random_kept(problem, rng), roots):
+    for pruning in (Pruning.unpruned(problem), *(random_pruning(problem, int(rng.integers(99))) for _ in range(2)), roots):
         real_error, real_cost = slow.objective(pruning)
         error = slow.objective(roots)[0] - pruning.integer_gain * ints.gain_unit
         assert abs(error - real_error) <= Fraction(ints.error_rounding)
@@ -162,7 +155,7 @@ def test_real_weights_of_many_rows(n):
         CostItems.plain([1, 102.9]),
         sample_weight=weights,
     )
-    pruning = random_kept(problem, rng)
+    pruning = random_pruning(problem)
     assert 0 < problem.integers.cost_rounding < 0.03 * Pruning.unpruned(problem).cost
     assert problem.integers.weight.min() > 0  # the lightest row still pays: nothing becomes free by rounding
     assert abs(float(pruning.exact_cost) - pruning.cost) <= problem.integers.cost_rounding

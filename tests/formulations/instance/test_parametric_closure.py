@@ -128,25 +128,22 @@ def test_rounding_is_bounded_and_fits(seed: int, scale: float) -> None:
         assert 0 < worst <= Fraction(stated) <= Fraction(1, 10**5) * Fraction(float(np.abs(real).sum()))
 
 
-def test_no_price_is_rounded_to_nothing() -> None:
-    """A price far below the others stays above 0: what has a price must not be kept for all lambda."""
-    problem = closure_of([math.pi, math.e], [1e-13, math.sqrt(2)], [])
-    assert problem.integers.price[0] == 1
-    assert problem.integers.cost_rounding > 0
-
-
-def test_exact_prices_keep_their_bits_beside_rounded_gains() -> None:
-    """Gains that need 53 bits are rounded, and short prices beside them are not."""
-    ints = closure_of([math.pi, math.e], [0.25, 3], []).integers
-    assert ints.error_rounding > 0
-    assert ints.cost_rounding == 0
-
-
-def test_prices_are_rounded_beside_exact_gains() -> None:
-    """Gains of 25 bits stay exact, and prices of 45 bits beside them leave room for the products."""
-    ints = closure_of([2**24 + 1, 5], [1.0000000000001, 2.5], []).integers
-    assert ints.error_rounding == 0
-    assert ints.cost_rounding > 0
+@looped(
+    ("gain", "price", "rounded"),
+    [
+        # a price far below the others stays above 0: what has a price must not be kept for all lambda
+        ([math.pi, math.e], [1e-13, math.sqrt(2)], (True, True)),
+        # gains that need 53 bits are rounded, and short prices beside them are not
+        ([math.pi, math.e], [0.25, 3], (True, False)),
+        # gains of 25 bits stay exact, and prices of 45 bits beside them leave room for the products
+        ([2**24 + 1, 5], [1.0000000000001, 2.5], (False, True)),
+    ],
+)
+def test_what_is_rounded(gain: list[float], price: list[float], rounded: tuple[bool, bool]) -> None:
+    """Errors or costs, as few as may be; products stay below 2^61, and no price becomes nothing."""
+    ints = closure_of(gain, price, []).integers
+    assert (ints.error_rounding > 0, ints.cost_rounding > 0) == rounded
+    assert ints.price.min() >= 1
     assert int(ints.gain.sum()) * int(ints.price.sum()) < 2**61
 
 

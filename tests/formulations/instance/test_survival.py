@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from formulations.instance.node_errors import errors_on_sample
 from formulations.instance.routing import as_rows, route
 from formulations.instance.survival import CensoredSample, SurvivalCurves
 from formulations.instance.tree_loss import TreeLoss
+from tests.instances import Node, ensemble_of
 from tests.loops import looped
 
 TIMES = np.array([1.0, 2.0, 3.0])
@@ -25,19 +27,12 @@ ONES = np.ones(3)
 def stump() -> Ensemble:
     """A row with x <= 0.5 goes left; the curves are those of `test_three_rows_by_hand`."""
     curves = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.5], [1.0, 1.0, 1.0]])
-    return Ensemble(
-        np.array([0, 3]),
-        np.array([1, -1, -1], dtype=np.int32),
-        np.array([2, -1, -1], dtype=np.int32),
-        np.array([0, -1, -1], dtype=np.int32),
-        np.array([0.5, 0.0, 0.0]),
-        np.zeros(3, dtype=bool),
-        np.zeros((3, 1)),
-        1,
-        "regression",
-        judged_by=TreeLoss("integrated_brier_score"),
-        curves=SurvivalCurves(TIMES, (curves,), np.arange(3)),
-    )
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
+    judged: dict[str, Any] = {
+        "judged_by": TreeLoss("integrated_brier_score"),
+        "curves": SurvivalCurves(TIMES, (curves,), np.arange(3)),
+    }
+    return replace(ensemble, value=np.zeros((3, 1)), task="regression", classes=None, **judged)
 
 
 def test_three_rows_by_hand() -> None:
@@ -144,22 +139,11 @@ def test_examples_without_a_score_are_refused(
 def test_one_tree_of_several_keeps_its_curves() -> None:
     """`Ensemble.only_tree` takes the tree's own curves along."""
     one = stump()
-    nodes = [np.concatenate([a, np.where(a >= 0, a + 3, -1)]).astype(np.int32) for a in (one.left, one.right)]
-    curves = one.curves
-    assert curves is not None
-    both = Ensemble(
-        np.array([0, 3, 6]),
-        *nodes,
-        np.tile(one.feature, 2),
-        np.tile(one.threshold, 2),
-        np.tile(one.missing_left, 2),
-        np.zeros((6, 1)),
-        1,
-        "regression",
-        judged_by=one.judged_by,
-        curves=SurvivalCurves(TIMES, (curves.stored[0], curves.stored[0] / 2), curves.column),
-    )
+    left, right = (np.concatenate([a, np.where(a >= 0, a + 3, -1)]).astype(np.int32) for a in (one.left, one.right))
+    stored = one.curves.stored[0]
+    twice = {name: np.tile(getattr(one, name), 2) for name in ("feature", "threshold", "missing_left")}
+    curves = SurvivalCurves(TIMES, (stored, stored / 2), one.curves.column)
+    both = replace(one, tree_start=np.array([0, 3, 6]), left=left, right=right, value=np.zeros((6, 1)), curves=curves, **twice)
     second = both.only_tree(1).curves
-    assert second is not None
-    np.testing.assert_array_equal(second.of_all(), curves.stored[0] / 2)
+    np.testing.assert_array_equal(second.of_all(), stored / 2)
     assert repr(both) == "Ensemble(2 trees, 2 splits, 1 features, survival at 3 event times)"

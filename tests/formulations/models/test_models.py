@@ -62,40 +62,6 @@ def feasible(model: Any) -> bool:
     )
 
 
-def rows_of(problem: PruningProblem, nodes: range) -> set[frozenset[str]]:
-    """The equations of IP3 that are about the given nodes (the papers' numbers), each as the names of its ones."""
-    program = standard_form(FORMULATIONS["IP3"](problem, lam=0.1))
-    named = [f"z{k + 1}" for k in range(12)]
-    named += [f"w{m + 1},{i + 1}" for _, m, i in (block for block in _keys(program.columns, "w_t"))]
-    found = set()
-    for r in range(program.shape[0]):
-        if program.row_lower[r] == program.row_upper[r]:
-            row = program.matrix[[r], :].tocoo()
-            assert set(row.data) == {1.0}
-            names = frozenset(named[j] for j in row.col)
-            if any(f"z{k}" in names for k in nodes):
-                found.add(names)
-    return found
-
-
-def _keys(names: Any, component: str) -> list[tuple[Any, ...]]:
-    block = next(b for b in names.blocks if b.name == component)
-    return [block.key(k) for k in range(len(block))]
-
-
-@pytest.mark.parametrize(
-    ("nodes", "rows"),
-    [
-        (range(1, 6), "z1 z2; z1 z3 z4; z1 z3 z5; z1 z3 w2,1; z1 w1,1"),
-        # feature 1 at node 7 has no row, the example does not go there
-        (range(6, 13), "z6 z7 z8; z6 z7 z9; z6 z10 z11; z6 z10 z12; z6 z10 w3,1; z6 w2,1"),
-    ],
-)
-def test_the_papers_matrices(nodes: range, rows: str) -> None:
-    """BP16 section 6.2: rows r1 to r5 of tree 1, r1 to r6 of tree 2."""
-    assert rows_of(two_trees(), nodes) == {frozenset(row.split()) for row in rows.split("; ")}
-
-
 def test_ip1_of_tree_1_is_the_papers_list() -> None:
     """NWS15 section 4 on tree 1: w11 >= z4, w11 >= z3, w21 >= z4 beside the three leaf rows."""
     model: Any = FORMULATIONS["IP1"](two_trees().only_tree(0), lam=0.1, relax=True)
@@ -158,20 +124,6 @@ def test_every_pruning_is_a_feasible_point_at_its_value(name: str, seed: int) ->
         goal = pruning.error if name in ("IP0", "LP1") else pruning.value(0.3)
         assert pyo.value(model.objective) == pytest.approx(goal, abs=1e-12)
         np.testing.assert_array_equal(read_pruning(model).kept, kept)
-
-
-@looped("seed", range(12))
-def test_every_feasible_point_is_a_pruning(seed: int) -> None:
-    """Of all 0-1 vectors z on a tiny forest, the feasible ones are the prunings, and w is forced where it is paid."""
-    problem = random_problem(seed)
-    if problem.ensemble.n_nodes > 11:
-        problem = two_trees().only_tree(0)
-    program = MATRICES["IP0"](problem)
-    z = np.array(list(itertools.product((0, 1), repeat=problem.ensemble.n_nodes)))
-    sums = z @ program.matrix.toarray().T
-    points = {tuple(point) for point in z[(sums == 1).all(axis=1)]}
-    prunings = {tuple(Pruning(problem, kept).is_leaf.astype(int)) for kept in all_prunings(problem).kept}
-    assert points == prunings
 
 
 def test_lambda_and_budget_are_parameters() -> None:

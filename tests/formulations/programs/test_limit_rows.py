@@ -185,34 +185,6 @@ def test_formulations_survive(name: str, ending: str, chunk: int, tmp_path: Path
         assert_same(read_program(tmp_path / f"a.{ending}"), lp)
 
 
-def test_or_tools_reads_the_same_mps(tmp_path: Path) -> None:
-    """OR-Tools, a stranger to HiGHS, reads the same numbers, names, bounds, integers and offset out of an .mps file."""
-    from ortools.linear_solver.python import model_builder_helper
-
-    lp = awkward()
-    write_program(lp, tmp_path / "a.mps")
-    model = model_builder_helper.ModelBuilderHelper()
-    assert model.import_from_mps_file(str(tmp_path / "a.mps"))
-    columns, rows = range(model.num_variables()), range(model.num_constraints())
-    assert model.objective_offset() == lp.offset
-    assert not model.maximize()
-    for field, read in {
-        "cost": model.var_objective_coefficient,
-        "lower": model.var_lower_bound,
-        "upper": model.var_upper_bound,
-        "integer": model.var_is_integral,
-    }.items():
-        np.testing.assert_array_equal([read(j) for j in columns], getattr(lp, field), err_msg=field)
-    low, high = ([f(i) for i in rows] for f in (model.constraint_lower_bound, model.constraint_upper_bound))
-    np.testing.assert_array_equal(np.where(np.array(low) == -1e30, -INF, low), lp.row_lower)
-    np.testing.assert_array_equal(high, lp.row_upper)
-    for i in rows:
-        read_row = dict(zip(model.constraint_var_indices(i), model.constraint_coefficients(i), strict=True))
-        own = lp.matrix[[i]].tocoo()
-        assert read_row == dict(zip(own.coords[1].tolist(), own.data.tolist(), strict=True))
-    assert [model.var_name(j) for j in columns] == ["z(0)", "w_t(0,1,3)", "w(all,2)", "w(2,7)"]
-
-
 def test_ranged_rows_go_into_mps_only(tmp_path: Path) -> None:
     """Two different sides come back from .mps, and .lp, which lacks them, is refused with the remedy."""
     lp = program([1, 1], [[1, 1], [1, -1]], [-1, -INF], [1.1, 2], [0, 0], [1, 1])

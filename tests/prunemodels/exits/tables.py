@@ -11,11 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from formulations import CostItems
 from formulations.instance.ensemble import Task
 from prunemodels.exits.doubt import Doubt, DoubtName, doubts_of, learn_doubt
 from prunemodels.exits.learning import LearnedExits, solve_exits
 from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stages import StageOutput, StageTable
+
+ITEMS = {
+    "plain": CostItems.plain([1, 2, 0, 0.5, 7.27]),
+    "groups": CostItems.grouped(["a", "a", "b", "b", "c"], {"a": 3, "b": 1.5, "c": 0}),
+    "discounts": CostItems.discounted([5, 6, 2, 2, 1], [1, 2, 2, 1, 1], ["blood", "blood", None, "scan", None]),
+    "once": CostItems.from_items(
+        {"a": 1, "b": 2.5, "licence": 10, "unneeded": 4}, [["a"], ["b", "licence"], ["a"], ["licence"], []], ["licence"]
+    ),
+}
+"""Prices of five columns, of every kind."""
 
 
 @dataclass(frozen=True, eq=False)

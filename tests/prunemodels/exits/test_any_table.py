@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import pickle
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import skops.io as skops_io
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import (
     HistGradientBoostingClassifier,
@@ -22,10 +22,9 @@ from sklearn.ensemble import (
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import prunemodels as pm
-from formulations.errors import InvalidInputError
 from prunemodels.exits import budget_cascade
 from prunemodels.exits.cascade_files import TRUSTED_IN_CASCADES
 from prunemodels.exits.stage_columns import on_columns
@@ -75,21 +74,6 @@ SELECTED = make_pipeline(
 )
 
 
-class Spy(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Remembers the tables that it was given."""
-
-    seen: ClassVar[list[pd.DataFrame]] = []
-
-    def fit(self, X: Any, y: Any) -> Spy:
-        self.classes_, self.feature_names_in_ = np.unique(y), np.array(X.columns, dtype=object)
-        self.seen.append(X)
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        self.seen.append(X)
-        return np.full((len(X), 2), 0.5)
-
-
 def check_bought(model: Any, rows: pd.DataFrame) -> None:
     """On demand a cascade predicts and pays as on full data, whatever types the supplier answers with."""
     for supplied in (rows, rows.astype(object)):
@@ -116,10 +100,12 @@ def test_a_cascade_finds_sets_of_raw_columns(estimator: Any, tmp_path: Path, mon
 
 def test_named_stages_read_the_table_as_it_is() -> None:
     """A stage is fitted and asked with the user's own columns, none of them cast."""
-    Spy.seen.clear()
-    model = pm.CascadeClassifier([(None, []), (Spy(), ["city", "joined"]), (Spy(), None)], PRICES, **QUICK).fit(X, Y)
+    seen: list[pd.DataFrame] = []
+    look = make_pipeline(FunctionTransformer(lambda table: seen.append(table) or table), SELECTED)
+    model = pm.CascadeClassifier([(None, []), (look, ["city", "joined"]), (look, None)], PRICES, **QUICK).fit(X, Y)
     model.predict(X)
-    for table in Spy.seen:
+    assert {len(table.columns) for table in seen} == {2, 5}
+    for table in seen:
         assert (table.dtypes == X.dtypes[table.columns]).all()
     check_bought(model, X[:10])
 
@@ -173,35 +159,6 @@ def test_a_column_transformer_keeps_the_columns_that_are_there(given: Any, left:
     else:
         assert callable(given) or found[0].transformers[0][2] == left
     assert steps.transformers[0][2] is given
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"age": np.inf}, "the column 'age' is infinite in the row 0; clip it"),
-        ({"age": 1j}, "the column 'age' holds complex numbers"),
-    ],
-)
-def test_tables_that_are_refused(change: Any, message: str) -> None:
-    """The column is named before anything is trained."""
-    with pytest.raises(InvalidInputError, match=message):
-        pm.BudgetCascadeClassifier(**QUICK).fit(X.assign(**change), Y)
-
-
-def test_rows_that_are_refused() -> None:
-    """Rows without names, and values of another type, are named; so are columns that no table has."""
-    model = pm.CascadeClassifier([(None, []), (pm.exits.prepared(BOOSTED, "boosted"), None)], **QUICK).fit(X, Y)
-    with pytest.raises(InvalidInputError, match=r"X is a ndarray, the cascade was trained on a table; give one with the columns"):
-        model.predict(X.to_numpy())
-    with pytest.raises(InvalidInputError, match=r"'age' holds 'old' in the row 0, in training it held float64"):
-        model.predict(X.astype({"age": object}).assign(age="old"))
-    with pytest.raises(InvalidInputError, match=r"estimator names the column 'town' in its transformer 'onehotencoder'"):
-        pm.BudgetCascadeClassifier(make_pipeline(make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression())).fit(
-            X, Y
-        )
-    twice = pd.concat([X, X[["city"]]], axis=1)
-    with pytest.raises(InvalidInputError, match="X has the column 'city' more than once"):
-        pm.BudgetCascadeClassifier().fit(twice, Y)
 
 
 def test_models_inside_of_pipelines_get_the_seed() -> None:
@@ -307,18 +264,3 @@ def test_many_levels_fit_the_histograms() -> None:
     X = pd.DataFrame({"id": np.repeat([f"i{k}" for k in range(1000)], 5)})
     model = prepared(HistGradientBoostingClassifier(max_iter=1, max_bins=32), "boosted").fit(X, np.arange(5000) % 2)
     assert len(model[0].levels_[0]) == 31
-
-
-@pytest.mark.parametrize(
-    ("train", "test", "message"),
-    [
-        ([1.0, 2.0], ["many", 1], r"'c' holds 'many' in the row 0, in training it held numbers; give such a value, or"),
-        (["2024-01-01"] * 2, ["2024-02-01", "soon"], r"'c' holds 'soon' in the row 1, in training it held dates"),
-        ([1j, 2j], None, r"'c' holds complex numbers"),
-        ([[1], [2]], None, r"'c' holds \[1\]; give a number, a word or a date"),
-    ],
-)
-def test_what_cannot_be_read_is_named(train: Any, test: Any, message: str) -> None:
-    """Errors name the column, the value and the remedy."""
-    with pytest.raises(ValueError, match=message):
-        TableColumns().fit(pd.DataFrame({"c": train})).transform(pd.DataFrame({"c": test}))

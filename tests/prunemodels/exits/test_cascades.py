@@ -12,12 +12,11 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import CostItems
-from proofs_checks import check_closure_path
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade, save_cascade
 from prunemodels.exits.doubt import MarginDoubt
 from prunemodels.exits.learning import cross_fit, solve_exits
@@ -78,16 +77,6 @@ def test_items_allow_all_columns_that_they_and_earlier_ones_pay_for() -> None:
     assert model.stages_.once.tolist() == [0, 0, 0, 2]
 
 
-def test_columns_by_name_and_all_columns() -> None:
-    """Names of columns, a single one, or None for all; predictions are those by place."""
-    by_name = pm.CascadeClassifier([(tree(), "c4"), (tree(), ["c4", "c1"]), (tree(), None)], lam=0.001, **QUICK).fit(TABLE, Y)
-    by_place = pm.CascadeClassifier([(tree(), [4]), (tree(), [1, 4]), (tree(), None)], lam=0.001, **QUICK).fit(X, Y)
-    assert [f.tolist() for f in by_name.stages_.features] == [[4], [1, 4], [0, 1, 2, 3, 4, 5]]
-    assert list(by_name.feature_names_in_) == NAMES
-    np.testing.assert_array_equal(by_name.predict(TABLE), by_place.predict(X))
-    np.testing.assert_array_equal(by_name.prediction_cost(TABLE), by_place.prediction_cost(X))
-
-
 def test_goals_choose_policies_of_one_path() -> None:
     """A budget is kept exactly and may be a fraction; lam, and both rules, take rows of the path; copies are not fitted again."""
     stages = [(None, []), (tree(2), [0]), (tree(), None)]
@@ -99,64 +88,24 @@ def test_goals_choose_policies_of_one_path() -> None:
     exactly = pm.CascadeClassifier(stages, budget=dearest, **QUICK).fit(X, Y)
     assert exactly.cost_ == pytest.approx(float(dearest), rel=1e-12)
     assert model.at_cost(dearest).cost_ == exactly.cost_
-    for budget in (0.0, 0.5, 1.7):
-        kept = pm.CascadeClassifier(stages, budget=budget, **QUICK).fit(X, Y)
-        assert kept.cost_ <= budget
-        copied = model.at_cost(budget)
-        assert copied.cost_ == kept.cost_
-        assert copied.stages_ is model.stages_
-        np.testing.assert_array_equal(copied.predict(X), kept.predict(X))
-    assert model.row_ == 0  # the copies changed nothing
+    kept, copied = pm.CascadeClassifier(stages, budget=1.7, **QUICK).fit(X, Y), model.at_cost(1.7)
+    assert copied.cost_ == kept.cost_ <= 1.7
+    assert copied.stages_ is model.stages_
+    np.testing.assert_array_equal(copied.predict(X), kept.predict(X))
+    assert model.row_ == 0  # the copy changed nothing
     assert model.at_lam(1e9).cost_ == 0.0
     for rule in ("one_se", "knee"):
         ruled = pm.CascadeClassifier(stages, choose=rule, **QUICK).fit(X, Y)
         assert ruled.row_ == ruled.exit_path_.row_by(rule)
 
 
-def test_rows_of_weight_zero_take_no_part() -> None:
-    """Neither in training nor among the validation rows."""
-    w, v = np.ones(150), np.ones(50)
-    w[::3] = v[::4] = 0
-    stages = [(tree(2), [0]), (tree(), None)]
-    weighted, left_out = (pm.CascadeClassifier(stages, lam=0.001, **QUICK) for _ in range(2))
-    weighted.fit(X[:150], Y[:150], w, X[150:], Y[150:], v)
-    left_out.fit(X[:150][w > 0], Y[:150][w > 0], None, X[150:][v > 0], Y[150:][v > 0])
-    np.testing.assert_array_equal(weighted.exit_path_.cost, left_out.exit_path_.cost)
-    np.testing.assert_array_equal(weighted.predict(X), left_out.predict(X))
-
-
-def test_stages_that_are_fitted_already() -> None:
-    """Models on sets, fitted elsewhere: they are used as they are, and all rows teach the policy."""
-    models = (LogisticRegression().fit(X[:100, :1], Y[:100]), tree().fit(X[:100], Y[:100]))
-    stages = SetStages(models, (np.array([0]), np.arange(6)), CostItems.plain([1] * 6), np.array(["no", "yes"]))
-    model = pm.CascadeClassifier(stages, lam=0.001, doubt="margin", n_levels=4).fit(X[100:], Y[100:])
-    assert model.stages_ is stages
-    assert model.exit_path_.n == 100
-    assert set(model.prediction_cost(X).tolist()) <= {1.0, 6.0}
-
-
 def test_a_stage_that_has_not_seen_a_class_says_zero_of_it() -> None:
     """Probabilities stand in the cascade's columns, whatever classes a model knows."""
-    rows = Y == "yes"
-    rows[:20] = True
-    three = np.where(np.arange(200) < 10, "a third", Y)
-    known = tree().fit(X[20:], Y[20:])
-    stages = SetStages((known,), (np.arange(6),), CostItems.plain([1] * 6), np.array(["a third", "no", "yes"]))
-    table = table_of(stages, X)
-    np.testing.assert_array_equal(table.value[0][:, 1:], known.predict_proba(X))
-    assert (table.value[0][:, 0] == 0).all()
-    assert (three[:10] == "a third").all()
-
-
-def test_numbers_are_predicted_by_the_stage_of_each_row() -> None:
-    """Regression: the mean first, then a line, then a tree; the path is proven."""
-    stages = [(None, []), (LinearRegression(), [0, 1]), (DecisionTreeRegressor(max_depth=4), None)]
-    model = pm.CascadeRegressor(stages, lam=0.05, n_levels=4, cv=2, random_state=0).fit(XR, YR)
-    assert check_closure_path(model.exit_path_.closures).holds is True
-    stop, said = model.stop_stages(XR), model.predict(XR)
-    assert set(stop[said == YR.mean()].tolist()) <= {0}
-    np.testing.assert_allclose(said[stop == 0], YR.mean())
-    np.testing.assert_array_equal(model.prediction_cost(XR), np.array([0, 2, 6])[stop])
+    known = tree().fit(X, Y)
+    value = table_of(
+        SetStages((known,), (np.arange(6),), CostItems.plain([1] * 6), np.array(["a third", *known.classes_])), X
+    ).value
+    np.testing.assert_array_equal(value[0], np.column_stack([np.zeros(200), known.predict_proba(X)]))
 
 
 N = 90
@@ -181,17 +130,6 @@ def test_validation_rows_train_nothing(which: int) -> None:
     for trained, asked in SpyClassifier.asked:
         assert trained == frozenset(range(60))
         assert asked <= set(valid.tolist())
-
-
-@pytest.mark.parametrize("which", [0, 1])
-def test_labels_of_rows_to_predict_are_never_read(which: int) -> None:
-    """A prediction is a function of the row: it does not depend on the rows beside it, nor on their order."""
-    model = cascades(SpyClassifier(max_depth=3), "Classifier")[which].fit(ROWS, LABELS)
-    whole, cost = model.predict_proba(ROWS), model.prediction_cost(ROWS)
-    some = np.random.default_rng(1).permutation(N)[:17]
-    np.testing.assert_array_equal(model.predict_proba(ROWS[some]), whole[some])
-    np.testing.assert_array_equal(model.prediction_cost(ROWS[some]), cost[some])
-    np.testing.assert_array_equal(np.concatenate([model.predict_proba(ROWS[i : i + 1]) for i in range(5)]), whole[:5])
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -288,44 +226,31 @@ def test_stages_that_blend_models_survive_their_file(tmp_path: Path) -> None:
     assert np.array_equal(load_cascade(tmp_path / "c.skops").predict_proba(X), cascade.predict_proba(X))
 
 
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    """A file cut short is a BrokenFileError that says what it should have been."""
-    save_cascade(case("prunings").cascade, tmp_path / "c.skops")
-    (tmp_path / "c.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
-    with pytest.raises(pm.errors.BrokenFileError, match=r"c\.skops is not a skops file"):
-        load_cascade(tmp_path / "c.skops")
-
-
-def test_forests_and_cascades_are_not_confused(tmp_path: Path) -> None:
-    """A forest's file is no cascade, a cascade's no forest, an unfitted cascade is not saved; each message says what to do."""
-    known = case("prunings")
-    save_forest(RandomForestClassifier(2).fit(known.X, known.y), tmp_path / "f.skops")
-    with pytest.raises(pm.errors.NotFittedForestError, match="holds a RandomForestClassifier, not a fitted cascade"):
-        load_cascade(tmp_path / "f.skops")
-    save_cascade(known.cascade, tmp_path / "c.skops")
-    with pytest.raises(
-        pm.errors.BrokenFileError, match=r"holds a cascade, not a forest; read it with .*load_cascade.*prunemodels report"
-    ):
-        load_forest(tmp_path / "c.skops")
-    with pytest.raises(pm.errors.InvalidInputError, match="cascade is a CascadeClassifier; give a fitted cascade"):
-        save_cascade(pm.CascadeClassifier([]), tmp_path / "no.skops")
-    assert not (tmp_path / "no.skops").exists()
-
-
-def test_a_file_tells_whether_it_holds_a_cascade(tmp_path: Path) -> None:
-    """Of both kinds of files and of models; a damaged skops file holds none, and what cannot be read is refused."""
+def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
+    """A forest's file is no cascade, a cascade's no forest; `holds_cascade` tells them apart; each message says what to do."""
     known = case("prunings")
     forest = RandomForestClassifier(2).fit(known.X, known.y)
     for name, model in (("f", forest), ("c", known.cascade)):
         for ending in (".skops", ".joblib"):
             save_forest(model, tmp_path / f"{name}{ending}")
             assert holds_cascade(tmp_path / f"{name}{ending}", trust_pickle=True) == (name == "c")
-    (tmp_path / "c.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
-    assert not holds_cascade(tmp_path / "c.skops")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"c\.joblib is a joblib file"):
-        holds_cascade(tmp_path / "c.joblib")
-    with pytest.raises(pm.errors.BrokenFileError, match="give the path of a fitted forest or cascade"):
-        holds_cascade(tmp_path / "absent.skops")
+    (tmp_path / "half.skops").write_bytes((tmp_path / "c.skops").read_bytes()[:3000])
+    assert not holds_cascade(tmp_path / "half.skops")
+    for read, name, words in (
+        (load_cascade, "half.skops", r"half\.skops is not a skops file"),
+        (load_cascade, "f.skops", "holds a RandomForestClassifier, not a fitted cascade"),
+        (load_forest, "c.skops", "holds a cascade, not a forest; read it with .*load_cascade.*prunemodels report"),
+        (holds_cascade, "c.joblib", r"c\.joblib is a joblib file"),
+        (holds_cascade, "absent.skops", "give the path of a fitted forest or cascade"),
+        (
+            lambda place: save_cascade(pm.CascadeClassifier([]), place),
+            "no.skops",
+            "is a CascadeClassifier; give a fitted cascade",
+        ),
+    ):
+        with pytest.raises(pm.errors.PruneModelsError, match=words):
+            read(tmp_path / name)
+    assert not (tmp_path / "no.skops").exists()
 
 
 @pytest.mark.parametrize("change", ["boosted tree", "ensemble"])

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
 from formulations import CostItems, PruningProblem
-from formulations.errors import InvalidInputError
 from proofs_checks import check_closure_path
-from prunemodels.exits import forest_exits
 from prunemodels.exits.forest_exits import LONGEST_GAP, path_stages
 from prunemodels.exits.stages import table_of
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.on_demand import from_table
 from tests.instances import Node, problem_of
-from tests.prunemodels.exits.tables import tally
-from tests.prunemodels.exits.test_tree_stages import ITEMS
+from tests.prunemodels.exits.tables import ITEMS, tally
 from tests.prunemodels.forest_kinds import labels, rows, targets
 from tests.prunemodels.on_demand.test_pipelines import X, random_pipeline, y
 
@@ -78,13 +72,7 @@ def test_every_policy_is_proven_and_does_what_the_path_says(kind: str, doubt: An
             error, cost = tally(table, truth, w, policy.go, model.stop_stages(X).tolist())
             assert (exits.error[k], exits.cost[k]) == (pytest.approx(error), pytest.approx(cost))
     budget = float((exits.cost[0] + exits.cost[-1]) / 2)
-    model = exits.at_cost(budget)
-    assert model.cost_ <= budget
-    if doubt == "margin":
-        paid = np.average(model.prediction_cost(X), weights=w) + exits.stages.once[model.policy_.last_stage]
-        assert model.cost_ == pytest.approx(paid)
-        error = float(np.average(model.predict(X) != y, weights=w))
-        assert error <= max(exits.error[exits.row_at_cost(budget)], model.held_out_error_) + 1e-9
+    assert exits.at_cost(budget).cost_ <= budget
 
 
 def test_stages_are_nested_prunings_from_the_path_to_the_unpruned_forest() -> None:
@@ -129,69 +117,6 @@ def test_where_one_purchase_is_long_nothing_lies_between() -> None:
     cost = stages.costs(np.ones((4, 3)))[:, 0].tolist()
     assert (cost[0], cost[-1]) == (0, 10)
     assert {b - a for a, b in itertools.pairwise(cost)} <= {0, 1, 8}
-
-
-def test_estimators_of_a_path_read_named_tables() -> None:
-    """Columns by name; another order is refused; classes and numbers of columns as scikit-learn has them."""
-    X = pd.DataFrame(rows(), columns=list("abcde"))
-    y = labels(X.to_numpy(), ["no", "yes"])
-    forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
-    path = pm.pruning_path(pm.problem_from_forest(forest, X, costs=dict.fromkeys("abcde", 1.5)))
-    exits = pm.exit_path(path, X, y, doubt="margin", **QUICK)
-    model = exits.at_lam(0.01)
-    assert isinstance(model, pm.CascadeClassifier)
-    assert (model.n_features_in_, list(model.feature_names_in_), list(model.classes_)) == (5, list("abcde"), ["no", "yes"])
-    assert set(model.predict(X)) <= {"no", "yes"}
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(X[list("edcba")])
-    assert list(exits.to_frame().columns) == ["lambda", "cost", "error", "nodes", "held_out_cost", "held_out_error"]
-    assert repr(exits).startswith("ExitPath(")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_stages": 1}, "n_stages is 1; give a number from 2 to 10,000"),
-        ({"n_stages": 10**9}, "n_stages is 1000000000; give a number from 2 to 10,000"),
-        ({"n_levels": 1}, "n_levels is 1; give a number from 2 to 10,000"),
-        ({"n_levels": 10**9}, "n_levels is 1000000000; give a number from 2 to 10,000"),
-        ({"doubt": "entropy"}, "doubt is 'entropy'; give one of 'auto', 'margin', 'learned'"),
-        ({"y": ["no", "perhaps"] * 60}, r"y\[1\] is the label 'perhaps', the model was trained on"),
-        ({"y": ["no"]}, r"y has shape \(1,\), X has 120 rows"),
-        ({"sample_weight": [1.0]}, "sample_weight"),
-        ({"sample_weight": [-1.0] * 120}, "sample_weight"),
-        ({"sample_weight": [1.0] + [0.0] * 119}, "n_samples=1: policies are learned from some rows and judged on others"),
-    ],
-)
-def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
-    """Each refusal says which argument and which value."""
-    _, path, X, y = trained("two", "plain")
-    with pytest.raises(InvalidInputError, match=message):
-        pm.exit_path(path, X, **{"y": y, **options})
-
-
-def test_numbers_have_no_margin_and_no_nan() -> None:
-    """Doubt by margin, and a target that is no number, are refused for regression."""
-    _, path, X, y = trained("numbers", "plain")
-    with pytest.raises(InvalidInputError, match="doubt is 'margin', which numbers do not have; give 'learned' or 'auto'"):
-        pm.exit_path(path, X, y, doubt="margin")
-    bad: NDArray[np.float64] = y.copy()
-    bad[3] = np.nan
-    with pytest.raises(InvalidInputError, match=r"y\[3\] is nan; targets must be finite"):
-        pm.exit_path(path, X, bad)
-
-
-def test_budgets_out_of_range_are_refused() -> None:
-    """A negative one, NaN, and one below the first stage, which says the least possible."""
-    _, path, X, y = trained("two", "plain")
-    exits = pm.exit_path(path, X, y, doubt="margin", **QUICK)
-    one = replace(exits, stages=exits.stages)
-    assert one.row_at_cost(float(exits.cost[0]) + 1) == 0
-    for ask in (exits.row_at_cost, exits.at_cost):
-        with pytest.raises(InvalidInputError, match="budget is -1"):
-            ask(-1.0)
-        with pytest.raises(InvalidInputError, match="budget is nan"):
-            ask(float("nan"))
 
 
 QUICK_OF_PIPELINES: dict[str, Any] = {"n_stages": 4, "n_levels": 8, "random_state": 0}
@@ -239,27 +164,3 @@ def test_on_demand_raw_columns_are_bought(cap: int | None) -> None:
     else:
         assert bought.cost.max() <= cap
         assert bought.capped.any()
-
-
-def test_other_prices_are_refused() -> None:
-    """A price that is not the cascade's is named by its raw column."""
-    _, _, exits = exits_of(0)
-    with pytest.raises(InvalidInputError, match="costs: 'age' needs 'age' at 1, the cascade was made with 'visit' at 3"):
-        pm.OnDemandPredictor(exits.at_lam(1e-3), 1)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"X": X.drop(columns="city")}, "the step 'columntransformer' of the pipeline refuses the rows: .*city"),
-        ({"y": np.full(len(X), "no such label")}, "no such label"),
-        ({"sample_weight": [1.0]}, "sample_weight"),
-    ],
-)
-def test_what_does_not_fit_is_refused_before_any_work(change: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows, labels and weights are tried before a pruning is computed."""
-    pipe, items = random_pipeline(0)
-    path = pm.pruning_path(pm.problem_from_forest(pipe, X, costs=items, errors=pm.samples.Given(X, y)))
-    monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
-    with pytest.raises(InvalidInputError, match=message):
-        pm.exit_path(path, **{"X": X, "y": y, **change})

@@ -1,4 +1,4 @@
-"""The policies of a path are the best of all policies, for every price of cost, on the rows that they are learned from."""
+"""Levels of doubt by dynamic programming, and policies that are the best of all at every price of cost, on their own rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formulations.errors import InvalidInputError
 from proofs_checks import check_closure_path
 from prunemodels.exits import levels as levels_module
 from prunemodels.exits.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.exits.learning import LearnedExits, exit_problem
+from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
 from prunemodels.exits.policy import decide
 from prunemodels.exits.stages import StageTable
 from solvers.path.closure_path import closure_path
@@ -33,7 +33,7 @@ from tests.prunemodels.exits.tables import (
 SEEDS = range(24)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds between any two rows, however few there are."""
     monkeypatch.setattr(levels_module, "FEWEST_ROWS_BETWEEN", 1)
@@ -43,6 +43,12 @@ def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[Learned
     table, truth, weights = random_table(seed, n)
     exits = learn_exits(table, truth, weights, doubt="margin", n_levels=n_levels)
     return exits, table, truth, weights
+
+
+def all_counts(exits: LearnedExits, table: StageTable, truth: Any, weights: Any, doubt: Any) -> list[tuple[float, float]]:
+    """Error and cost of every monotone policy, row by row."""
+    every = monotone_policies(table.n_stages - 1, exits.theta.shape[1])
+    return [tally(table, truth, weights, go, walk(go, exits.theta, doubt)) for go in every]
 
 
 def two_stages() -> tuple[StageTable, np.ndarray]:
@@ -56,7 +62,6 @@ def two_stages() -> tuple[StageTable, np.ndarray]:
     return StageTable(value, np.zeros((2, 4)), cost, np.zeros(2)), np.array([0, 0, 1, 1])
 
 
-@pytest.mark.usefixtures("every_threshold")
 def test_four_rows_by_hand() -> None:
     """Rows 2 and 3 save one error each, for 1 and 3: together 2 errors for 4, at any lam below 1/2; row 2 may not go alone.
 
@@ -96,7 +101,6 @@ def variants() -> dict[str, tuple[StageTable, np.ndarray, list[Any], list[Any], 
 
 
 @looped("name", ["once", "alike", "free", "worse", "a class that is never named"])
-@pytest.mark.usefixtures("every_threshold")
 def test_variants_by_hand(name: str) -> None:
     """Breakpoints, costs and errors of the rows of the path, exactly."""
     table, truth, breakpoints, cost, error = variants()[name]
@@ -107,15 +111,11 @@ def test_variants_by_hand(name: str) -> None:
 
 
 @looped("seed", SEEDS)
-@pytest.mark.usefixtures("every_threshold")
 def test_no_policy_is_better_at_any_price(seed: int) -> None:
     """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row."""
     exits, table, truth, weights = learned(seed)
     doubt = margins(table.value)
-    counts = [
-        tally(table, truth, weights, go, walk(go, exits.theta, doubt))
-        for go in monotone_policies(table.n_stages - 1, exits.theta.shape[1])
-    ]
+    counts = all_counts(exits, table, truth, weights, doubt)
     points = exits.path.lam.tolist()
     for lam in [*points, *((a + b) / 2 for a, b in itertools.pairwise(points)), points[-1] + 1]:
         go = exits.policy(exits.path.row_at_lam(lam)).go
@@ -127,7 +127,6 @@ def test_no_policy_is_better_at_any_price(seed: int) -> None:
 
 
 @looped("seed", SEEDS)
-@pytest.mark.usefixtures("every_threshold")
 def test_the_path_says_what_its_policies_do(seed: int) -> None:
     """Cost and error of every row are those of the rows sent through the stages; stops are those of the plain loop."""
     exits, table, truth, weights = learned(seed)
@@ -144,7 +143,6 @@ def test_the_path_says_what_its_policies_do(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-@pytest.mark.usefixtures("every_threshold")
 def test_the_proof_is_accepted_and_a_forged_path_is_not(seed: int) -> None:
     """A stranger proves every path, and refutes one in which a decision's gain was changed behind its back."""
     exits = learned(seed, n=12)[0]
@@ -181,10 +179,7 @@ def test_learned_doubts_are_those_of_the_fitted_object(seed: int) -> None:
     table, truth, weights = random_table(seed, 40, regression=True)
     exits = learn_exits(table, truth, weights, doubt="learned", n_levels=3)
     doubt = doubts_of(learn_doubt("learned", table, weights), table)
-    counts = [
-        tally(table, truth, weights, go, walk(go, exits.theta, doubt))
-        for go in monotone_policies(table.n_stages - 1, exits.theta.shape[1])
-    ]
+    counts = all_counts(exits, table, truth, weights, doubt)
     for k, lam in enumerate(exits.path.lam.tolist()):
         go = exits.policy(k).go
         error, cost = tally(table, truth, weights, go, walk(go, exits.theta, doubt))
@@ -215,18 +210,77 @@ def test_a_cost_that_falls_by_rounding_only() -> None:
     assert exits.path.problem.price.tolist() == [0.0] * exits.path.problem.n
 
 
-def test_stages_that_are_not_nested_are_refused() -> None:
-    """Row, stage and both amounts are named; so is a number that is none, and a licence that is given back."""
-    table, _ = two_stages()
-    with pytest.raises(
-        InvalidInputError, match=r"not nested: row 0 has bought for 1 by stage 0 and for 0 by stage 1; each stage must keep"
-    ):
-        replace(table, cost=table.cost[::-1])
-    with pytest.raises(InvalidInputError, match=r"not nested: what is paid once is 1 by stage 0 and 0 by stage 1"):
-        replace(table, once=np.array([1.0, 0.0]))
-    with pytest.raises(InvalidInputError, match=r"row 2 has bought for nan by stage 1; give finite"):
-        replace(table, cost=np.array([[0.0, 0, 0, 0], [1.0, 1, np.nan, 3]]))
-    value = table.value.copy()
-    value[1, 2] = np.nan
-    with pytest.raises(InvalidInputError, match=r"stage 1 predicts nan for row 2"):
-        replace(table, value=value)
+def test_a_threshold_by_hand() -> None:
+    """Three rows, doubts 3, 2, 1; the second stage saves 1, 0 and -1 error for 1 each.
+
+    At lam = 0 the first or the first two rows go, fewest of equals: row 0, the threshold half-way at 2.5. At lam = 2 nobody goes.
+    """
+    loss = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    cost = np.array([[0.0, 0, 0], [1.0, 1, 1]])
+    found = thresholds(loss, cost, np.ones(3), np.array([[3.0, 2, 1]]), np.array([0.0, 0.5, 2.0]))
+    assert found.tolist() == [[2.5, 2.5, np.inf]]
+    assert levels(np.array([[3.0, 2, 1]]), found).tolist() == [[2, 0, 0]]
+
+
+@looped("seed", range(12))
+def test_every_stage_takes_its_best_threshold(seed: int) -> None:
+    """Backwards, at each price, no place between two rows is better, unless a lower price has a higher threshold."""
+    table, truth, weights = random_table(seed)
+    loss, doubt = table.losses(truth), margins(table.value)[:-1]
+    lams = np.array([0.0, 0.05, 0.2, 0.7])
+    theta = thresholds(loss, table.cost, weights, doubt, lams)
+    assert (theta[:, :-1] <= theta[:, 1:]).all()
+    for j, lam in enumerate(lams):
+        value = loss[-1]
+        for s in range(table.n_stages - 2, -1, -1):
+            on = value + lam * (table.cost[s + 1] - table.cost[s])
+
+            def total(cut: float, s: int = s, on: np.ndarray = on) -> float:
+                return float(weights @ np.where(doubt[s] >= cut, on, loss[s]))
+
+            least = min(total(cut) for cut in [np.inf, *doubt[s]])
+            if j == 0 or theta[s, j] > theta[s, j - 1]:
+                assert total(float(theta[s, j])) == pytest.approx(least)
+            value = np.where(doubt[s] >= theta[s, j], on, loss[s])
+
+
+@looped("seed", range(12))
+def test_levels_never_rise_and_tell_who_would_go_on(seed: int) -> None:
+    """Level >= j exactly if the doubts of all stages so far reach the j-th thresholds; one stage at a time is the same."""
+    rng = np.random.default_rng(seed)
+    doubt = rng.integers(0, 6, (3, 20)) / 5
+    theta = np.sort(rng.integers(0, 13, (3, 4)) / 10, axis=1)  # many doubts stand exactly on a threshold
+    found = levels(doubt, theta)
+    assert (np.diff(found, axis=0) <= 0).all()
+    for s in range(3):
+        for j in range(4):
+            reaches = np.all([doubt[t] >= theta[t, j] for t in range(s + 1)], axis=0)
+            np.testing.assert_array_equal(found[s] >= j + 1, reaches)
+    level = np.full(20, 4)
+    for s in range(3):
+        level = next_level(level, doubt[s], theta[s])
+        np.testing.assert_array_equal(level, found[s])
+
+
+def test_prices_end_where_nobody_goes_on() -> None:
+    """From 0 geometrically to the dearest ratio of savings to costs; only 0 where going on saves nothing."""
+    loss, cost = np.array([[1.0, 1], [0.0, 1]]), np.array([[0.0, 0], [2.0, 2]])
+    doubt = np.array([[0.9, 0.1]])
+    found = prices_of_cost(loss, cost, np.ones(2), doubt, 5)
+    assert (found[0], found[-1], found.size) == (0.0, 0.5, 5)
+    assert np.ptp(np.diff(np.log(found[1:]))) < 1e-12
+    assert prices_of_cost(loss[::-1], cost, np.ones(2), doubt, 5).tolist() == [0.0]
+    assert prices_of_cost(loss, cost, np.ones(2), doubt, 2).tolist() == [0.0, 0.5]
+
+
+def test_thresholds_rise_even_where_the_best_ones_would_fall() -> None:
+    """Four rows on which, at the dearest of three prices, one row more would go on from the first stage than at a cheaper one.
+
+    A later stage sends on fewer there, and so makes going on from the first one cheap. Levels need thresholds that rise.
+    """
+    loss = np.array([[1.0, 1, 1, 0], [1, 1, 0, 1], [1, 0, 1, 0]])
+    cost = np.array([[0.0, 0, 2, 1], [2, 1, 2, 1], [4, 2, 2, 1]])
+    doubt = np.array([[1.0, 3, 2, 0], [1, 0, 3, 2]])
+    theta = thresholds(loss, cost, np.ones(4), doubt, np.array([0.0, 0.3, 0.6]))
+    assert theta[0].tolist() == [2.5, 2.5, 2.5]  # the best at 0.6 alone is 1.5
+    assert (theta[:, :-1] <= theta[:, 1:]).all()

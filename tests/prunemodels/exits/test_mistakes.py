@@ -1,22 +1,43 @@
-"""Each mistake in cascades is refused with its name, its value, and what to do."""
+"""Each mistake in cascades, their stages and their paths is refused with its name, its value, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations import CostItems
 from formulations.errors import InvalidInputError
+from prunemodels.exits import forest_exits
 from prunemodels.exits.set_stages import SetStages
+from prunemodels.exits.staged_models import staged_model
+from prunemodels.exits.stages import StageTable, table_of
+from prunemodels.exits.table_preparation import TableColumns
+from prunemodels.exits.tree_stages import prunings_as_stages, trees_as_stages
+from prunemodels.rivals.cegb import CEGBClassifier
+from prunemodels.rivals.greedy_miser import GreedyMiserRegressor
+from tests.prunemodels.cascades import case
+from tests.prunemodels.exits import test_any_table as raw
 from tests.prunemodels.exits.tables import NoWeights
 from tests.prunemodels.exits.test_cascades import NAMES, QUICK, TABLE, X, Y
+from tests.prunemodels.exits.test_exit_path import trained
+from tests.prunemodels.exits.test_learning import two_stages
+from tests.prunemodels.exits.test_tree_stages import XC, YC, boosted
+from tests.prunemodels.forest_kinds import fitted
+from tests.prunemodels.on_demand import test_pipelines
 
 TREE = DecisionTreeClassifier(max_depth=2)
 TWO = [(TREE, [0]), (TREE, None)]
@@ -87,6 +108,88 @@ def test_stages_and_options_are_refused_before_training(model: Any, words: str, 
         model.fit(TABLE, Y)
 
 
+@cache
+def exit_arguments(kind: str) -> dict[str, Any]:
+    """A path with rows and labels for `exit_path`."""
+    if kind != "pipeline":
+        _, path, rows, labels = trained(kind, "plain")
+        return {"path": path, "X": rows, "y": labels}
+    (pipe, items), rows, labels = test_pipelines.random_pipeline(0), test_pipelines.X, test_pipelines.y
+    problem = pm.problem_from_forest(pipe, rows, costs=items, errors=pm.samples.Given(rows, labels))
+    return {"path": pm.pruning_path(problem), "X": rows, "y": labels}
+
+
+FEW_LEVELS = "give a number from 2 to 10,000"
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("two", {"n_stages": 1}, f"n_stages is 1; {FEW_LEVELS}"),
+        ("two", {"n_stages": 10**9}, f"n_stages is 1000000000; {FEW_LEVELS}"),
+        ("two", {"n_levels": 1}, f"n_levels is 1; {FEW_LEVELS}"),
+        ("two", {"n_levels": 10**9}, f"n_levels is 1000000000; {FEW_LEVELS}"),
+        ("two", {"doubt": "entropy"}, "doubt is 'entropy'; give one of 'auto', 'margin', 'learned'"),
+        ("two", {"y": ["no", "perhaps"] * 60}, r"y\[1\] is the label 'perhaps', the model was trained on"),
+        ("two", {"y": ["no"]}, r"y has shape \(1,\), X has 120 rows"),
+        ("two", {"sample_weight": [1.0]}, "sample_weight"),
+        ("two", {"sample_weight": [-1.0] * 120}, "sample_weight"),
+        ("two", {"sample_weight": [1.0] + [0.0] * 119}, "n_samples=1: policies are learned from some rows"),
+        ("numbers", {"doubt": "margin"}, "doubt is 'margin', which numbers do not have; give 'learned' or 'auto'"),
+        ("numbers", {"y": [0.0, np.nan] * 60}, r"y\[1\] is nan; targets must be finite"),
+        ("pipeline", {"X": test_pipelines.X.drop(columns="city")}, "step 'columntransformer' .* refuses the rows: .*city"),
+        ("pipeline", {"y": np.full(len(test_pipelines.X), "no such label")}, "no such label"),
+        ("pipeline", {"sample_weight": [1.0]}, "sample_weight"),
+    ],
+)
+def test_exit_path_refuses(kind: str, changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows, labels, weights and options; those of a pipeline are tried before a pruning is computed."""
+    given = exit_arguments(kind)
+    if kind == "pipeline":
+        monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
+    with pytest.raises(InvalidInputError, match=words):
+        pm.exit_path(**{**given, **changes})
+
+
+@cache
+def nested() -> tuple[Any, Any, Any]:
+    """A path of a small forest, its ensemble, and all its splits."""
+    path = trained("two", "plain")[1]
+    return path, path.problem.ensemble, path.problem.ensemble.is_split
+
+
+def stages(*kept: Any) -> Any:
+    """Prunings as stages; the places that are named are left out of the whole forest."""
+    path, ensemble, whole = nested()
+    return prunings_as_stages(path, [whole & ~np.isin(np.arange(ensemble.n_nodes), without) for without in kept])
+
+
+def stage_table(**changes: Any) -> StageTable:
+    """Two stages and four rows, of which something is wrong."""
+    return replace(two_stages()[0], **changes)
+
+
+def as_read(train: Any, test: Any = None) -> Any:
+    """A column is learned from and read."""
+    return TableColumns().fit(pd.DataFrame({"c": train})).transform(pd.DataFrame({"c": test}))
+
+
+def of_people(estimator: Any = None, **changes: Any) -> Any:
+    """A cascade over raw columns with one of them changed."""
+    return pm.BudgetCascadeClassifier(estimator, **raw.QUICK).fit(raw.X.assign(**changes), raw.Y)
+
+
+@cache
+def of_table() -> Any:
+    """A cascade over raw columns."""
+    stages = [(None, []), (pm.exits.prepared(raw.BOOSTED, "boosted"), None)]
+    return pm.CascadeClassifier(stages, **raw.QUICK).fit(raw.X, raw.Y)
+
+
+OF_TOWN = make_pipeline(make_column_transformer((OneHotEncoder(), ["town"])), LogisticRegression())
+ODD = GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()).fit(XC, YC)
+LATE = CostItems.plain([1] * 6, NAMES).with_requests(0.1, 80)
+NO_ROUNDS = "has no rounds that can be stages"
 KNOWN = SetStages((DecisionTreeClassifier().fit(X, Y),), (np.arange(6),), CostItems.plain([1] * 6), np.array(["no", "yes"]))
 CALLS: list[tuple[Callable[[], Any], str]] = [
     (
@@ -104,13 +207,73 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     ),
     (lambda: pm.CascadeClassifier(SetStages((), (), KNOWN.items, KNOWN.classes)).fit(X, Y), "there is no stage; give at least"),
     (lambda: pm.CascadeClassifier(KNOWN, doubt="margin").fit(X, Y).predict(X[:0]), "X is empty"),
+    # limits that no stage keeps
+    (
+        lambda: named(costs=LATE, max_latency=10).fit(TABLE, Y),
+        "no sequence of the stages keeps max_rounds and max_latency",
+    ),
+    (lambda: named(costs=LATE, max_latency=(10, 2.0)).fit(TABLE, Y), "max_latency"),
+    # goals of a path
+    (lambda: case("prunings").path.row_at_cost(-1.0), "budget is -1"),
+    (lambda: case("prunings").path.at_cost(float("nan")), "budget is nan"),
+    # stages that are not nested, and tables of stages
+    (lambda: stages([], np.arange(999)), "not nested: split 0 is kept at stage 0 and not at stage 1"),
+    (lambda: stages([0], []), "split 1 is kept from stage 0 on, its parent from stage 1"),
+    (lambda: table_of(stages(), trained("two", "plain")[2]), "there is no stage; give at least one"),
+    (
+        lambda: replace(trees_as_stages(nested()[1], 1, [1, 3]), joins=np.ones(3, dtype=np.int32)),
+        "no tree takes part in the first stage",
+    ),
+    (
+        lambda: stage_table(cost=two_stages()[0].cost[::-1]),
+        "not nested: row 0 has bought for 1 by stage 0 and for 0 by stage 1; each stage must keep",
+    ),
+    (lambda: stage_table(once=np.array([1.0, 0.0])), "not nested: what is paid once is 1 by stage 0 and 0 by stage 1"),
+    (lambda: stage_table(cost=np.array([[0.0] * 4, [1, 1, np.nan, 3]])), "row 2 has bought for nan by stage 1; give finite"),
+    (lambda: stage_table(value=np.full((2, 4, 2), np.nan)), "stage 0 predicts nan for row 0"),
+    # columns in another order, for what a stage costs and what it says
+    *(
+        (lambda ask=ask: ask(fitted("random forest, named features")), "X has the column 'e' in place 0")
+        for ask in (
+            lambda model: trees_as_stages(pm.read_forest(model.forest), 1, [1, 2]).costs(model.X[list("edcba")]),
+            lambda model: trees_as_stages(pm.read_forest(model.forest), 1, [1, 2]).output(0, model.X[list("edcba")]),
+        )
+    ),
+    # rounds of boosted models
+    *(
+        (lambda model=model: staged_model(model, [1]), f"{type(model).__name__} {NO_ROUNDS}")
+        for model in (RandomForestClassifier(), HistGradientBoostingClassifier(), "model")
+    ),
+    *(
+        (lambda model=model: staged_model(model, [1]), f"the {type(model).__name__} is not fitted")
+        for model in (CEGBClassifier(), GreedyMiserRegressor(), GradientBoostingClassifier())
+    ),
+    (lambda: staged_model(ODD, [1]), "starts from the predictions of a LogisticRegression .* train with init=None"),
+    *(
+        (lambda rounds=rounds: staged_model(boosted("GreedyMiser", 2), rounds), "rounds is .*; give rising numbers from 0 to 7")
+        for rounds in ([], [3, 1], [1, 1], [-1, 2], [1, 8])
+    ),
+    # raw columns
+    (lambda: of_people(age=np.inf), "the column 'age' is infinite in the row 0; clip it"),
+    (lambda: of_people(age=1j), "the column 'age' holds complex numbers"),
+    (lambda: of_people(OF_TOWN), "estimator names the column 'town' in its transformer 'onehotencoder'"),
+    (lambda: sets().fit(pd.concat([raw.X, raw.X[["city"]]], axis=1), raw.Y), "X has the column 'city' more than once"),
+    (lambda: of_table().predict(raw.X.to_numpy()), "X is a ndarray, the cascade was trained on a table; give one with"),
+    (
+        lambda: of_table().predict(raw.X.astype({"age": object}).assign(age="old")),
+        "'age' holds 'old' in the row 0, in training it held float64",
+    ),
+    (lambda: as_read([1.0, 2.0], ["many", 1]), "'c' holds 'many' in the row 0, in training it held numbers; give such a value"),
+    (lambda: as_read(["2024-01-01"] * 2, ["2024-02-01", "soon"]), "'c' holds 'soon' in the row 1, in training it held dates"),
+    (lambda: as_read([1j, 2j]), "'c' holds complex numbers"),
+    (lambda: as_read([[1], [2]]), r"'c' holds \[1\]; give a number, a word or a date"),
 ]
 
 
 @pytest.mark.parametrize(("call", "words"), CALLS)
-def test_rows_and_labels_that_do_not_fit(call: Callable[[], Any], words: str) -> None:
-    """Of fits and of predictions."""
-    with pytest.raises(InvalidInputError, match=words):
+def test_what_does_not_fit_is_refused(call: Callable[[], Any], words: str) -> None:
+    """Rows, labels, stages and goals, of fits and of predictions."""
+    with pytest.raises(pm.errors.PruneModelsError, match=words):
         call()
 
 

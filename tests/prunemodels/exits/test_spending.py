@@ -13,7 +13,6 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
-from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.doubt import MarginDoubt, aligned, doubts_of
 from prunemodels.exits.learning import solve_exits
@@ -266,16 +265,6 @@ def test_stages_that_differ_in_what_is_paid_once_are_scored() -> None:
     costs = items.with_requests(0.1, supplier={"a": "s", "b": "s"})
     cascade = pm.CascadeClassifier(CHAIN, costs, budget=3, cv=2, n_levels=4, random_state=0).fit(X, y)
     assert cascade.cost_ <= 3
-
-
-def test_limits_that_no_stage_keeps_are_refused() -> None:
-    """A first stage that asks cannot keep a latency of 10; a forest's first stage that asks cannot keep it, either."""
-    X, y = data()
-    costs = pm.CostItems.plain([1, 1, 1], list(X.columns)).with_requests(0.1, 80)
-    with pytest.raises(InvalidInputError, match="no sequence of the stages keeps max_rounds and max_latency"):
-        pm.CascadeClassifier(CHAIN[1:], costs, max_latency=10, cv=3).fit(X, y)
-    with pytest.raises(InvalidInputError, match="max_latency"):
-        pm.CascadeClassifier(CHAIN, costs, max_latency=(10, 2.0), cv=3).fit(X, y)
 
 
 def test_exits_along_a_forest_keep_the_limits() -> None:

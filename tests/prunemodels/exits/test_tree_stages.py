@@ -8,38 +8,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.datasets import make_classification, make_regression
 from sklearn.ensemble import (
     GradientBoostingClassifier,
     GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
 )
-from sklearn.linear_model import LogisticRegression
 
 import prunemodels as pm
 from formulations import CostItems
-from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from prunemodels.exits.staged_models import staged_model
-from prunemodels.exits.stages import Stages, table_of
+from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
 from prunemodels.models.costs import example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import N_FEATURES, fitted, labels, random_pruning, rows
-
-ITEMS = {
-    "plain": CostItems.plain([1, 2, 0, 0.5, 7.27]),
-    "groups": CostItems.grouped(["a", "a", "b", "b", "c"], {"a": 3, "b": 1.5, "c": 0}),
-    "discounts": CostItems.discounted([5, 6, 2, 2, 1], [1, 2, 2, 1, 1], ["blood", "blood", None, "scan", None]),
-    "once": CostItems.from_items(
-        {"a": 1, "b": 2.5, "licence": 10}, [["a"], ["b", "licence"], ["a"], ["licence"], []], ["licence"]
-    ),
-}
+from tests.prunemodels.exits.tables import ITEMS
+from tests.prunemodels.forest_kinds import fitted, random_pruning
 
 KINDS = [
     "random forest",
@@ -142,54 +128,6 @@ def first_trees(e: Any, k: int) -> Any:
     return replace(e, tree_start=e.tree_start[: k + 1], **arrays)
 
 
-@cache
-def small() -> tuple[Any, NDArray[np.float64], NDArray[Any]]:
-    X = rows()
-    y = labels(X, ["no", "yes"])
-    return RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y), X, y
-
-
-def test_rows_of_all_forms() -> None:
-    """Arrays, lists, sparse matrices and parts of the rows say and cost the same."""
-    forest, X, _ = small()
-    stages = trees_as_stages(read_forest(forest), ITEMS["once"], [1, 3])
-    table = table_of(stages, X)
-    for form in (X.tolist(), sparse.csr_matrix(X), sparse.csr_array(X)):
-        other = table_of(stages, form)
-        np.testing.assert_array_equal(table.value, other.value)
-        np.testing.assert_array_equal(table.cost, other.cost)
-    some = table_of(stages, X[[5, 3]])
-    np.testing.assert_array_equal(table.take(np.array([5, 3])).cost, some.cost)
-
-
-def test_stages_that_are_not_nested_are_refused() -> None:
-    """A split that goes again, one that is kept before its parent, and a forest whose first stage has no tree."""
-    forest, X, _ = small()
-    problem = pm.problem_from_forest(forest, X, costs=1)
-    path, e = pm.pruning_path(problem), problem.ensemble
-    whole = e.is_split
-    with pytest.raises(InvalidInputError, match=r"stages are not nested: split 0 is kept at stage 0 and not at stage 1"):
-        prunings_as_stages(path, [whole, np.zeros_like(whole)])
-    orphan = whole.copy()
-    orphan[0] = False
-    with pytest.raises(InvalidInputError, match=r"split 1 is kept from stage 0 on, its parent from stage 1"):
-        prunings_as_stages(path, [orphan, whole])
-    with pytest.raises(InvalidInputError, match="no tree takes part in the first stage"):
-        replace(trees_as_stages(e, 1, [1, 3]), joins=np.ones(3, dtype=np.int32))
-    with pytest.raises(InvalidInputError, match="there is no stage; give at least one"):
-        table_of(prunings_as_stages(path, []), X)
-
-
-def test_columns_in_another_order_are_refused() -> None:
-    """A table whose columns stand elsewhere than in training is named, for what is said and for what it costs."""
-    model = fitted("random forest, named features")
-    stages = trees_as_stages(read_forest(model.forest), 1, [1, 2])
-    for ask in (stages.costs, lambda X: stages.output(0, X)):
-        with pytest.raises(InvalidInputError, match="X has the column 'e' in place 0"):
-            ask(model.X[list("edcba")])
-    assert N_FEATURES == 5
-
-
 XC, YC = make_classification(240, 6, n_informative=4, n_classes=3, random_state=0)
 XR, YR = make_regression(240, 6, n_informative=4, noise=10.0, random_state=0)
 YR = YR / YR.std()
@@ -275,43 +213,3 @@ def test_an_exponential_loss_has_half_the_log_odds() -> None:
     y = YC > 0
     model = GradientBoostingClassifier(n_estimators=5, loss="exponential", random_state=0).fit(XC, y)
     np.testing.assert_allclose(staged_model(model, [5]).output(0, XC).value, model.predict_proba(XC), atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["CEGB", "GreedyMiser, squared", "boosting"])
-def test_a_cascade_of_rounds(kind: str) -> None:
-    """A cascade takes such stages, buys no more than the model, and where all go on says what the model says."""
-    model = boosted(kind, 3)
-    y = np.asarray(model.classes_)[YC % 3] if kind == "boosting" else np.array(["no", "yes", "maybe"])[YC]
-    stages = staged_model(model, [1, 2, 4, 7], costs=SIX_ITEMS)
-    budget = float((stages.costs(XC).mean(axis=1) + stages.once)[:2].mean())
-    cascade = pm.CascadeClassifier(stages, budget=budget, stack=False, doubt="margin", random_state=0, n_levels=4).fit(XC, y)
-    assert cascade.exit_path_.closures.certificate is not None
-    assert (cascade.prediction_cost(XC) <= stages.costs(XC)[-1] + 1e-12).all()
-    assert cascade.prediction_cost(XC).mean() <= cascade.cost_ <= budget
-    stop = cascade.stop_stages(XC)
-    said = [p.copy() for p in model.staged_predict_proba(XC)]
-    expected = np.array([said[(1, 2, 4, 7)[s] - 1][i] for i, s in enumerate(stop)])
-    np.testing.assert_allclose(cascade.predict_proba(XC), expected, atol=1e-9)
-    assert cascade.n_features_in_ == 6
-
-
-def test_other_models_are_refused_by_name() -> None:
-    """Forests, other boosting, unfitted models, and boosting that starts from a model of its own."""
-    for model in (RandomForestClassifier(), HistGradientBoostingClassifier(), "model"):
-        with pytest.raises(UnsupportedModelError, match=f"{type(model).__name__} has no rounds that can be stages"):
-            staged_model(model, [1])
-    for unfitted in (CEGBClassifier(), GreedyMiserRegressor(), GradientBoostingClassifier()):
-        with pytest.raises(NotFittedForestError, match=f"the {type(unfitted).__name__} is not fitted"):
-            staged_model(unfitted, [1])
-    odd = GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()).fit(XC, YC)
-    with pytest.raises(
-        UnsupportedModelError, match=r"starts from the predictions of a LogisticRegression .* train with init=None"
-    ):
-        staged_model(odd, [1])
-
-
-@pytest.mark.parametrize("rounds", [[], [3, 1], [1, 1], [-1, 2], [1, 8]])
-def test_rounds_that_cannot_be_are_refused(rounds: list[int]) -> None:
-    """They rise from 0 to what the model has."""
-    with pytest.raises(InvalidInputError, match=r"rounds is \[.*\]; give rising numbers from 0 to 7"):
-        staged_model(boosted("GreedyMiser", 2), rounds)

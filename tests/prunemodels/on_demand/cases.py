@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import asyncio
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -28,18 +29,7 @@ def with_values(trees: Ensemble, value: NDArray[np.float64], task: Literal["clas
     """The same trees with other predictions."""
     k = value.shape[1]
     classes = np.array([f"class {c}" for c in range(k)]) if task == "classification" else None
-    return Ensemble(
-        trees.tree_start,
-        trees.left,
-        trees.right,
-        trees.feature,
-        trees.threshold,
-        trees.missing_left,
-        value,
-        trees.n_features,
-        task,
-        classes,
-    )
+    return replace(trees, value=value, task=task, classes=classes, missing_left=trees.missing_left.copy())
 
 
 def random_case(seed: int, *, regression: bool = False, ties: bool = False) -> Case:
@@ -202,3 +192,27 @@ class Spy:
     def paid(self) -> list[tuple[int, str]]:
         """Pairs of row and item, as they were named in requests."""
         return [(int(i), m) for r in self.requests for i in r.positions for m in r.items]
+
+
+class Line:
+    """An asynchronous `acquire` that counts who is in flight, and answers in an order of its own."""
+
+    def __init__(self, spy, delay=lambda request: 0.0, fails=()):
+        self.spy, self.delay, self.fails = spy, delay, fails
+        self.now = self.most = 0
+        self.begun, self.ended = [], []
+
+    async def __call__(self, request):
+        """Wait, then serve or fail."""
+        self.begun.append(request.items)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            for _ in range(int(self.delay(request))):
+                await asyncio.sleep(0)
+            if request.items in self.fails:
+                raise ConnectionError("the line is dead")
+            return self.spy(request)
+        finally:
+            self.now -= 1
+            self.ended.append(request.items)

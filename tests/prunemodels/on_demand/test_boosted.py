@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 import xgboost
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -141,10 +140,12 @@ def test_thresholds_and_calibrations(model: Any) -> None:
     }
     wrapped["threshold of a calibration"] = FixedThresholdClassifier(FrozenEstimator(wrapped["isotonic"]), threshold=0.3)
     wrapped["threshold of a calibration"].fit(X2, Y2)
+    upside_down = FrozenEstimator(clone(model).fit(X2[:120], 1 - Y2[:120]))  # the calibration falls, and so do its bounds
+    wrapped["falling"] = CalibratedClassifierCV(upside_down, method="sigmoid").fit(X2[rest], Y2[rest])
     for name, outer in wrapped.items():
         full = OnDemandPredictor(outer, COSTS, from_table(X2)).run(len(X2))
         assert np.array_equal(full.predictions, outer.predict(X2)), name
-        if name in ("sigmoid", "isotonic", "without ensemble"):
+        if name in ("sigmoid", "isotonic", "without ensemble", "falling"):
             assert np.abs(full.probabilities - outer.predict_proba(X2)).max() < 1e-6, name
         early = OnDemandPredictor(outer, COSTS, from_table(X2), early_stopping=True).run(len(X2))
         assert np.array_equal(early.predictions, outer.predict(X2)), name
@@ -192,28 +193,10 @@ def test_values_that_cannot_be_had() -> None:
         assert result.fell_back.any()
 
 
-def _from_holes(request: pm.on_demand.Request) -> np.ndarray:
-    """A function that can be pickled; the columns are a to f, the rows r0, r1, ..."""
-    return HOLES[np.ix_([int(row[1:]) for row in request.rows], ["abcdef".index(name) for name in request.features])]
-
-
-def test_tables_with_names_and_pickled_walks() -> None:
-    """Names of columns are the model's, known values cost nothing, and a walk goes on in another process."""
-    X = pd.DataFrame(HOLES, columns=list("abcdef"), index=[f"r{i}" for i in range(len(HOLES))])
-    model = lightgbm.LGBMClassifier(**L_DEEP).fit(X, Y2)
-    costs = dict(zip("abcdef", COSTS, strict=True))
-    predictor = OnDemandPredictor(model, costs, _from_holes, early_stopping=True)
-    walk = pickle.loads(pickle.dumps(predictor.start(X.index[:20], known=X.loc[X.index[:20], ["a"]])))
-    result = walk.run()
-    assert np.array_equal(result.predictions, model.predict(X[:20]))
-    assert all("a" not in bought for bought in result.bought)
-
-
 def test_doubles_beside_thresholds_are_routed_as_doubles() -> None:
     """A value within float32's rounding of a threshold goes where the library sends the double, whose dtype the walk keeps."""
     model = HistGradientBoostingClassifier(max_iter=4, max_leaf_nodes=4).fit(X2, Y2)
     cells = pm.read_model(model).cells
-    assert cells is not None
     feature, own = next((f, c) for f, c in cells.items())
     X = np.repeat(X2[:1], 2 * len(own.edges), axis=0)
     X[:, feature] = np.concatenate([own.edges, np.nextafter(own.edges, np.inf)])
@@ -229,15 +212,3 @@ def test_a_class_and_a_tolerance_together() -> None:
     assert np.abs(both.predict_proba(len(HOLES)) - model.predict_proba(HOLES)).max() <= 0.1
     with pytest.raises(pm.errors.InvalidInputError, match="set early_stopping=False or a tolerance"):
         OnDemandPredictor(model, COSTS, from_table(HOLES), early_stopping=True).predict_proba(3)
-
-
-def test_falling_calibrations() -> None:
-    """A model that is trained on exchanged labels has a falling calibration; bounds hold in that direction as well."""
-    model = HistGradientBoostingClassifier(max_iter=6).fit(X2[:120], 1 - Y2[:120])
-    outer = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid").fit(X2[120:], Y2[120:])
-    early = OnDemandPredictor(outer, COSTS, from_table(X2), early_stopping=True).run(len(X2))
-    assert outer.calibrated_classifiers_[0].calibrators[0].a_ > 0
-    assert np.array_equal(early.predictions, outer.predict(X2))
-    assert (early.predictions == Y2).mean() > 0.7
-    near = OnDemandPredictor(outer, COSTS, from_table(X2), tolerance=0.05).run(len(X2))
-    assert np.abs(near.probabilities - outer.predict_proba(X2)).max() <= 0.05

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import pickle
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,10 +19,9 @@ from prunemodels.exits.stacking import Stack
 from prunemodels.exits.stages import StageOutput, table_of
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.on_demand import UNAVAILABLE, from_table
-from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, random_case
+from tests.prunemodels.on_demand.cases import SEEDS, Spy, random_case
 
 
 @dataclass(frozen=True)
@@ -166,25 +163,6 @@ def _check_answers(made: Random, result: Any, rows: Any = True) -> None:
         assert np.array_equal(said[of_stage], expected[s][of_stage])
 
 
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS, broken=st.integers(1, 4))
-def test_a_broken_walk_ends_like_an_unbroken_one(seed: int, broken: int) -> None:
-    """However often it fails, and pickled in between, the walk ends with the same result, and asks for nothing twice."""
-    made, rng = random_cascade(seed), np.random.default_rng(seed)
-    expected = OnDemandPredictor(made.cascade, acquire=Spy(made.X)).run(len(made.X))
-    spy = Spy(made.X, fails=frozenset(rng.integers(0, 6, broken).tolist()))
-    walk = OnDemandPredictor(made.cascade, acquire=spy).start(len(made.X))
-    while not walk.finished:
-        try:
-            walk.run()
-        except AcquisitionFailedError as error:
-            walk = pickle.loads(pickle.dumps(error.walk))
-            walk.acquire = spy
-    result = walk.result()
-    assert len(spy.asked()) == len(set(spy.asked()))
-    assert_same(result, expected, "stage")
-
-
 def test_a_stage_is_one_request() -> None:
     """Models on sets ask once a stage, for the items that are new and the rows that come to it; bundles come whole."""
     known, asked = case("sets"), []
@@ -197,24 +175,6 @@ def test_a_stage_is_one_request() -> None:
     for s, request in enumerate(asked):
         assert np.array_equal(request.positions, np.flatnonzero(stage > s))
     assert result.rounds == result.requests == len(asked) == stage.max()
-
-
-def test_asynchronous_requests_and_small_ones_bring_the_same() -> None:
-    """Awaited together, or in requests of few rows, the result is that of asking one after the other."""
-    known = case("prunings")
-    table = from_table(known.X)
-
-    async def later(request: Any) -> Any:
-        await asyncio.sleep(0)
-        return table(request)
-
-    plain = OnDemandPredictor(known.cascade, acquire=table).run(known.X.index)
-    together = asyncio.run(OnDemandPredictor(known.cascade, acquire=later).run_async(known.X.index))
-    small = OnDemandPredictor(known.cascade, acquire=table, max_rows=7).run(known.X.index)
-    for other in (together, small):
-        assert_same(other, plain)
-        assert other.bought == plain.bought
-    assert small.requests > plain.requests
 
 
 def test_an_item_brings_all_that_it_pays_for() -> None:

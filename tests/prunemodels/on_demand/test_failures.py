@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import signal
 import threading
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import UNAVAILABLE
-from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, forest_of, random_case, stump, votes
+from tests.prunemodels.on_demand.cases import Line, Spy, forest_of, stump, votes
 
 THREE = votes(3)
 
@@ -45,30 +40,6 @@ def test_a_failing_lab_by_hand():
     assert result.predictions.tolist() == ["class 1", "class 0"]
     assert result.exact_cost == (12, 12)
     assert error.walk.finished
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), broken=st.integers(0, 4))
-@example(seed=904186, stops=False, broken=1)  # a round looked at again asked for more features with the items still owed
-def test_a_broken_walk_ends_like_an_unbroken_one(seed, stops, broken):
-    """However often it fails, and pickled in between, the walk ends with the same result, and pays nothing twice."""
-    case, rng = random_case(seed), np.random.default_rng(seed)
-    had = rng.random(case.X.shape) >= 0.2
-    plain, spy = Spy(case.X, had), Spy(case.X, had, frozenset(rng.integers(0, 8, broken).tolist()))
-    options = {"evaluation_cost": case.evaluation, "early_stopping": stops}
-    expected = OnDemandPredictor(case.trees, case.costs, plain, **options).run(len(case.X))
-    walk = OnDemandPredictor(case.trees, case.costs, spy, **options).start(len(case.X))
-    while not walk.finished:
-        try:
-            result = walk.run()
-        except AcquisitionFailedError as error:
-            walk = pickle.loads(pickle.dumps(error.walk))
-            walk.acquire = spy
-    result = walk.run()  # again: nothing is left to do
-    assert sorted(spy.asked()) == sorted(plain.asked())
-    assert len(spy.asked()) == len(set(spy.asked()))
-    assert_same(result, expected, "probabilities", "stopped_early")
-    assert [sorted(b) for b in result.bought] == [sorted(b) for b in expected.bought]
 
 
 def test_what_cannot_be_had_by_hand():
@@ -147,20 +118,6 @@ def test_going_on_leaves_an_earlier_result_as_it_was():
     assert not before.finished.any()
 
 
-def test_entering_an_answer_twice_changes_nothing():
-    """An interruption may strike between entering an answer and striking it off the list."""
-    walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
-    requests = walk.next_requests()
-    walk.take(requests[0], [0, 0])
-    walk.take(requests[1], [0, UNAVAILABLE])
-    before = walk.result()
-    had = np.ones((2, 1), dtype=bool)
-    walk._arrived.append((requests[0], Answer(np.zeros((2, 1), np.float32), had, had), []))
-    after = walk.result()
-    assert before.bought == after.bought == (("x0", "x1"), ("x0",))
-    assert np.array_equal(before.units, after.units)
-
-
 def test_a_refused_answer_is_a_failure_that_keeps_the_walk():
     """An answer of the wrong shape names item and row count, is not paid, and can be asked for again."""
     answers = iter([np.zeros((2, 1)), np.zeros((5, 1)), np.zeros((2, 1)), np.zeros((2, 1))])
@@ -173,47 +130,6 @@ def test_a_refused_answer_is_a_failure_that_keeps_the_walk():
 
 
 FOUR = votes(4)
-
-
-class Line:
-    """An asynchronous `acquire` that counts who is in flight, and answers in an order of its own."""
-
-    def __init__(self, spy, delay=lambda request: 0.0, fails=()):
-        self.spy, self.delay, self.fails = spy, delay, fails
-        self.now = self.most = 0
-        self.begun, self.ended = [], []
-
-    async def __call__(self, request):
-        """Wait, then serve or fail."""
-        self.begun.append(request.items)
-        self.now += 1
-        self.most = max(self.most, self.now)
-        try:
-            for _ in range(int(self.delay(request))):
-                await asyncio.sleep(0)
-            if request.items in self.fails:
-                raise ConnectionError("the line is dead")
-            return self.spy(request)
-        finally:
-            self.now -= 1
-            self.ended.append(request.items)
-
-
-@settings(max_examples=50, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), limit=st.sampled_from([None, 1, 2]))
-def test_the_result_is_that_of_one_after_the_other(seed, stops, limit):
-    """In whatever order the answers come, and however many are in flight."""
-    case, rng = random_case(seed), np.random.default_rng(seed)
-    had = rng.random(case.X.shape) >= 0.2
-    options = {"evaluation_cost": case.evaluation, "early_stopping": stops}
-    expected = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had), **options).run(len(case.X))
-    line = Line(Spy(case.X, had), lambda request: rng.integers(0, 4))
-    result = asyncio.run(OnDemandPredictor(case.trees, case.costs, line, **options).run_async(len(case.X), limit=limit))
-    assert line.most <= (limit or expected.requests)
-    assert_same(
-        result, expected, "probabilities", "stopped_early", "fell_back", "trees_finished", "finished", "rounds", "requests"
-    )
-    assert (result.bought, result.once) == (expected.bought, expected.once)
 
 
 @pytest.mark.parametrize(("limit", "together"), [(None, 4), (3, 3), (1, 1)])

@@ -13,7 +13,7 @@ import prunemodels as pm
 from prunemodels.on_demand import cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, random_pruning
+from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, mean_of, possible_nodes, random_case, stump, walk_row
 
 COSTS = pm.CostItems.from_items(
@@ -24,11 +24,15 @@ COSTS = pm.CostItems.from_items(
 
 
 @looped("kind", KINDS)
-def test_predictions_are_scikit_learns_to_the_last_bit(kind):
-    """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means."""
-    case = fitted(kind)
-    forest = pm.apply_pruning(random_pruning(pm.problem_from_forest(case.forest, case.X, costs=1)), case.forest)
-    predictor = OnDemandPredictor(forest, COSTS, from_table(case.X))
+def test_predictions_are_scikit_learns_to_the_last_bit_and_the_cost_is_the_reported_one(kind):
+    """For every kind of forest, pruned: the same classes, and bit for bit the same probabilities or means.
+
+    `evaluate` and the pruning itself report the mean cost, items and evaluation together.
+    """
+    case, evaluation = fitted(kind), [0.1, 0, 0.25, 1, 0]
+    pruning = random_pruning(pm.problem_from_forest(case.forest, case.X, costs=COSTS, evaluation_cost=evaluation))
+    forest = pm.apply_pruning(pruning, case.forest)
+    predictor = OnDemandPredictor(forest, COSTS, from_table(case.X), evaluation_cost=evaluation)
     rows = case.X.index if hasattr(case.X, "index") else len(case.X)
     result = predictor.run(rows)
     assert np.array_equal(result.predictions, forest.predict(case.X))
@@ -41,19 +45,8 @@ def test_predictions_are_scikit_learns_to_the_last_bit(kind):
     assert not result.stopped_early.any()
     assert result.finished.all()
     assert (result.trees_finished == pm.read_forest(forest).n_trees).all()
-
-
-@looped("kind", KINDS)
-def test_the_cost_is_the_reported_one(kind):
-    """For every kind of forest, pruned: `evaluate` and the pruning itself report the mean cost, items and evaluation together."""
-    case = fitted(kind)
-    problem = pm.problem_from_forest(case.forest, case.X, costs=COSTS, evaluation_cost=[0.1, 0, 0.25, 1, 0])
-    pruning = random_pruning(problem)
-    forest = pm.apply_pruning(pruning, case.forest)
-    predictor = OnDemandPredictor(forest, COSTS, from_table(case.X), evaluation_cost=[0.1, 0, 0.25, 1, 0])
-    result = predictor.run(case.X.index if hasattr(case.X, "index") else len(case.X))
     assert result.exact_mean_cost == pruning.exact_cost
-    told = pm.evaluate(forest, case.X, case.y, costs=COSTS, evaluation_cost=[0.1, 0, 0.25, 1, 0]).cost
+    told = pm.evaluate(forest, case.X, case.y, costs=COSTS, evaluation_cost=evaluation).cost
     assert result.mean_cost == pytest.approx(told, rel=1e-12)
 
 
@@ -91,26 +84,6 @@ def test_against_the_slow_walk(seed, lost, up_front):
             assert result.predictions[i] == case.trees.classes[np.argmax(mean)]
 
 
-@settings(max_examples=80, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), lost=st.floats(0, 0.5))
-def test_no_item_is_named_twice_and_no_cost_exceeds_the_full_one(seed, stops, lost):
-    """Whatever is lost or left out, a row is never asked to pay for more than the full walk, and for no delivered item again."""
-    case, rng = random_case(seed), np.random.default_rng(seed)
-    had = rng.random(case.X.shape) >= lost
-    full = OnDemandPredictor(case.trees, case.costs, Spy(case.X), evaluation_cost=case.evaluation).run(len(case.X))
-    spy = Spy(case.X, had)
-    options = {"early_stopping": stops, "evaluation_cost": case.evaluation}
-    result = OnDemandPredictor(case.trees, case.costs, spy, **options).run(len(case.X))
-    assert all(a <= b for a, b in zip(result.exact_cost, full.exact_cost, strict=True))
-    assert result.exact_mean_cost <= full.exact_mean_cost
-    assert all(set(a) <= set(b) for a, b in zip(result.bought, full.bought, strict=True))
-    assert set(result.once) <= set(full.once)
-    if had.all():
-        paid = spy.paid()
-        assert len(paid) == len(set(paid))
-        assert sum(m in result.once for _, m in paid) >= len(result.once)
-
-
 ORDERS = ["adaptive", "forest", "random"]
 
 
@@ -119,33 +92,25 @@ def order_of(name, n_trees, seed=0):
     return np.random.default_rng(seed).permutation(n_trees) if name == "random" else name
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@looped("kind", CLASSIFIERS)
-def test_the_classes_are_the_forests(kind, order):
-    """For every kind of classifier and order: scikit-learn's own predictions, at no more than the full cost."""
-    case = fitted(kind)
-    rows = case.X.index if hasattr(case.X, "index") else len(case.X)
-    n_trees = pm.read_forest(case.forest).n_trees
-    stopping = OnDemandPredictor(
-        case.forest, [1, 2, 3, 4, 0], from_table(case.X), early_stopping=True, order=order_of(order, n_trees)
-    ).run(rows)
-    full = OnDemandPredictor(case.forest, [1, 2, 3, 4, 0], from_table(case.X)).run(rows)
-    assert np.array_equal(stopping.predictions, case.forest.predict(case.X))
-    assert (stopping.units <= full.units).all()
-    assert (stopping.trees_finished[stopping.stopped_early] < n_trees).all()
-    assert (stopping.trees_finished[~stopping.stopped_early] == n_trees).all()
-
-
 @settings(max_examples=100, deadline=None)
 @given(seed=SEEDS, ties=st.booleans(), lost=st.floats(0, 0.4), order=st.sampled_from(ORDERS))
 def test_the_classes_are_the_full_walks(seed, ties, lost, order):
-    """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping."""
+    """Also with ties, arbitrary values of inner nodes, up to four classes, and features lost: as without early stopping.
+
+    No row pays more than the walk to the end, for any item that it would not have bought, or for one twice.
+    """
     case, rng = random_case(seed, ties=ties), np.random.default_rng(seed)
     had = rng.random(case.X.shape) >= lost
     order = order_of(order, case.trees.n_trees, seed)
-    stopping = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had), early_stopping=True, order=order).run(len(case.X))
+    spy = Spy(case.X, had)
+    stopping = OnDemandPredictor(case.trees, case.costs, spy, early_stopping=True, order=order).run(len(case.X))
     full = OnDemandPredictor(case.trees, case.costs, Spy(case.X, had)).run(len(case.X))
     assert np.array_equal(stopping.predictions, full.predictions)
+    assert (stopping.units <= full.units).all()
+    assert all(set(a) <= set(b) for a, b in zip(stopping.bought, full.bought, strict=True))
+    assert set(stopping.once) <= set(full.once)
+    if had.all():
+        assert len(spy.paid()) == len(set(spy.paid()))
     same = ~stopping.stopped_early & ~stopping.fell_back & ~full.fell_back
     assert np.array_equal(stopping.probabilities[same], full.probabilities[same])
 

@@ -10,27 +10,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import prunemodels as pm
-from prunemodels.on_demand import AcquisitionMethod, from_table
+from prunemodels.on_demand import AcquisitionMethod
 from prunemodels.on_demand.predictor import OnDemandPredictor
-from tests.loops import looped
-from tests.prunemodels.cascades import KINDS, case
+from tests.prunemodels.cascades import case
 from tests.prunemodels.forest_kinds import fitted
-from tests.prunemodels.on_demand.cases import SEEDS, Spy, assert_same, random_case, votes
+from tests.prunemodels.on_demand.cases import votes
 
 THREE = votes(3)
-
-
-def drive(walk, acquire, *, backwards=False, **options):
-    """Make the walk's requests until there are none."""
-    while requests := walk.next_requests(**options):
-        for request in requests[::-1] if backwards else requests:
-            walk.take(request, acquire(request))
-    assert walk.finished
-    return walk.result()
 
 
 def test_requests_by_hand():
@@ -62,60 +50,6 @@ def test_a_request_is_taken_once():
     assert walk.result().bought == (("x0", "x1"), ("x0", "x1"))
 
 
-def test_a_walk_without_acquire_says_how_to_go_on():
-    """It cannot run; the caller may make its requests, or give it a function."""
-    walk = OnDemandPredictor(THREE, 1).start(1)
-    with pytest.raises(pm.errors.InvalidInputError, match="no acquire"):
-        walk.run()
-    walk.acquire = Spy(np.ones((1, 3)))
-    assert walk.run().finished.all()
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), regression=st.booleans(), cap=st.booleans())
-def test_driving_a_forest_is_running_it(seed, stops, regression, cap):
-    """Step by step, in whatever order the answers come, and with values that cannot be had: what `run` finds."""
-    made, rng = random_case(seed, regression=regression), np.random.default_rng(seed)
-    had = rng.random(made.X.shape) >= 0.2
-    options = {"evaluation_cost": made.evaluation} | ({"max_cost": 3} if cap else {})
-    if stops:
-        options |= {"tolerance": 0.1} if regression else {"early_stopping": True}
-    predictor = OnDemandPredictor(made.trees, made.costs, Spy(made.X, had), **options)
-    expected, spy = predictor.run(len(made.X)), Spy(made.X, had)
-    result = drive(predictor.start(len(made.X)), spy, backwards=True)
-    assert_same(result, expected, "capped", "stopped_early")
-    assert [sorted(b) for b in result.bought] == [sorted(b) for b in expected.bought]
-    assert len(spy.asked()) == len(set(spy.asked()))
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=SEEDS)
-def test_one_feature_at_a_time_ends_the_same(seed):
-    """Without early stopping each feature is certainly needed: the same predictions and costs, one feature a row and round."""
-    made = random_case(seed)
-    predictor = OnDemandPredictor(made.trees, made.costs, Spy(made.X), evaluation_cost=made.evaluation)
-    expected, walk = predictor.run(len(made.X)), predictor.start(len(made.X))
-    while requests := walk.next_requests(one_feature=True):
-        rows = np.concatenate([r.positions for r in requests])
-        assert len(rows) == len(set(rows.tolist()))
-        for request in requests:
-            walk.take(request, predictor.acquire(request))
-    result = walk.result()
-    assert_same(result, expected, "probabilities", "once_cost")
-
-
-@looped("kind", KINDS)
-def test_driving_a_cascade_is_running_it(kind):
-    """Of every kind, also one feature at a time: the answers, stages and costs of `run`."""
-    known = case(kind)
-    table = from_table(known.X)
-    predictor = OnDemandPredictor(known.cascade, acquire=table)
-    expected = predictor.run(known.X.index)
-    for one_feature in (False, True):
-        result = drive(predictor.start(known.X.index), table, one_feature=one_feature)
-        assert_same(result, expected, "stage", "once_cost")
-
-
 def test_next_features_by_hand():
     """Nothing known: x0, the cheapest; x0 known: x1; all known: nothing. A row decided with early stopping needs nothing."""
     X = np.ones((4, 3))
@@ -125,24 +59,6 @@ def test_next_features_by_hand():
     assert OnDemandPredictor(THREE, [3, 4, 5], max_cost=8).next_features(X, known).tolist() == [0, 1, -1, -1]
     frame = pd.DataFrame(X, columns=["x0", "x1", "x2"])[["x2", "x1", "x0"]]
     assert OnDemandPredictor(THREE, [3, 4, 5]).next_features(frame, known).tolist() == [0, 1, 2, -1]
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=SEEDS, stops=st.booleans(), cap=st.booleans())
-def test_a_loop_over_next_features_ends_like_a_walk(seed, stops, cap):
-    """Unmasking the next feature of every row until none needs one buys what a walk one feature at a time buys; plain prices."""
-    made = random_case(seed)
-    prices = [1, 2, 3, 4][: made.trees.n_features]
-    predictor = OnDemandPredictor(
-        made.trees, prices, Spy(made.X), evaluation_cost=made.evaluation, early_stopping=stops, max_cost=5 if cap else None
-    )
-    expected = drive(predictor.start(len(made.X)), predictor.acquire, one_feature=True)
-    known = np.zeros(made.X.shape, dtype=bool)
-    while ((chosen := predictor.next_features(made.X, known)) >= 0).any():
-        rows = np.flatnonzero(chosen >= 0)
-        assert not known[rows, chosen[rows]].any()
-        known[rows, chosen[rows]] = True
-    assert [{f"x{f}" for f in np.flatnonzero(row)} for row in known] == [set(b) for b in expected.bought]
 
 
 def test_known_series_are_looked_up_by_their_labels():

@@ -18,7 +18,6 @@ from prunemodels.on_demand import from_table
 from prunemodels.on_demand.answers import Answer
 from prunemodels.on_demand.predictor import OnDemandPredictor
 from tests.instances import Node, ensemble_of
-from tests.prunemodels.cascades import case as cascade_case
 from tests.prunemodels.forest_kinds import rows
 from tests.prunemodels.on_demand.cases import SEEDS, Spy, forest_of, random_case, stump, votes, with_values
 
@@ -173,23 +172,6 @@ def test_a_limit_on_rounds_keeps_predictions() -> None:
     assert shorter > 10
 
 
-def test_a_pipeline_keeps_a_limit_on_rounds() -> None:
-    """Raw columns are asked for in one round, too."""
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(80, 4)), columns=list("abcd"))
-    y = (table["a"] * table["b"] + table["c"] > 0).to_numpy()
-    model = make_pipeline(StandardScaler(), RandomForestClassifier(5, max_depth=4, random_state=0)).fit(table, y)
-    for most, least in ((None, 2), (1, 1), (2, 2)):
-        result = OnDemandPredictor(model, 1, from_table(table), max_rounds=most).run(table.index)
-        assert result.calls.rounds.max() <= (most or 4)
-        assert result.calls.rounds.max() >= least
-        assert (result.predictions == model.predict(table)).all()
-
-
 def test_fees_count_in_limits_on_spending() -> None:
     """With a fee of 1 a row cannot pay 3 + 1 for all three; 2 is enough for one purchase with its fee, 1.5 for none."""
     costs = pm.CostItems.plain([1, 1, 1]).with_requests(1)
@@ -338,17 +320,3 @@ def test_an_answer_that_waited_to_be_entered_counts(run):
     walk._arrived.append((walk.next_requests()[0], Answer(np.ones((2, 1), np.float32), had, had), []))
     assert run(walk).exact_cost == (3, 3)
     assert spy.calls == 0
-
-
-def test_a_limit_on_a_cascade():
-    """The walk of a cascade stops and goes on likewise, and ends like an unlimited one."""
-    known = cascade_case("sets")
-    expected = OnDemandPredictor(known.cascade, acquire=pm.on_demand.from_table(known.X)).run(known.X.index)
-    walk = OnDemandPredictor(known.cascade, acquire=pm.on_demand.from_table(known.X)).start(known.X.index)
-    total = expected.exact_mean_cost * len(known.X)
-    partial = walk.run(max_total_cost=total / 2)
-    assert 0 < sum(partial.exact_cost) <= total / 2
-    assert not partial.finished.all()
-    result = walk.run(max_total_cost=10 * total)
-    assert result.bought == expected.bought
-    assert np.array_equal(result.predictions, expected.predictions)

@@ -271,16 +271,6 @@ def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
                     assert recount.objective(engine(problem, budget).pruning.kept)[1] <= budget
 
 
-def test_no_time_is_the_best_breakpoint() -> None:
-    """Time limit 0 answers at once, with the path's own."""
-    problem = random_problem(12)
-    path = pm.pruning_path(problem)
-    for budget in budgets_of(path):
-        for method in ("best", "exact"):
-            found = solve_budget(problem, budget, method=method, time_limit=0, path=path)
-            assert found.error <= best_breakpoint(problem, budget, path=path).error
-
-
 @pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])
 def test_budgets_that_are_none_are_refused(budget: object) -> None:
     """Negative, not finite, no number."""

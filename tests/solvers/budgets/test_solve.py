@@ -19,9 +19,6 @@ from formulations import PruningPath, PruningProblem
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, solve
-from solvers.budgets.effort import Effort
-from solvers.budgets.exact.core import core_between
-from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.solve import METHODS
 from tests.loops import looped
@@ -105,18 +102,6 @@ def test_the_clock_decides_nothing(method: str, monkeypatch: pytest.MonkeyPatch)
     assert found[0].gap < found[1].gap
 
 
-def test_compiling_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a new machine both engines are compiled before the time limit begins: else the first answer would be a worse one."""
-    clock: list[str] = []
-    real = solve.METHODS
-    for name in ("exact", "best"):
-        engine = real[name]
-        monkeypatch.setitem(solve.METHODS, name, lambda *a, _name=name, _e=engine, **o: clock.append(_name) or _e(*a, **o))
-    monkeypatch.setattr(solve, "_compile", solve._compile.__wrapped__)
-    asked(monkeypatch, costly(1)[0], "best", 8, small=True)
-    assert clock == ["exact", "exact", "best"]
-
-
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_better_of_two_answers(first: int) -> None:
     """The smaller error with its own pruning, the larger bound, whichever answer they came from."""
@@ -140,21 +125,6 @@ def test_what_was_moved_is_told_for_both_engines() -> None:
     assert found.stats["error_lowered"] == pytest.approx((first.error - found.error) / way)
     assert found.stats["bound_raised"] == pytest.approx((found.bound - first.bound) / way)
     assert found.stats["error_lowered"] + found.stats["bound_raised"] == pytest.approx(1)
-
-
-def test_an_edge_past_its_deadline_takes_one_cut() -> None:
-    """The bound of one cut holds, and is no better than the finished edge's."""
-    weaker = 0
-    for seed in range(40):
-        problem, path, _ = costly(seed)
-        core = core_between(path, 0, len(path) - 1, int(halfway(path) // problem.integers.price_unit)).trimmed()
-        if not core.nodes.size:
-            continue
-        late, done = edge_of(core, goal=-1, effort=Effort(work=0.0)), edge_of(core, goal=-1)
-        assert late.cuts <= 1
-        assert late.bound >= done.bound
-        weaker += late.bound > done.bound
-    assert weaker > 5
 
 
 @looped("method", [*METHODS, "solve_lp1", "budget_for_confidence"])

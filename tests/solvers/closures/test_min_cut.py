@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,11 +15,7 @@ from hypothesis import strategies as st
 import solvers.closures.cut
 import solvers.closures.integer_objective
 import solvers.closures.preflow.closure as closure_module
-from formulations import (
-    CapacityOverflowError,
-    InterruptedSolveError,
-    Status,
-)
+from formulations import CapacityOverflowError, InterruptedSolveError
 from formulations.errors import SolverFailedError
 from formulations.instance.papers import two_trees
 from proofs_checks import check_solution
@@ -27,7 +23,6 @@ from solvers import brute_force, min_cut
 from solvers.closures.cut import ClosureProblem, Ties, best_closure
 from solvers.closures.integer_objective import largest_below
 from solvers.closures.preflow import UNLIMITED, Flow, preflow_closure
-from solvers.closures.preflow.kernels import LabelWork, label_all
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
@@ -51,7 +46,6 @@ def test_golden_instance_by_hand() -> None:
     found = min_cut(two_trees(), 0.25)
     assert found.value == found.bound == 0.75
     assert found.gap == 0
-    assert found.pruning is not None
     assert found.pruning.kept.nonzero()[0].tolist() == [0, 2, 5, 6]
 
 
@@ -89,18 +83,6 @@ def test_largest_fraction_below(number: Fraction, limit: int) -> None:
     assert below.denominator <= limit
     if limit <= 200:
         assert below == max(Fraction(math.floor(number * q), q) for q in range(1, limit + 1))
-
-
-@pytest.mark.parametrize("lam", [0.5, 10, 1e6])
-def test_a_price_above_all_gains_is_never_paid_on_the_grid(lam: float) -> None:
-    """One split earns all there is, one purchase costs more: capped and rounded down, its price stays above the gain."""
-    split = Node(np.pi / 3, 0, 0.5, Node(0.1234567890123), Node(0.0))
-    problem = problem_of([split], [1], weight=3.0, sample_weight=[0.3141592653589793])
-    assert not problem.integers.exact
-    solution = min_cut(problem, lam)
-    assert solution.pruning is not None
-    assert solution.pruning.n_splits == 0
-    assert solution.status is Status.OPTIMAL
 
 
 TIES: tuple[Ties, ...] = ("smallest", "largest")
@@ -146,56 +128,43 @@ def assert_flow_proves(problem: ClosureProblem, flow: Flow, value: int) -> None:
     np.add.at(balance, problem.parent[below], flow.parent_flow[below])
     np.subtract.at(balance, problem.tail, flow.usage_flow)
     assert (balance >= np.minimum(problem.profit, 0)).all()
-    paid = np.bincount(problem.head, weights=flow.usage_flow, minlength=problem.price.size).astype(np.int64)
+    paid = np.zeros(problem.price.size, dtype=np.int64)
+    np.add.at(paid, problem.head, flow.usage_flow)
     assert np.maximum(balance, 0).sum() + np.maximum(paid - problem.price, 0).sum() == value
 
 
-def test_two_splits_share_a_price() -> None:
-    """Gains 2 and 2 pay a price of 3 together: worth 1, the purchase is full; a gain of 4 does not pay its own 5."""
-    problem = network([2, 2, 4], [-1, -1, -1], [(0, 0), (1, 0), (2, 1)], [3, 5])
-    closure, flow = preflow_closure(problem)
-    assert closure.keep.tolist() == [True, True, False]
-    assert closure.value == 1
-    assert flow.usage_flow[:2].sum() >= 3
-    assert flow.usage_flow[2] == 4
-    assert_flow_proves(problem, flow, 1)
-
-
-def test_a_gain_below_pays_above() -> None:
-    """A child's gain of 5 goes up to its parent, whose loss of 1 it covers, and pays the parent's price of 3: worth 1."""
-    problem = network([-1, 5], [-1, 0], [(0, 0)], [3])
-    closure, flow = preflow_closure(problem)
-    assert closure.keep.tolist() == [True, True]
-    assert closure.value == 1
-    assert flow.usage_flow.tolist() == [3] or flow.usage_flow.tolist() == [4]
-    assert flow.parent_flow[1] >= 4
+@looped(
+    ("problem", "ties", "kept", "value"),
+    [
+        # gains 2 and 2 pay a price of 3 together: worth 1; a gain of 4 does not pay its own 5
+        (([2, 2, 4], [-1, -1, -1], [(0, 0), (1, 0), (2, 1)], [3, 5]), "smallest", [True, True, False], 1),
+        # a child's gain of 5 goes up to its parent, whose loss of 1 it covers, and pays the parent's price of 3: worth 1
+        (([-1, 5], [-1, 0], [(0, 0)], [3]), "smallest", [True, True], 1),
+        # a split that just pays its price is in the largest closure and not in the smallest; one that loses is in neither
+        (([2, 1], [-1, -1], [(0, 0), (1, 1)], [2, 4]), "smallest", [False, False], 0),
+        (([2, 1], [-1, -1], [(0, 0), (1, 1)], [2, 4]), "largest", [True, False], 0),
+        # without splits there is nothing; splits of profit 0 without purchases are in the largest closure only
+        (([], [], [], []), "largest", [], 0),
+        (([0, 0, -1], [-1, 0, -1], [], []), "smallest", [False, False, False], 0),
+        (([0, 0, -1], [-1, 0, -1], [], []), "largest", [True, True, False], 0),
+        # profits and prices of 2^61 neither wrap nor lose a unit
+        (([2**61, 2**61 - 1], [-1, 0], [(0, 0), (1, 0)], [2**61 - 3]), "smallest", [True, True], 2**61 + 2),
+    ],
+)
+def test_closures_by_hand(problem: Any, ties: Ties, kept: list[bool], value: int) -> None:
+    """Which splits are kept, what that is worth, and a flow that proves it; OR-Tools says the same."""
+    instance = network(*problem)
+    closure, flow = preflow_closure(instance, ties=ties)
+    assert (closure.keep.tolist(), closure.value) == (kept, value)
+    assert best_closure(instance, ties=ties).value == value
+    assert_flow_proves(instance, flow, value)
 
 
 def test_flow_is_taken_back() -> None:
     """Started with split 0 paying the purchase that only split 1 can pay besides its own: it gives way, and all are worth 0."""
     problem = network([3, 3], [-1, -1], [(0, 0), (0, 1), (1, 0)], [3, 3])
     closure, flow = preflow_closure(problem, start=Flow(np.array([3, 0, 0]), np.zeros(2, dtype=np.int64)))
-    assert closure.value == 0
-    assert not closure.keep.any()
-    assert flow.usage_flow.tolist() == [0, 3, 3]
-
-
-@pytest.mark.parametrize(("ties", "kept"), [("smallest", [False, False]), ("largest", [True, False])])
-def test_ties(ties: Ties, kept: list[bool]) -> None:
-    """A split that just pays its price is in the largest closure and not in the smallest; one that loses is in neither."""
-    problem = network([2, 1], [-1, -1], [(0, 0), (1, 1)], [2, 4])
-    closure, _ = preflow_closure(problem, ties=ties)
-    assert closure.keep.tolist() == kept
-    assert closure.value == 0
-
-
-@pytest.mark.parametrize("ties", TIES)
-def test_nothing_to_decide(ties: Ties) -> None:
-    """Without splits there is nothing; splits of profit 0 without purchases are in the largest closure only."""
-    empty, _ = preflow_closure(network([], [], [], []), ties=ties)
-    assert empty.keep.size == empty.value == 0
-    zero, _ = preflow_closure(network([0, 0, -1], [-1, 0, -1], [], []), ties=ties)
-    assert zero.keep.tolist() == ([False] * 3 if ties == "smallest" else [True, True, False])
+    assert (closure.value, closure.keep.any(), flow.usage_flow.tolist()) == (0, False, [0, 3, 3])
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -240,29 +209,6 @@ def test_the_closure_of_or_tools(seed: int, ties: Ties, most: int) -> None:
             assert np.array_equal(begin.parent_flow, before[1])
 
 
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**9), most=st.sampled_from([4, 14, 60]))
-def test_labels_are_distances_to_deficits(seed: int, most: int) -> None:
-    """Those of networkx on the residual arcs, nearest first; levels are found from both sides."""
-    problem = some_network(seed, most)
-    made = closure_module._Network(problem, some_flow(problem, seed))
-    k, n = problem.profit.size, made.balance.size
-    residual: nx.DiGraph[int] = nx.DiGraph()  # reversed: from deficits back
-    residual.add_nodes_from(range(n))
-    for h, above in enumerate(problem.parent.tolist()):
-        if above >= 0:
-            residual.add_edges_from([(above, h)] + [(h, above)] * bool(made.flow.parent_flow[h]))
-    for tail, head, flow in zip(problem.tail.tolist(), problem.head.tolist(), made.flow.usage_flow.tolist(), strict=True):
-        residual.add_edges_from([(k + head, tail)] + [(tail, k + head)] * bool(flow))
-    deficits = np.flatnonzero(made.balance < 0).tolist()
-    expected = nx.multi_source_dijkstra_path_length(residual, deficits) if deficits else {}
-    label, queue = np.empty(n, dtype=np.int32), np.empty(n + 1, dtype=np.int32)
-    reached = label_all(made.net, made.flows, LabelWork(label, queue, np.empty(n, dtype=np.bool_), np.empty(k, dtype=np.int32)))
-    assert label.tolist() == [expected.get(v, n + 1) for v in range(n)]
-    assert sorted(queue[:reached].tolist()) == sorted(expected)
-    assert (np.diff(label[queue[:reached]]) >= 0).all()
-
-
 def test_a_long_way_round() -> None:
     """Each split shares a purchase with the next; the first one's second unit moves the flow on all arcs, to the far end."""
     k = 300
@@ -278,12 +224,6 @@ def test_a_long_way_round() -> None:
     assert closure.value == 1
     assert closure.keep.all()
     assert_flow_proves(cheaper, flow, 1)
-
-
-def test_numbers_near_the_limit() -> None:
-    """Profits and prices of 2^61 neither wrap nor lose a unit."""
-    problem = network([2**61, 2**61 - 1], [-1, 0], [(0, 0), (1, 0)], [2**61 - 3])
-    assert preflow_closure(problem)[0].value == best_closure(problem).value == 2**61 + 2
 
 
 def test_a_wrong_answer_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,6 @@ def test_signs_by_hand() -> None:
     assert [c.cost for c in both] == pytest.approx([0.4, 0.2])
     master.add(both)
     answer = master.solve(np.inf)
-    assert answer is not None
     assert answer.value == pytest.approx(0.34)
     assert master.lam == pytest.approx(0.2)
     assert answer.charge[-1] == pytest.approx(0.2)

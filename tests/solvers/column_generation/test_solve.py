@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -20,17 +15,14 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import InvalidInputError, SolverFailedError, Status, StopReason
 from formulations.instance.papers import two_trees
-from proofs_checks import check_solution
-from solvers import brute_force, min_cut
+from solvers import min_cut
 from solvers.column_generation import BUNDLE, PLAIN, Scheme, dantzig_wolfe
 from solvers.column_generation.bundle import MOST_IDLE
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.loop import relative_gap
-from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
 
-ROOT = Path(__file__).resolve().parents[3]
 SCHEMES = {
     "plain": PLAIN,
     "bundle": BUNDLE,
@@ -38,21 +30,6 @@ SCHEMES = {
     "smoothed": Scheme(master="linear program", smoothing=0.5),
 }
 REAL = ("iris", "breast cancer, discounts", "breast cancer, licence", "wine, evaluation", "diabetes")
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@looped("block", range(4))
-def test_the_optimum_is_found_and_proven(block: int, scheme: str) -> None:
-    """On random instances, with everything that can occur, every scheme has brute force's value and a bound that meets it."""
-    for seed in range(block, 40, 4):
-        problem = random_problem(seed, rounded=seed % 5 == 0)
-        for lam in (0, 0.003, 0.1, 1 / 3, 1e300):
-            best, found = brute_force(problem, lam).value, dantzig_wolfe(problem, lam, scheme=SCHEMES[scheme])
-            assert found.status is Status.OPTIMAL, (seed, lam, found)
-            assert found.stopped is StopReason.CONVERGED
-            assert found.value == pytest.approx(best, rel=1e-9, abs=1e-12)
-            assert found.bound <= best * (1 + 1e-12)
-            assert check_solution(problem, found).holds
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -136,41 +113,6 @@ def test_impossible_options_are_refused() -> None:
             dantzig_wolfe(two_trees(), 0.1, **options)
     with pytest.raises(InvalidInputError, match="pricing is 'guess'"):
         dantzig_wolfe(two_trees(), 0.1, pricing="guess")  # type: ignore[arg-type]
-
-
-INTERRUPTED = """
-import sys
-import prunemodels as pm
-from sklearn.datasets import load_digits
-from sklearn.ensemble import RandomForestClassifier
-from formulations import InterruptedSolveError
-from solvers.column_generation import PLAIN, dantzig_wolfe
-X, y = load_digits(return_X_y=True)
-problem = pm.problem_from_forest(RandomForestClassifier(24, random_state=0).fit(X[:900], y[:900]), X[900:], costs=1)
-print("go", flush=True)
-try:
-    dantzig_wolfe(problem, 1e-3, scheme=PLAIN)
-except InterruptedSolveError as stop:
-    print(stop)
-    sys.exit(7)
-"""
-
-
-def test_ctrl_c_ends_a_long_solve() -> None:
-    """Ctrl-C during a long decomposition ends the process within 8 s by InterruptedSolveError, with nothing on stderr."""
-    command = [sys.executable, "-c", INTERRUPTED]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "go\n"
-        time.sleep(1.5)
-        assert process.poll() is None, "ended too early to be interrupted"
-        process.send_signal(signal.SIGINT)
-        start = time.perf_counter()
-        out, err = process.communicate(timeout=60)
-    assert time.perf_counter() - start < 8
-    assert process.returncode == 7, err
-    assert "interrupted" in out
-    assert err == ""
 
 
 @looped("scheme", ["bundle", "plain"])

@@ -6,17 +6,15 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import solvers.path.decomposition as decomposition
 from formulations import (
     CapacityOverflowError,
-    ClosurePath,
     CostItems,
-    InterruptedSolveError,
     InvalidInputError,
     PruningPath,
     PruningProblem,
@@ -52,25 +50,6 @@ def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
         assert np.array_equal(path.at_lam(lam).kept, extreme), f"lambda = {lam}"
 
 
-def lower_hull(every: AllPrunings) -> list[tuple[Fraction, int]]:
-    """Breakpoints of the path by comparing all prunings: pairs (ratio of integers, a pruning's row), lambda rising from 0.
-
-    The row is a smallest optimum on the interval from its ratio to the next; found by walking along the hull, not by cuts.
-    """
-    size = every.kept.sum(axis=1)
-    current = max(range(len(size)), key=lambda k: (int(every.gain[k]), -int(every.cost[k]), -int(size[k])))
-    hull = [(Fraction(0), current)]
-    while True:
-        cheaper = np.flatnonzero(every.cost < every.cost[current])
-        if not cheaper.size:
-            return hull
-        drop = [Fraction(int(every.gain[current] - every.gain[k]), int(every.cost[current] - every.cost[k])) for k in cheaper]
-        ratio = min(drop)
-        ties = [int(k) for k, d in zip(cheaper, drop, strict=True) if d == ratio]
-        current = min(ties, key=lambda k: (int(every.cost[k]), int(size[k])))
-        hull.append((ratio, current))
-
-
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 @looped("block", range(8))
 def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> None:
@@ -78,17 +57,6 @@ def test_path_holds_the_extreme_optimum_everywhere(ties: str, block: int) -> Non
     for seed in SEEDS[block * 50 : block * 50 + 50]:
         problem = random_problem(seed)
         check_against_all(problem, pruning_path(problem, ties=ties))  # type: ignore[arg-type]
-
-
-@looped("seed", SEEDS[::4])
-def test_breakpoints_are_the_lower_hull_of_all_prunings(seed: int) -> None:
-    """The breakpoints, found by cuts, are the slopes of the lower hull found by comparing all prunings."""
-    problem = random_problem(seed)
-    path, every = pruning_path(problem), all_prunings(problem)
-    hull = lower_hull(every)
-    assert path.breakpoints == tuple(ratio * problem.integers.lam_unit for ratio, _ in hull)
-    assert path.integer_cost == tuple(every.cost[k] for _, k in hull)
-    assert path.integer_gain == tuple(every.gain[k] for _, k in hull)
 
 
 def test_golden_instance() -> None:
@@ -118,15 +86,6 @@ def test_free_splits_stay_for_ever() -> None:
     assert path.at_lam(1e300).kept.nonzero()[0].tolist() == [0]
 
 
-def test_splits_that_no_row_reaches_are_free() -> None:
-    """A split without cost rows costs nothing, so its gain is kept at every price once its parents are."""
-    tree = Node(9, 0, 0.5, Node(1), Node(6, 1, 0.5, Node(1), Node(1)))  # all rows go left
-    problem = problem_of([tree], [1, 1], np.zeros((2, 2)), weight=9.0)
-    path = pruning_path(problem)
-    assert path.breakpoints == (0, Fraction(6, 9))  # 9 - 1 - 1 - 1 = 6 errors in 9 for feature 0 alone
-    assert (path.level[problem.splits] == 1).all()
-
-
 def test_ties_differ_where_a_split_gains_nothing() -> None:
     """A split without gain whose item is paid anyway belongs to the largest closures only."""
     tree = Node(4, 0, 0.5, Node(0), Node(2, 0, 1.5, Node(1), Node(1)))
@@ -143,20 +102,6 @@ def test_at_cost_takes_the_best_row_within_the_budget() -> None:
     """at_cost compares exact fractions: a budget equal to a row's cost gets that row, a hair less the next."""
     path = pruning_path(two_trees())
     assert [path.row_at_cost(b) for b in (4, 3, 2.999, 2, 1.5, 0)] == [0, 0, 1, 1, 2, 2]
-
-
-@pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "many"])
-def test_bad_budgets_are_refused(budget: float) -> None:
-    """A budget that is negative or no number is refused with its value."""
-    with pytest.raises(InvalidInputError, match="budget is"):
-        pruning_path(two_trees()).at_cost(budget)
-
-
-@pytest.mark.parametrize("lam", [-0.5, float("nan"), Fraction(-1, 2)])
-def test_bad_lambdas_are_refused(lam: float) -> None:
-    """A negative lambda or NaN is refused."""
-    with pytest.raises(InvalidInputError, match="lam is"):
-        pruning_path(two_trees()).at_lam(lam)
 
 
 def test_at_error_is_the_cheapest_within_the_error() -> None:
@@ -179,19 +124,6 @@ def test_rounded_instances_stay_within_their_rounding() -> None:
         for lam in path.lam:
             best = min(p.value(lam) for p in prunings)
             assert path.at_lam(float(lam)).value(lam) <= best + 2 * (slack + lam * problem.integers.cost_rounding) + 1e-12
-
-
-@pytest.mark.parametrize("small", [-1, 20_000])
-def test_interrupt_is_clean(monkeypatch: pytest.MonkeyPatch, small: int) -> None:
-    """Ctrl-C in the middle, in threads or not, raises one clear exception that is still a KeyboardInterrupt."""
-
-    def stop(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(decomposition, "preflow_closure", stop)
-    monkeypatch.setattr(decomposition, "ONE_THREAD_ARCS", small)
-    with pytest.raises(InterruptedSolveError, match="nothing was changed"):
-        pruning_path(two_trees())
 
 
 def test_errors_of_exact_instances_are_exact() -> None:
@@ -233,44 +165,41 @@ def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) ->
 CLOSURE_SEEDS = range(12)
 
 
-def shown(path: ClosurePath) -> tuple[list[Fraction], list[int]]:
-    return list(path.breakpoints), path.level.tolist()
-
-
 def test_a_chain_pools_what_pays_only_together() -> None:
     """Gains 1, 3, 1 at unit prices in a chain: node 0 alone pays up to 1, together with node 1 up to 2; node 2 up to 1."""
     path = closure_path(closure_of([1, 3, 1], [1, 1, 1], [(1, 0), (2, 1)], base_error=5))
-    assert shown(path) == ([0, 1, 2], [2, 2, 1])
-    assert path.error.tolist() == [0, 1, 5]
-    assert path.cost.tolist() == [3, 2, 0]
+    assert (list(path.breakpoints), path.level.tolist()) == ([0, 1, 2], [2, 2, 1])
+    assert (path.error.tolist(), path.cost.tolist()) == ([0, 1, 5], [3, 2, 0])
 
 
-def test_a_purchase_that_two_share() -> None:
-    """A diamond: 3 requires 1 and 2, both require 0. Only 3 gains, 6, and everything costs 1 + 1 + 1 + 0: one breakpoint, 2.
-
-    With a gain of 2, node 1 pays with node 0 up to 1, and the remaining two pay up to 6: still all go together, at 8/3.
-    """
-    arcs = [(3, 1), (3, 2), (1, 0), (2, 0)]
-    assert shown(closure_path(closure_of([0, 0, 0, 6], [1, 1, 1, 0], arcs))) == ([0, 2], [1] * 4)
-    assert shown(closure_path(closure_of([0, 2, 0, 6], [1, 1, 1, 0], arcs))) == ([0, Fraction(8, 3)], [1] * 4)
-    # a gain of 12 for node 1 pays with node 0 up to 6, where the other two, worth 4, have long gone, at 4
-    assert shown(closure_path(closure_of([0, 12, 0, 4], [1, 1, 1, 0], arcs))) == ([0, 4, 6], [2, 2, 1, 1])
+DIAMOND = [(3, 1), (3, 2), (1, 0), (2, 0)]
+"""3 requires 1 and 2, both require 0."""
 
 
-def test_what_is_never_and_what_is_always_kept() -> None:
-    """A free loss of 2 is outweighed by a free gain of 3; what is worth nothing goes; what requires a priced node is not free."""
-    problem = closure_of([-2, 3, 0, 5, 1, -1], [0, 0, 0, 0, 2, 0], [(1, 0), (3, 4)])
-    assert shown(closure_path(problem)) == ([0, 3], [2, 2, 0, 1, 1, 0])
-    # what gains nothing in all is left out, although one of its nodes gains
-    assert shown(closure_path(closure_of([-3, 3], [0, 0], [(1, 0)]))) == ([0], [0, 0])
-    assert shown(closure_path(closure_of([-3, 3], [0, 1], [(1, 0)]))) == ([0], [0, 0])
-
-
-def test_no_breakpoint_above_zero() -> None:
-    """Without nodes, and where nothing pays or all is free, the path has one row."""
-    assert shown(closure_path(closure_of([], [], []))) == ([0], [])
-    assert shown(closure_path(closure_of([-1, 0], [1, 1], [(0, 1)]))) == ([0], [0, 0])
-    assert shown(closure_path(closure_of([1, 1], [0, 0], [(0, 1)]))) == ([0], [1, 1])
+@looped(
+    ("gain", "price", "arcs", "breakpoints", "level"),
+    [
+        # only 3 gains, 6, and everything costs 1 + 1 + 1 + 0: one breakpoint, 2
+        ([0, 0, 0, 6], [1, 1, 1, 0], DIAMOND, [0, 2], [1] * 4),
+        # with a gain of 2, node 1 pays with node 0 up to 1, and the remaining two up to 6: all go together, at 8/3
+        ([0, 2, 0, 6], [1, 1, 1, 0], DIAMOND, [0, Fraction(8, 3)], [1] * 4),
+        # a gain of 12 for node 1 pays with node 0 up to 6, where the other two, worth 4, have long gone, at 4
+        ([0, 12, 0, 4], [1, 1, 1, 0], DIAMOND, [0, 4, 6], [2, 2, 1, 1]),
+        # a free loss of 2 is outweighed by a free gain of 3; what is worth nothing goes; what requires a price is not free
+        ([-2, 3, 0, 5, 1, -1], [0, 0, 0, 0, 2, 0], [(1, 0), (3, 4)], [0, 3], [2, 2, 0, 1, 1, 0]),
+        # what gains nothing in all is left out, although one of its nodes gains
+        ([-3, 3], [0, 0], [(1, 0)], [0], [0, 0]),
+        ([-3, 3], [0, 1], [(1, 0)], [0], [0, 0]),
+        # without nodes, and where nothing pays or all is free, the path has one row
+        ([], [], [], [0], []),
+        ([-1, 0], [1, 1], [(0, 1)], [0], [0, 0]),
+        ([1, 1], [0, 0], [(0, 1)], [0], [1, 1]),
+    ],
+)
+def test_graphs_by_hand(gain: Any, price: Any, arcs: Any, breakpoints: list[Fraction], level: list[int]) -> None:
+    """Where nodes go, and in which order."""
+    path = closure_path(closure_of(gain, price, arcs))
+    assert (list(path.breakpoints), path.level.tolist()) == (breakpoints, level)
 
 
 @pytest.mark.parametrize("seed", CLOSURE_SEEDS)

@@ -16,7 +16,6 @@ import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
-from proofs_checks import check_solution
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_pass import forced
 from solvers.price_sharing import core as core_module
@@ -29,15 +28,9 @@ from solvers.price_sharing.rows import LocalRows, closure_value
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
 from solvers.price_sharing.stopping import (
-    CORE_ARC,
-    CUT_SPLIT,
-    ROUND_ARC,
-    ROUND_SPLIT,
     cut_fits_memory,
-    cut_in_rounds,
     without_progress,
 )
-from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
 
@@ -127,18 +120,20 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
 @pytest.mark.parametrize("size", [None, 50])
 @pytest.mark.parametrize("kind", ["keys", "codes that collide", "two threads"])
 @looped("name", NAMES)
-def test_merged_purchases_pay_what_all_of_them_do(
+def test_merged_purchases_pay_and_are_cut_as_all_of_them(
     name: str, kind: str, size: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bills of levels to the last digit, and charges, are those of all usage arcs, whatever the keys are.
 
     Without collisions there are as many arcs as where `merge_purchases` compares the users themselves, or more in several blocks.
+    Cuts of both find the same closure; the flow, divided among all usage arcs, proves it and exceeds no price.
     """
     problem = instance(name)
     if size is not None:
         monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
     if kind == "codes that collide":
         monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
+        monkeypatch.setattr(core_module, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
     if kind == "two threads":
         monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
         monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
@@ -160,42 +155,17 @@ def test_merged_purchases_pay_what_all_of_them_do(
             assert least <= n_arcs <= priced.sum()
             # users of several items could be merged across items there
             assert n_arcs == least or kind == "codes that collide" or size is not None or name == "wine, groups"
-
-
-@pytest.mark.parametrize("kind", ["keys", "codes that collide"])
-@looped("name", NAMES)
-def test_merged_lists_grow_where_the_sample_was_wrong(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From room for nothing the lists become what they are from room for everything, to the last number and no longer."""
-    problem = instance(name)
-    monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, 50))
-    if kind == "codes that collide":
-        monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
-    left = partly_fixed(problem, np.random.default_rng(4))
-    found = [
-        merged_usage.merged_usage(left.blocked_usage, left.prices, 0, left.slices.parts[-1], n, MOST_BYTES)
-        for n in (0, 20 * left.slices.n_arcs)
-    ]
-    assert found[0].place.size > 1  # more than there was room for
-    for small, large in zip(*found, strict=True):
-        np.testing.assert_array_equal(small, large)
-
-
-def test_a_sample_says_what_merging_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one item the sample is everything; where it says that too much is left, slices are read as they are."""
-    X, y = load_digits(return_X_y=True)
-    forest = RandomForestClassifier(5, random_state=0).fit(X[:900, [20]], y[:900])
-    problem = pm.problem_from_forest(forest, X[900:, [20]], costs=1.0)
-    left = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
-    with ThreadPoolExecutor(1) as pool:
-        merged = Sharing(left, pool).merged
-        assert merged is not None
-        share = merged[0].place.size / left.slices.n_arcs
-        assert 0 < share < 1
-        assert merged_usage.share_left(left.blocked_usage) == share
-        monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
-        for most, merges in ((share, True), (share - 1e-9, False)):
-            monkeypatch.setattr(shares, "MOST_LEFT", most)
-            assert (Sharing(left, pool).merged is not None) is merges
+            place = np.searchsorted(left.nodes, arcs.tail)
+            for lists in (sharing.merged, None):
+                core = solve_core(left, lists, np.zeros(left.nodes.size, dtype=np.float32), "smallest")
+                dual = core.duals()
+                assert core.value == closure_value(left, core.keep)
+                assert dual.min(initial=0) == 0
+                charge, shared = np.zeros(left.nodes.size, dtype=np.int64), np.zeros_like(price)
+                np.add.at(charge, place, dual)
+                np.add.at(shared, arcs.head, dual)
+                assert (shared <= price).all()
+                assert forced(left.parent, left.profit - charge).best == core.value
 
 
 @pytest.mark.parametrize("size", [None, 3, 50])
@@ -229,42 +199,6 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
     return (pruning.integer_gain * problem.integers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
 
 
-@looped("seed", range(20))
-def test_fixing_in_two_steps_is_fixing_in_one(seed: int) -> None:
-    """Purchases that one step has paid are not paid again by the next: the base is the value of all that is fixed in."""
-    problem = random_problem(seed)
-    rng = np.random.default_rng(seed)
-    left = all_open(integer_objective(problem, Fraction(1, 7)).refined(), problem.ensemble.is_split)
-    nobody = np.zeros(left.nodes.size, dtype=bool)
-    depth = problem.ensemble.depth[left.nodes]
-    lucky = rng.random(left.nodes.size) < 0.7
-    first = (depth == 0) & lucky
-    second = first | ((depth == 1) & lucky & (left.parent >= 0) & first[left.parent])
-    once = left.fixed(second, nobody)
-    step = left.fixed(first, nobody)
-    twice = step.fixed(second[~first], np.zeros(step.nodes.size, dtype=bool))
-    assert twice.base == once.base
-    np.testing.assert_array_equal(twice.nodes, once.nodes)
-    if once.paid is not None and twice.paid is not None:
-        np.testing.assert_array_equal(twice.paid, once.paid)
-
-
-def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut costs some 170 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks."""
-    problem = instance("digits")
-    with ThreadPoolExecutor(1) as pool:
-        run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
-        a, k = run.n_arcs, run.remaining.nodes.size
-        expected = (CORE_ARC * run.rows.cut_arcs + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
-        assert 0 < expected < CORE_ARC / ROUND_ARC
-        assert cut_in_rounds(run.rows) == pytest.approx(expected)
-        monkeypatch.setattr(stopping, "LARGE_CORE", run.rows.cut_arcs / 3)
-        assert cut_in_rounds(run.rows) == pytest.approx(3 * expected)
-        monkeypatch.setattr(stopping, "CORE_ARC", 0.0)
-        monkeypatch.setattr(stopping, "CUT_SPLIT", ROUND_SPLIT)
-        assert cut_in_rounds(run.rows) == 20
-
-
 @pytest.mark.parametrize(
     ("rounds", "before", "after", "expected"),
     [(0, 1000, 1000, 10), (90, 1000, 1000, 100), (100, 1000, 900, 70), (50, 1000, 600, 0), (30, 0, 0, 40), (0, 1000, 950, 0)],
@@ -287,56 +221,3 @@ def test_a_core_is_cut_only_where_there_is_memory(merges: bool, monkeypatch: pyt
     for free, fits in ((None, True), (needed, True), (needed - 1, False)):
         monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
         assert cut_fits_memory(run.rows) is fits
-
-
-@pytest.mark.parametrize("size", [None, 50])
-@pytest.mark.parametrize("kind", ["keys", "codes that collide", "two threads"])
-@looped("name", NAMES)
-def test_the_cut_of_a_merged_core_is_that_of_its_arcs(
-    name: str, kind: str, size: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Both find the same closure, and the flow of both, divided among all usage arcs, proves it and exceeds no price."""
-    problem = instance(name)
-    if size is not None:
-        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
-    if kind == "codes that collide":
-        monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
-        monkeypatch.setattr(core_module, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
-    if kind == "two threads":
-        monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
-        monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
-    everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
-    with ThreadPoolExecutor(1) as pool:
-        for left in (everything, partly_fixed(problem, np.random.default_rng(4))):
-            merged = Sharing(left, pool).merged
-            assert merged is not None
-            arcs, price = problem.usage_arcs(left.nodes), left.unpaid_prices(np.arange(problem.n_purchases, dtype=np.int32))
-            place = np.searchsorted(left.nodes, arcs.tail)
-            for lists in (merged, None):
-                core = solve_core(left, lists, np.zeros(left.nodes.size, dtype=np.float32), "smallest")
-                dual = core.duals()
-                assert core.value == closure_value(left, core.keep)
-                assert dual.min(initial=0) == 0
-                charge, shared = np.zeros(left.nodes.size, dtype=np.int64), np.zeros_like(price)
-                np.add.at(charge, place, dual)
-                np.add.at(shared, arcs.head, dual)
-                assert (shared <= price).all()
-                assert forced(left.parent, left.profit - charge).best == core.value
-
-
-def test_few_splits_are_cut_at_once_however_many_arcs_they_have() -> None:
-    """What counts are the arcs that merging leaves: one more than a core may have, and rounds are made first."""
-    X, y = load_digits(return_X_y=True)
-    forest = RandomForestClassifier(4, max_leaf_nodes=4, random_state=0).fit(X[:900], y[:900])
-    problem = pm.problem_from_forest(forest, X[900:], costs=1.0)
-    with ThreadPoolExecutor(1) as pool:
-        rows = Run(LocalRows(integer_objective(problem, Fraction(1, 50)).refined(), pool), "smallest").rows
-    assert 0 < 50 * rows.cut_arcs < rows.n_arcs
-    best = pm.engines.min_cut(problem, 0.02)
-    for most, at_once in ((rows.cut_arcs, True), (rows.cut_arcs - 1, False)):
-        found = pm.engines.price_sharing(problem, 0.02, small_core=most)
-        assert (found.stats["iterations"] == 0) is at_once
-        assert found.pruning is not None
-        assert best.pruning is not None
-        np.testing.assert_array_equal(found.pruning.kept, best.pruning.kept)
-        assert check_solution(problem, found).holds

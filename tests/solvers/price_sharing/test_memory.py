@@ -85,18 +85,6 @@ def test_on_disk_only_rows_and_nodes_are_counted(tmp_path: Path) -> None:
     assert memory_of_run(there) == expected < memory_of_run(with_usage(problem))
 
 
-def test_blocks_that_are_there_are_not_counted_twice() -> None:
-    """Once the blocks of rows were made a run needs less by them."""
-    problem = instance("iris")
-    problem.usage.__dict__.pop("row_blocks", None)
-    first = memory_of_run(problem)
-    assert problem.row_blocks.n_blocks == 1
-    assert (
-        first - memory_of_run(problem)
-        == memory_needed(rows=problem.n_rows, trees=problem.ensemble.n_trees, nodes=problem.ensemble.n_nodes, items=4).blocks
-    )
-
-
 def test_too_little_memory_is_said_beforehand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it will not fit a run warns with both figures, and try all the same; where nobody knows they do not."""
     problem = instance("iris")
@@ -186,33 +174,6 @@ def test_gaps_at_the_memory_limit_are_true(seed: int) -> None:
         assert check_solution(problem, found).holds
 
 
-def test_rounds_in_vain_end_after_the_cut_would_have_been_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the core fits, it is cut, and not later than a run without memory ends; where it fits later, it is cut then."""
-    problem = instance("digits")
-    lam = tie(problem)
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
-    expected = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
-    assert expected.stopped is StopReason.CONVERGED
-    asked = iter(range(10**9))
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0 if next(asked) < 1 else 10**12)
-    found = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
-    assert found.stopped is StopReason.CONVERGED
-    assert found.stats["iterations"] >= expected.stats["iterations"]
-    np.testing.assert_array_equal(found.pruning.kept, expected.pruning.kept)  # type: ignore[union-attr]
-
-
-def test_a_core_that_fits_is_waited_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a large core is worth 300 rounds of patience, and fits, the run goes on until it is cut: at a tie for 100 rounds."""
-    problem = instance("digits")
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
-    monkeypatch.setattr(stopping, "cut_in_rounds", lambda rows: 300.0)
-    at_tie = price_sharing(problem, tie(problem), small_core=0)  # type: ignore[arg-type]
-    monkeypatch.setattr(stopping, "CLOSE", -1.0)
-    found = price_sharing(problem, tie(problem), small_core=0)  # type: ignore[arg-type]
-    assert found.stopped is at_tie.stopped is StopReason.CONVERGED
-    assert 100 <= at_tie.stats["iterations"] < 300 <= found.stats["iterations"]
-
-
 def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """After 400 rounds in vain a run to a gap cuts a large core too; without memory it ends there, and says so."""
     problem = instance("digits")
@@ -257,20 +218,3 @@ def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest
     assert found.bound <= best.value <= found.value
     monkeypatch.setattr(row_shard, "memory_free", lambda: listed)
     assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("no_memory")
-def test_a_driver_without_memory_ends_as_one_machine_does() -> None:
-    """Rows elsewhere, the run ends after the same rounds with the same pruning; the gap is proven."""
-    problem = instance("digits")
-    lam = tie(problem)
-    with pytest.warns(RuntimeWarning, match=LEFT) as told:
-        found = sharded_price_sharing(parted(problem, 3), lam, small_core=0)  # type: ignore[arg-type]
-    assert told[0].filename == __file__
-    with pytest.warns(RuntimeWarning, match=LEFT):
-        alone = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
-    assert found.stopped is StopReason.MEMORY_LIMIT
-    assert found.stats["iterations"] == alone.stats["iterations"]
-    np.testing.assert_array_equal(found.kept, alone.pruning.kept)  # type: ignore[union-attr]
-    assert found.bound <= Fraction(min_cut(problem, lam).value) + Fraction(1, 10**12)  # type: ignore[arg-type]
-    assert check_solution(problem, found.on(problem)).holds

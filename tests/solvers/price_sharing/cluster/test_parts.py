@@ -26,7 +26,7 @@ from solvers.price_sharing.cluster import (
 )
 from solvers.price_sharing.cluster.ray_workers import connect
 from tests.solvers.cases import instance
-from tests.solvers.price_sharing.cluster.parted import parted, parts_of, recipes_of
+from tests.solvers.price_sharing.cluster.parted import parted, recipes_of
 
 
 def with_parts(problem: PruningProblem, sources: list[Any], costs: CostItems | None = None) -> ShardedProblem:
@@ -186,14 +186,6 @@ def test_which_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(_NoRay("a:1"), "b:1")
     with pytest.raises(InvalidInputError, match=r"address is 'auto', where no cluster is to be had \(none runs\)"):
         connect(_NoRay(error=ConnectionError("none runs")), "auto")
-
-
-def test_parts_travel() -> None:
-    """What a worker is built from can be pickled, and the shard built from it works."""
-    problem = instance("iris")
-    recipes = shard_recipes(problem.ensemble, problem.costs, parts_of(problem, 2))
-    shard = pickle.loads(pickle.dumps(recipes[1]))()
-    assert shard.facts().n_rows == 20
 
 
 def test_a_ray_that_does_not_start_is_named() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, Pruning, PruningProblem, Status
+from formulations import BrokenFileError, InterruptedSolveError, InvalidInputError, PruningProblem, Status
 from proofs_checks import check_solution
 from solvers import price_sharing
 from solvers.closures.integer_objective import integer_objective
@@ -26,7 +25,8 @@ from solvers.price_sharing.cluster import (
     shard_recipes,
     sharded_price_sharing,
 )
-from solvers.price_sharing.cluster.sharded_rows import ShardedRows, gather, sharded_objective
+from solvers.price_sharing.cluster.sharded_rows import ShardedRows, sharded_objective
+from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.rows import LocalRows
 from solvers.price_sharing.run import Known, Run
@@ -37,15 +37,12 @@ from tests.solvers.cases import instance, lambdas
 from tests.solvers.price_sharing.cluster.parted import Unreliable, joined, parted, recipes_of
 
 LAMBDAS = (0, 0.003, 0.02, 0.1, 1e300)
-REAL = ["sonar", "iris", "digits", "breast cancer, licence", "breast cancer, discounts", "iris, weights", "wine, evaluation"]
 
 
 def assert_as_whole(problem: PruningProblem, found: ShardedSolution, lam: float, **options: Any) -> None:
     """The same pruning, value and bound as of the engine that has all rows, and a proof that a stranger accepts."""
     alone = price_sharing(problem, lam, **options)
     answer = found.on(problem)
-    assert alone.pruning is not None
-    assert answer.pruning is not None
     np.testing.assert_array_equal(answer.pruning.kept, alone.pruning.kept)
     assert answer.value == alone.value
     verdict = check_solution(problem, answer)
@@ -71,70 +68,19 @@ def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
             assert_as_whole(problem, found, lam, ties=ties, small_core=0)
 
 
-@looped("seed", range(16))
-def test_integers_are_those_of_the_whole(seed: int) -> None:
-    """From weights and their counts alone the driver finds the integers that the whole instance has."""
-    problem = random_problem(seed, rounded=seed % 4 == 0)
-    sharded = parted(problem, 3)
-    ours, theirs = sharded.driver.integers, problem.integers
-    for name in ("gain", "price", "evaluation"):
-        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
-    assert (ours.gain_unit, ours.price_unit) == (theirs.gain_unit, theirs.price_unit)
-    assert ours.weight.sum() == theirs.weight.sum()
-    np.testing.assert_array_equal(sharded.start, problem.routing.start)
-    np.testing.assert_array_equal(sharded.reach, problem.routing.counts())
-    at = sharded_objective(sharded, Fraction(1, 50))
-    if theirs.exact:
-        assert (at.unit, at.lam, at.q, at.p, at.bits) == tuple(
-            getattr(integer_objective(problem, Fraction(1, 50)).refined(), name) for name in ("unit", "lam", "q", "p", "bits")
-        )
-
-
-@pytest.mark.parametrize("name", ["papers", "breast cancer, discounts", "breast cancer, licence", "iris, weights"])
-def test_a_core_is_gathered_in_canonical_order(name: str) -> None:
-    """The gathered usage arcs are the whole's, one by one in its order, at the same prices."""
-    problem = instance(name)
-    sharded = parted(problem, 3)
-    at = sharded_objective(sharded, Fraction(1, 50))
-    is_open = np.array(problem.ensemble.is_split)
-    sharded.shards.open(at.item_price, is_open)
-    left = all_open(at, is_open)
-    arcs, theirs = gather(sharded, left), problem.usage_arcs(left.nodes)
-    np.testing.assert_array_equal(arcs.tail, theirs.tail)
-    n, items = problem.n_rows, problem.costs.n_items
-    purchase = np.where(theirs.head < items * n, theirs.head, (theirs.head - items * n) * n)
-    np.testing.assert_array_equal(arcs.purchase, purchase)
-    np.testing.assert_array_equal(arcs.price, integer_objective(problem, Fraction(1, 50)).refined().prices(theirs.head))
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", ["breast cancer, discounts", "breast cancer, licence", "iris, weights"])
-def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Charges of driver and shards add up to those of the whole; in whole numbers they are never more, and hardly less."""
-    monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "ONE_THREAD_ARCS", 0)
-    problem = instance(name)
-    sharded = joined(problem, LocalWorkers(recipes_of(problem, 3, threads)))
-    at, is_open = sharded_objective(sharded, Fraction(1, 50)), np.array(problem.ensemble.is_split)
-    sharded.shards.open(at.item_price, is_open)
-    left = all_open(at, is_open)
-    score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
-    with ThreadPoolExecutor(1) as pool:
-        own, theirs = Sharing(left, pool), Sharing(all_open(integer_objective(problem, Fraction(1, 50)).refined(), is_open), pool)
-        summed = own.charges(score) + sum(sharded.workers.ask("charges", score))
-        np.testing.assert_allclose(summed, theirs.charges(score), rtol=1e-11)
-        whole_sum = own.integer_charges(score) + sum(sharded.workers.ask("integer_charges", score))
-    assert (whole_sum <= summed).all()
-    assert (whole_sum >= summed * (1 - 2.0**-40) - 4).all()
-    assert (summed > 0).any()
-
-
+@pytest.mark.parametrize("in_parts", [False, True])
 @looped("seed", range(12))
-def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
-    """Each shard rounds down by itself, so the sums are at most the exact shares, recomputed in fractions."""
+def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> None:
+    """The integers charged are at most the exact shares of the scores, recomputed in fractions, for wild scores too.
+
+    Each shard rounds down by itself, so its sums are lower by some more.
+    """
     problem = random_problem(seed)
-    sharded = parted(problem, 3)
-    at, is_open = sharded_objective(sharded, Fraction(1, 7)), np.array(problem.ensemble.is_split)
-    sharded.shards.open(at.item_price, is_open)
+    at, is_open = integer_objective(problem, Fraction(1, 7)).refined(), np.array(problem.ensemble.is_split)
+    if in_parts:
+        sharded = parted(problem, 3)
+        at = sharded_objective(sharded, Fraction(1, 7))
+        sharded.shards.open(at.item_price, is_open)
     left = all_open(at, is_open)
     arcs = problem.usage_arcs()
     price = integer_objective(problem, Fraction(1, 7)).refined().prices(np.arange(problem.n_purchases, dtype=np.int32))
@@ -142,14 +88,17 @@ def test_whole_charges_of_shards_never_exceed_the_prices(seed: int) -> None:
     for spread in (0.0, 1.0, 30.0, 800.0):
         score = (rng.standard_normal(left.nodes.size) * spread).astype(np.float32)
         with ThreadPoolExecutor(1) as pool:
-            charged = Sharing(left, pool).integer_charges(score) + sum(sharded.workers.ask("integer_charges", score))
+            charged = Sharing(left, pool, most_bytes=MOST_BYTES * (spread > 1.0)).integer_charges(score)
+        charged = charged + sum(sharded.workers.ask("integer_charges", score)) if in_parts else charged
         weight = {int(h): Fraction(float(w)) for h, w in zip(left.nodes, weights_of(score), strict=True)}
         total = np.zeros(problem.n_purchases, dtype=object)
         for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
             total[j] += weight[h]
         for k, h in enumerate(left.nodes.tolist()):
             mine = arcs.head[arcs.tail == h].tolist()
-            assert 0 <= charged[k] <= sum((int(price[j]) * weight[h] / total[j] for j in mine if total[j]), Fraction(0))
+            share = sum((int(price[j]) * weight[h] / total[j] for j in mine if total[j]), Fraction(0))
+            assert 0 <= charged[k] <= share
+            assert spread > 100 or charged[k] >= share * (1 - Fraction(1, 2**40)) - (4 if in_parts else 1)
 
 
 def test_a_worker_may_be_lost_at_any_call() -> None:
@@ -213,7 +162,6 @@ def test_a_run_begins_with_what_is_known(name: str) -> None:
     """With splits known and prunings to try, a run over parted rows begins as the one over all rows, and both go on alike."""
     problem, rate = instance(name), Fraction(1, 200)
     best = price_sharing(problem, 0.005).pruning
-    assert best is not None
     top, deep = problem.ensemble.parent < 0, problem.ensemble.depth > 2
     known = Known(best.kept & top, problem.ensemble.is_split & ~best.kept & deep, (best.kept & top, best.kept))
     sharded = parted(problem, 3)
@@ -296,14 +244,6 @@ def test_scores_go_on(tmp_path: Path) -> None:
     start: Scores = final_scores(price_sharing(problem, lam, small_core=0))
     warm = sharded_price_sharing(sharded, lam, small_core=0, start=start)
     assert_as_whole(problem, warm, lam, small_core=0)
-
-
-def test_the_bill_is_what_all_rows_pay() -> None:
-    """Shards add up what any pruning costs them."""
-    problem = instance("breast cancer, discounts")
-    sharded = parted(problem, 3)
-    for kept in (Pruning.unpruned(problem).kept, Pruning.all_roots(problem).kept):
-        assert sharded.shards.bill(kept, problem.integers.price) == Pruning(problem, kept).integer_cost
 
 
 def test_bad_questions_are_refused() -> None:
