@@ -24,9 +24,8 @@ from formulations.arguments import Count, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.compare import check_solvers, compare
+from prunemodels.comparison.compare import TYPES, check_solvers, compare
 from prunemodels.comparison.machine import machine
-from prunemodels.comparison.rows import TYPES
 from solvers import pruning_path
 
 INSTANCE: dict[str, str] = {

@@ -22,10 +22,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations.instance.papers import two_trees
 from prunemodels.comparison import machine, processes
-from prunemodels.comparison.compare import compare
+from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
 from prunemodels.comparison.machine import PeakMemory
-from prunemodels.comparison.rows import BUDGET_TYPES, TYPES
-from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
+from prunemodels.comparison.processes import WARM_UP_LAM, find_engine
 from tests.instances import with_usage
 from tests.loops import looped
 
@@ -39,7 +38,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 import numpy as np
 from formulations import InterruptedSolveError, Pruning, Solution, SolverFailedError, StopReason
-from prunemodels.comparison.worker import WARM_UP_BUDGET
+from prunemodels.comparison.processes import WARM_UP_BUDGET
 from solvers import min_cut
 from solvers.budgets import best_breakpoint
 
