@@ -11,11 +11,9 @@ from typing import Any
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from proofs_checks.verdict import Verdict
-from prunemodels.command_line.pictures import draw_pictures
+from prunemodels.command_line.given import draw_pictures, errors_naming, need, refuse, shows_progress
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
-from prunemodels.command_line.refusals import errors_naming, need, refuse
 from prunemodels.command_line.summary import WIDTH, Line, Summary
-from prunemodels.command_line.terminal import shows_progress
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"

@@ -25,8 +25,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import rate
+from prunemodels.command_line.given import shows_progress
 from prunemodels.command_line.summary import Summary, budget_table
-from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate

@@ -24,12 +24,13 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from prunemodels.command_line.refusals import errors_naming, option_of
-from prunemodels.command_line.summary import figures, model_name
-from prunemodels.command_line.terminal import shows_progress
+from prunemodels.command_line.given import errors_naming, option_of, shows_progress
+from prunemodels.command_line.summary import model_name
 from prunemodels.command_line.values import NOT_WITH_UNDERSCORES
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers, forest_losses
@@ -118,7 +119,7 @@ def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[An
     return np.array([new.get(label, label) for label in y.tolist()])
 
 
-def read_examples(args: argparse.Namespace, option: str, model: TreeModel, *, weighted: bool = False) -> Examples:
+def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = False) -> Examples:
     """Read a table for a model: columns are found by name where the model knows names, else by position.
 
     Raises
@@ -128,29 +129,31 @@ def read_examples(args: argparse.Namespace, option: str, model: TreeModel, *, we
     """
     label, weights = args.label, args.weights if weighted else None
     table = read_labelled(args, option, label, weights)
-    file, kind = table.file, "forest" if model.forest is None else "model"
+    if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
+        kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
+        named = tuple(map(str, getattr(model, "feature_names_in_", ())))
+    else:
+        kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
+        named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
+    for name, column in (("--label", label), ("--weights", weights)):
+        if column in named:
+            raise InvalidInputError(f"{name}: the {kind} reads the column {column!r}; name another")
     with errors_naming(option):
-        named = model.spelled_as(list(table.names)).columns_by_name
-        names = tuple(named or columns_in_order(table, model.n_columns, kind, label))
-        features = take_columns(table.X, names, file) if model.reads_words else take_features(table.X, names, file)
-    if table.y is not None:
+        names = named or table.names
+        if len(names) != n_columns and not named:
+            remedy = "leave out with --ignore those that are no features" if label else "name the label column with --label"
+            raise InvalidInputError(
+                f"{table.file} has {len(names)} feature columns ({shown(names)}), the {kind} was trained on {n_columns}, without "
+                f"names; {remedy}"
+            )
+        features = take_columns(table.X, names, table.file) if words else take_features(table.X, names, table.file)
+    if table.y is not None and isinstance(model, TreeModel):
         with errors_naming(f"--label {label}"):
-            _check_labels(table.y, model, kind, file)
+            _check_labels(table.y, model, kind, table.file)
     # a forest that was trained without names warns when it is given a table
     X = features if named else features.to_numpy()
     unused = tuple(c for c in table.X.columns if c not in {*names, label, weights})
     return replace(table, X=X, names=names, ignored=unused)
-
-
-def columns_in_order(table: Examples, n_features: int, kind: str, label: str | None) -> tuple[str, ...]:
-    """All columns of a file, for a model without feature names; refused unless it was trained on as many."""
-    if len(table.names) != n_features:
-        remedy = "name the label column with --label" if label is None else "leave out with --ignore those that are no features"
-        raise InvalidInputError(
-            f"{table.file} has {len(table.names)} feature columns ({shown(table.names)}), the {kind} was trained on "
-            f"{n_features}, without names; {remedy}"
-        )
-    return table.names
 
 
 def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
@@ -205,8 +208,6 @@ def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItem
 
 def _check_identifiers(unpriced: set[str], rows: Any) -> None:
     """Refuse columns without a price that look like identifiers, by name."""
-    from prunemodels.exits.raw_tables import identifiers
-
     found = [name for name in identifiers(rows) if name in unpriced] if unpriced and isinstance(rows, pd.DataFrame) else []
     if found:
         raise InvalidInputError(
@@ -307,9 +308,9 @@ class Instance:
         return f"{self.problem.n_rows:,} examples of {self.data.file}"
 
 
-def figures_of(pruning: Pruning, cost: float | None = None, error: float | None = None) -> dict[str, Any]:
-    """The figures of a pruning; `cost` and `error` where they were measured on other examples than the cost sample."""
-    return figures(pruning.cost if cost is None else cost, pruning.error, error, pruning.n_splits)
+def figures_of(pruning: Pruning, cost: float, error: float | None = None) -> dict[str, Any]:
+    """The figures of a pruning for a `budget_table`; `error`: that of the forest's own predictions."""
+    return {"cost": cost, "sample_error": pruning.error, "data_error": error, "splits": pruning.n_splits}
 
 
 def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import usual_loss
+from prunemodels.command_line.given import errors_naming
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -29,7 +30,6 @@ from prunemodels.command_line.inputs import (
     read_labelled,
     read_model_file,
 )
-from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import Line, Summary, measure_name, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import Evaluation

@@ -25,8 +25,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from prunemodels.command_line.commands import COMMANDS, COMMON, TASKS, Command
-from prunemodels.command_line.process import MEANINGS
-from prunemodels.command_line.terminal import styled
+from prunemodels.command_line.process import MEANINGS, styled
 from prunemodels.command_line.values import TYPES
 
 WIDTH = 80

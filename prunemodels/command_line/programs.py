@@ -23,10 +23,9 @@ from formulations.programs.files import write_program
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
+from prunemodels.command_line.given import errors_naming, shows_progress
 from prunemodels.command_line.inputs import figures_of, read_instance
-from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table, figures
-from prunemodels.command_line.terminal import shows_progress
+from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS
 from solvers.budgets import BUDGET_SOLVERS
@@ -82,7 +81,8 @@ def compare_command(args: argparse.Namespace) -> Summary:
     for file in tables:
         table.to_csv(args.outputs.aside(file), index=False)
     record, ensemble = instance.record(args), instance.problem.ensemble
-    rows = [figures_of(Pruning.unpruned(instance.problem)) | {"budget": "unpruned"}, *found_prunings(table)]
+    unpruned = Pruning.unpruned(instance.problem)
+    rows = [figures_of(unpruned, unpruned.cost) | {"budget": "unpruned"}, *found_prunings(table)]
     cells = table.astype(object).where(table.notna(), None).replace(math.inf, None).to_dict("records")
     goal = f"lambda = {args.lam:g}" if args.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in args.budget)}"
     lines: list[str | Line] = [
@@ -114,7 +114,10 @@ def found_prunings(table: pd.DataFrame) -> list[dict[str, Any]]:
     else:
         groups = [("optimum", table[table["status"] == str(Status.OPTIMAL)], "value")]
     best = [(name, of.nsmallest(1, by).iloc[0]) for name, of, by in groups if len(of)]
-    return [figures(float(r.cost), float(r.error), None, int(r.splits)) | {"budget": name} for name, r in best]
+    return [
+        {"cost": float(r.cost), "sample_error": float(r.error), "data_error": None, "splits": int(r.splits), "budget": name}
+        for name, r in best
+    ]
 
 
 def comparison_text(table: pd.DataFrame) -> str:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from prunemodels.command_line.given import draw_pictures, errors_naming, need, option_of, refuse, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
     Instance,
@@ -30,10 +29,7 @@ from prunemodels.command_line.inputs import (
     same_file,
 )
 from prunemodels.command_line.judge import changed, loss_name, verdict_on
-from prunemodels.command_line.pictures import draw_pictures
-from prunemodels.command_line.refusals import errors_naming, need, option_of, refuse
 from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, model_name, plain
-from prunemodels.command_line.terminal import shows_progress
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import hold_out, on_other_rows
@@ -46,6 +42,7 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.tree_model import TreeModel, adds_up, tree_model_of
 from prunemodels.models.unused_columns import drop_unused
+from prunemodels.report_page.evidence import row_of
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import limit_uses, use_in_words
 from prunemodels.statements.wording import error
@@ -158,8 +155,7 @@ def check_budget_options(args: argparse.Namespace) -> None:
 
 def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning:
     """The pruning that the arguments ask for."""
-    limits = limits_of(args)
-    if limits is None:
+    if limits_of(args) is None:
         chosen = path.row_at_lam(args.lam)
         return ChosenPruning(path[chosen], chosen, path[chosen - 1] if chosen else None)
     if args.confidence is not None:
@@ -168,19 +164,18 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning
         pruning = Pruning(path.problem, certified.pruning.kept)
         solution = solve_budget(path.problem, args.budget, method="path", path=path)
         solution = replace(solution, pruning=pruning, error=pruning.error)
-        return ChosenPruning(pruning, _row_of(pruning, path), None, solution, certified)
-    options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
-    with errors_naming("--budget" if args.limit is None else "--limit"):
-        found = solve_within(path.problem, limits, method=args.method or "best", **options)
+        return ChosenPruning(pruning, row_of(path, pruning), None, solution, certified)
+    found = within_limits(args, path)
     within = 0 if args.budget is None else path.row_at_cost(args.budget)
     dearer = path[within - 1] if within else None
-    return ChosenPruning(found.pruning, _row_of(found.pruning, path), dearer, found)
+    return ChosenPruning(found.pruning, row_of(path, found.pruning), dearer, found)
 
 
-def _row_of(pruning: Pruning, path: PruningPath) -> int | None:
-    """The row of the path that equals the pruning; None where no row does."""
-    rows = [k for k in range(len(path)) if path.integer_cost[k] == pruning.integer_cost]
-    return next((k for k in rows if np.array_equal(path[k].kept, pruning.kept)), None)
+def within_limits(args: argparse.Namespace, path: PruningPath) -> BudgetSolution | LimitsSolution:
+    """The answer to ``--budget`` or to the limits."""
+    options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
+    with errors_naming("--limit" if args.budget is None else "--budget"):
+        return solve_within(path.problem, limits_of(args) or (), method=args.method or "best", **options)
 
 
 def _summary(

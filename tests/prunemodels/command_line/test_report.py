@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_other_goals(house: House, capsys: pytest.CaptureFixture[str], goal: str
 
 def test_a_refuted_check_is_the_exit_status() -> None:
     """1 where a check is refuted, 3 where one is undecided; the text says which."""
-    refuted, undecided = (report.report_summary({}, [], verified, Path("r.html")) for verified in (False, None))
+    refuted, undecided = (report.report_summary({}, [], SimpleNamespace(holds=holds), Path("r.html")) for holds in (False, None))
     assert (refuted.exit_status, undecided.exit_status) == (1, 3)
     assert ("REFUTED" in refuted.text(0.0), "undecided" in undecided.text(0.0)) == (True, True)
 

@@ -1,11 +1,14 @@
-"""Error messages that name the command-line option that they are about; options that do not go together."""
+"""What commands do with options: messages name them, some do not go together, pictures are drawn where they are asked for."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from formulations.errors import InvalidInputError, PruneModelsError
 
@@ -41,3 +44,27 @@ def need(args: argparse.Namespace, names: str, why: str) -> None:
     for name in names.split():
         if getattr(args, name) is None:
             raise InvalidInputError(f"{option_of(name)} {why}")
+
+
+def shows_progress(args: argparse.Namespace) -> bool:
+    """Whether progress bars are shown: on a terminal alone, and not with ``--quiet``."""
+    return not args.quiet and sys.stderr is not None and sys.stderr.isatty()
+
+
+def reserve_pictures(args: argparse.Namespace) -> list[Path]:
+    """The files of ``--picture``, reserved before any work; none without that option."""
+    if getattr(args, "picture", None) is None:
+        return []
+    from prunemodels.plots.picture import picture_files
+
+    with errors_naming("--picture"):
+        files = picture_files(args.picture)
+    return [args.outputs.reserve(file, "--picture") for file in files]
+
+
+def draw_pictures(args: argparse.Namespace, figure: Callable[[], Any]) -> None:
+    """Draw what the function `figure` returns, if pictures are asked for."""
+    for picture in args.pictures:
+        from prunemodels.plots.picture import draw
+
+        draw(figure(), args.outputs.aside(picture))  # a figure anew: its layout would settle a little more at each drawing
