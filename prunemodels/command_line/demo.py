@@ -137,19 +137,9 @@ def demo_command(args: argparse.Namespace) -> Summary:
     assert first is not None  # seeds >= 1
     table = pd.concat(tables, ignore_index=True)
     _write(first, table, folder, args.outputs)
-    record = {
-        "data": data.name,
-        "priced": data.name == HEART,
-        "sizes": data.sizes,
-        "features": data.X.shape[1],
-        "trees": args.trees,
-        "seeds": seeds,
-        "breakpoints": len(first.path),
-        "path_seconds": first.path_seconds,
-        "resplit": resplit,
-        "saved": SAVED.get(data.name, "50 %"),
-        "measured": table.to_dict("records"),
-    }
+    record = {"data": data.name, "priced": data.name == HEART, "sizes": data.sizes, "features": data.X.shape[1]}
+    record |= {"trees": args.trees, "seeds": seeds, "breakpoints": len(first.path), "path_seconds": first.path_seconds}
+    record |= {"resplit": resplit, "saved": SAVED.get(data.name, "50 %"), "measured": table.to_dict("records")}
     return Summary(record, _lines(record, table), [folder / file for file in FILES])
 
 

@@ -51,8 +51,14 @@ def shows_progress(args: argparse.Namespace) -> bool:
     return not args.quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
+def reserve(args: argparse.Namespace, name: str, *endings: str) -> list[Path]:
+    """The file of an output option, reserved before any work; none without that option."""
+    given = getattr(args, name)
+    return [] if given is None else [args.outputs.reserve(given, option_of(name), endings=endings)]
+
+
 def reserve_pictures(args: argparse.Namespace) -> list[Path]:
-    """The files of ``--picture``, reserved before any work; none without that option."""
+    """The files of ``--picture``; none without that option."""
     if getattr(args, "picture", None) is None:
         return []
     from prunemodels.plots.picture import picture_files

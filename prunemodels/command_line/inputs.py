@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
 from prunemodels.command_line.given import errors_naming, option_of, shows_progress
+from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES
 from prunemodels.command_line.summary import model_name
-from prunemodels.command_line.values import NOT_WITH_UNDERSCORES
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.exits.cascade import Cascade
@@ -76,10 +77,9 @@ class Examples:
 
 
 def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
-    """A fingerprint of each row; numbers count as floats, whatever their type."""
-    table = pd.DataFrame(rows)
-    plain = {k: table.iloc[:, k] for k in range(table.shape[1])}
-    plain = {k: c.astype(np.float64) if pd.api.types.is_numeric_dtype(c.dtype) else c.astype(str) for k, c in plain.items()}
+    """A fingerprint of each row, equal for equal rows; numbers count as floats, whatever their type."""
+    columns = enumerate(c for _, c in pd.DataFrame(rows).items())
+    plain = {k: c.astype(np.float64 if pd.api.types.is_numeric_dtype(c.dtype) else str) for k, c in columns}
     return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(plain), index=False), dtype=np.uint64)
 
 
@@ -290,17 +290,10 @@ class Instance:
 
     def record(self, args: argparse.Namespace) -> dict[str, Any]:
         """What every command on an instance tells of it."""
-        ensemble = self.problem.ensemble
-        return {
-            "forest": args.forest,
-            "model": model_name(self.forest),
-            "trees": ensemble.n_trees,
-            "task": ensemble.task,
-            "measure": ensemble.measure,
-            "data": args.data,
-            "examples": self.problem.n_rows,
-            "error_source": self.problem.errors.source,
-        }
+        problem, ensemble = self.problem, self.problem.ensemble
+        told = {"forest": args.forest, "model": model_name(self.forest), "trees": ensemble.n_trees, "task": ensemble.task}
+        told |= {"measure": ensemble.measure, "data": args.data, "examples": problem.n_rows}
+        return told | {"error_source": problem.errors.source}
 
     @property
     def sample(self) -> str:
@@ -368,24 +361,15 @@ def check_held_out_file(args: argparse.Namespace, why: str) -> None:
         file = getattr(args, name, None)
         if file is None:
             continue
-        if same_file(args.held_out, file):
-            how = "names the same file as"
-        elif _same_bytes(args.held_out, file):
-            how = "is a copy of the file of"
-        else:
-            continue
-        raise InvalidInputError(f"--held-out {how} {option_of(name)}, {why}; give examples that were kept apart")
+        same = same_file(args.held_out, file)
+        if same or (os.path.isfile(args.held_out) and os.path.isfile(file) and filecmp.cmp(args.held_out, file, shallow=False)):
+            how = "names the same file as" if same else "is a copy of the file of"
+            raise InvalidInputError(f"--held-out {how} {option_of(name)}, {why}; give examples that were kept apart")
 
 
 def same_file(a: str, b: str) -> bool:
     """Whether two paths name the same file, links followed."""
     return os.path.realpath(a) == os.path.realpath(b)
-
-
-def _same_bytes(a: str, b: str) -> bool:
-    import filecmp
-
-    return os.path.isfile(a) and os.path.isfile(b) and filecmp.cmp(a, b, shallow=False)
 
 
 def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
@@ -396,14 +380,14 @@ def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
     InvalidInputError
         where all held-out rows are among others that hardly repeat.
     """
-    hints = []
-    for some in (*seen, *(() if held_out is None else (held_out,))):
-        repeated = len(some.prints) - len(np.unique(some.prints))
-        if repeated:
-            hints.append(f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one")
+    hints = [
+        f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one"
+        for some in (*seen, held_out)
+        if some is not None and (repeated := len(some.prints) - len(np.unique(some.prints)))
+    ]
+    if held_out is None:
+        return hints
     for some in seen:
-        if held_out is None:
-            break
         shared = int(np.isin(held_out.prints, some.prints).sum())
         if shared == len(held_out.prints) and len(np.unique(some.prints)) > MOSTLY * len(some.prints):
             raise InvalidInputError(

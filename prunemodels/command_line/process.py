@@ -16,7 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any
 
 DONE = 0
 REFUTED = 1
@@ -59,15 +59,9 @@ STYLES = {"bold": "1", "faint": "2", "warning": "1;33", "bad": "1;31", "good": "
 
 
 def styled(text: str, style: str) -> str:
-    """A text in one of `STYLES`, or as it is where stdout does not show styles."""
-    return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if _shows_styles(sys.stdout) else text
-
-
-def _shows_styles(stream: TextIO | None) -> bool:
-    """Whether the stream is a terminal that shows colours, and the user has not declined them."""
-    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
+    """A text in one of `STYLES`, or as it is where stdout is no terminal that shows them, or the user has declined them."""
+    plain = sys.stdout is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
+    return text if plain else f"\x1b[{STYLES[style]}m{text}\x1b[0m"
 
 
 class _Unfailing(io.FileIO):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from formulations.shown import align, error_name, is_rate, rate
+from formulations.shown import align, error_name, is_rate
 from prunemodels.command_line.process import DONE, styled
 
 WIDTH = 118
@@ -187,9 +187,7 @@ def budget_table(
 
 
 def _error(errors: Any, measure: str) -> str:
-    if not is_rate(measure):
-        return _cell(errors, "{:.4g}")
-    return rate(errors, measure, 2) if np.ndim(errors) == 0 else _cell(100 * np.asarray(errors), "{:.2f}") + " %"
+    return _cell(100 * np.asarray(errors), "{:.2f}") + " %" if is_rate(measure) else _cell(errors, "{:.4g}")
 
 
 def _cell(values: Any, form: str) -> str:

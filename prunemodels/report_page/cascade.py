@@ -131,6 +131,9 @@ class CascadeFacts:
         """``"classification"`` or ``"regression"``."""
         return self.path.stages.task
 
+    measure = task
+    """What the errors are: those of the task."""
+
     @property
     def n_stages(self) -> int:
         """The number of stages, S."""
@@ -141,11 +144,6 @@ class CascadeFacts:
         """Cost and error if the last stage answers every row: by itself, on rows that were given."""
         last, seen = self.singles[-1], self.on_rows
         return last.cost, last.error if seen is None else seen.change.error_before.mean
-
-    @property
-    def measure(self) -> str:
-        """What the errors are: those of the task."""
-        return self.task
 
     @property
     def singles(self) -> Sequence[Mark]:
