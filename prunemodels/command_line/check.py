@@ -11,11 +11,9 @@ from typing import Any
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from proofs_checks.verdict import Verdict
-from prunemodels.command_line.pictures import draw_pictures
+from prunemodels.command_line.given import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
-from prunemodels.command_line.refusals import errors_naming, need, refuse
 from prunemodels.command_line.summary import WIDTH, Line, Summary
-from prunemodels.command_line.terminal import shows_progress
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
 PAPERS = "papers"
@@ -44,7 +42,7 @@ def check_tu(args: argparse.Namespace) -> Summary:
             "--method and --certificate exclude each other: a method searches for a certificate, --certificate names one; "
             "drop one"
         )
-    place = None if args.out is None else args.outputs.reserve(args.out, "--out", endings=(".npz",))
+    places = reserve(args, "out", ".npz")
     given = None
     if args.certificate is not None:
         with errors_naming("--certificate"):
@@ -58,10 +56,9 @@ def check_tu(args: argparse.Namespace) -> Summary:
         verdict = check_formulation(problem, matrix)
     else:
         verdict = check_total_unimodularity(matrix, method=args.method)
-    written: list[Any] = []
-    if isinstance(verdict.certificate, NetworkMatrix) and place is not None:
+    written = places if isinstance(verdict.certificate, NetworkMatrix) else []
+    for place in written:
         save_network(verdict.certificate, args.outputs.aside(place))
-        written = [place]
     with errors_naming("--picture"):
         draw_pictures(args, lambda: package("prunemodels.plots").plot_decomposition(matrix, verdict))
     explanation = ""
@@ -113,10 +110,19 @@ def _matrix(args: argparse.Namespace, *, program: bool = False) -> tuple[Any, An
             else:
                 found = load_matrix(args.forest)
         return None, found, f"{args.forest}: {found!r}"
-    problem, formulation = _problem(args), args.formulation or "IP3"
-    found = _formulation_matrix(args, problem, formulation)
-    what = "relaxation" if program else "matrix"
-    return problem, found, f"{args.forest}: the {what} of {formulation}, {found!r}"
+    from formulations.programs.matrix import MATRICES
+
+    problem, formulation, budget = _problem(args), args.formulation or "IP3", getattr(args, "budget", None)
+    if formulation == "IP0" and args.merge:
+        raise InvalidInputError("--formulation IP0 prunes for the error alone and takes no --merge; drop it")
+    if budget is not None and formulation != "LP1":
+        raise InvalidInputError(f"--budget is a side of LP1, which {formulation} does not have; drop it")
+    # the matrix does not depend on lambda, nor on the budget, which is a side of a row
+    number = {"budget": 1 if budget is None else budget} if formulation == "LP1" else {"lam": 0}
+    options: dict[str, Any] = {} if formulation == "IP0" else {"merge": args.merge, **number}
+    with errors_naming(f"--formulation {formulation}"):
+        found = MATRICES[formulation](problem, **options)
+    return problem, found, f"{args.forest}: the {'relaxation' if program else 'matrix'} of {formulation}, {found!r}"
 
 
 def check_naive_vertex(args: argparse.Namespace) -> Summary:
@@ -248,22 +254,6 @@ def _problem(args: argparse.Namespace) -> Any:
     from prunemodels.command_line.inputs import read_instance
 
     return read_instance(args).problem
-
-
-def _formulation_matrix(args: argparse.Namespace, problem: Any, formulation: str) -> Any:
-    """The matrix of a formulation. It does not depend on lambda, nor on the budget, which is a side of a row."""
-    from formulations.programs.matrix import MATRICES
-
-    if formulation == "IP0":
-        if args.merge:
-            raise InvalidInputError("--formulation IP0 prunes for the error alone and takes no --merge; drop it")
-        return MATRICES["IP0"](problem)
-    budget = getattr(args, "budget", None)
-    if budget is not None and formulation != "LP1":
-        raise InvalidInputError(f"--budget is a side of LP1, which {formulation} does not have; drop it")
-    number = {"budget": 1 if budget is None else budget} if formulation == "LP1" else {"lam": 0}
-    with errors_naming(f"--formulation {formulation}"):
-        return MATRICES[formulation](problem, merge=args.merge, **number)
 
 
 def check_summary(subject: str, verdicts: Sequence[Verdict], *, written: Sequence[Any] = (), explanation: str = "") -> Summary:

@@ -25,8 +25,8 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import rate
+from prunemodels.command_line.given import shows_progress
 from prunemodels.command_line.summary import Summary, budget_table
-from prunemodels.command_line.terminal import shows_progress
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
@@ -137,19 +137,9 @@ def demo_command(args: argparse.Namespace) -> Summary:
     assert first is not None  # seeds >= 1
     table = pd.concat(tables, ignore_index=True)
     _write(first, table, folder, args.outputs)
-    record = {
-        "data": data.name,
-        "priced": data.name == HEART,
-        "sizes": data.sizes,
-        "features": data.X.shape[1],
-        "trees": args.trees,
-        "seeds": seeds,
-        "breakpoints": len(first.path),
-        "path_seconds": first.path_seconds,
-        "resplit": resplit,
-        "saved": SAVED.get(data.name, "50 %"),
-        "measured": table.to_dict("records"),
-    }
+    record = {"data": data.name, "priced": data.name == HEART, "sizes": data.sizes, "features": data.X.shape[1]}
+    record |= {"trees": args.trees, "seeds": seeds, "breakpoints": len(first.path), "path_seconds": first.path_seconds}
+    record |= {"resplit": resplit, "saved": SAVED.get(data.name, "50 %"), "measured": table.to_dict("records")}
     return Summary(record, _lines(record, table), [folder / file for file in FILES])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align
+from prunemodels.command_line.given import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -22,16 +23,12 @@ from prunemodels.command_line.inputs import (
     read_labelled,
 )
 from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
-from prunemodels.command_line.pictures import draw_pictures
-from prunemodels.command_line.refusals import errors_naming, need
 from prunemodels.command_line.summary import Line, Summary, model_name
-from prunemodels.command_line.terminal import shows_progress
-from prunemodels.data_files import take_columns, take_features
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.forest_exits import exit_path
-from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
+from prunemodels.exits.raw_tables import identifiers
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
 from prunemodels.report_page.cascade import OnRows, judged_on
 from prunemodels.statements.wording import amount, error, share
@@ -74,13 +71,8 @@ def cascade_command(args: argparse.Namespace) -> Summary:
     cascade = kind(costs=read_costs(args.costs, table.names, X), verbose=int(shows_progress(args)), **options)
     with errors_naming("--data"):
         cascade.fit(X, table.y, sample_weight=table.weights)
-    data, held_out = Examples(args.data, X, table.y, table.weights, table.names), None
-    if args.held_out is not None:
-        apart = read_labelled(args, "--held-out", args.label)
-        with errors_naming("--held-out"):
-            take = take_columns if reads_raw_columns(cascade) else take_features
-            rows = take(apart.X, table.names, args.held_out)
-        held_out = Examples(args.held_out, rows, apart.y, None, table.names)
+    data = Examples(args.data, X, table.y, table.weights, table.names)
+    held_out = None if args.held_out is None else read_examples(args, "--held-out", cascade)
     hints = [looks_like_identifier(name) for name in identifiers(X)]
     model = f"{kind.__name__} of {cascade.exit_path_.stages.n_stages} sets of {len(table.names)} features"
     return _finish(args, model, cascade, held_out, data, out, hints + hints_on_rows(held_out, data))

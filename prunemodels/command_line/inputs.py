@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import filecmp
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,12 +25,13 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from prunemodels.command_line.refusals import errors_naming, option_of
-from prunemodels.command_line.summary import figures, model_name
-from prunemodels.command_line.terminal import shows_progress
-from prunemodels.command_line.values import NOT_WITH_UNDERSCORES
+from prunemodels.command_line.given import errors_naming, option_of, shows_progress
+from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES
+from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
 from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
 from prunemodels.models.forests.labels import class_numbers, forest_losses
@@ -75,10 +77,9 @@ class Examples:
 
 
 def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
-    """A fingerprint of each row; numbers count as floats, whatever their type."""
-    table = pd.DataFrame(rows)
-    plain = {k: table.iloc[:, k] for k in range(table.shape[1])}
-    plain = {k: c.astype(np.float64) if pd.api.types.is_numeric_dtype(c.dtype) else c.astype(str) for k, c in plain.items()}
+    """A fingerprint of each row, equal for equal rows; numbers count as floats, whatever their type."""
+    columns = enumerate(c for _, c in pd.DataFrame(rows).items())
+    plain = {k: c.astype(np.float64 if pd.api.types.is_numeric_dtype(c.dtype) else str) for k, c in columns}
     return np.asarray(pd.util.hash_pandas_object(pd.DataFrame(plain), index=False), dtype=np.uint64)
 
 
@@ -118,7 +119,7 @@ def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[An
     return np.array([new.get(label, label) for label in y.tolist()])
 
 
-def read_examples(args: argparse.Namespace, option: str, model: TreeModel, *, weighted: bool = False) -> Examples:
+def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = False) -> Examples:
     """Read a table for a model: columns are found by name where the model knows names, else by position.
 
     Raises
@@ -128,29 +129,31 @@ def read_examples(args: argparse.Namespace, option: str, model: TreeModel, *, we
     """
     label, weights = args.label, args.weights if weighted else None
     table = read_labelled(args, option, label, weights)
-    file, kind = table.file, "forest" if model.forest is None else "model"
+    if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
+        kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
+        named = tuple(map(str, getattr(model, "feature_names_in_", ())))
+    else:
+        kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
+        named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
+    for name, column in (("--label", label), ("--weights", weights)):
+        if column in named:
+            raise InvalidInputError(f"{name}: the {kind} reads the column {column!r}; name another")
     with errors_naming(option):
-        named = model.spelled_as(list(table.names)).columns_by_name
-        names = tuple(named or columns_in_order(table, model.n_columns, kind, label))
-        features = take_columns(table.X, names, file) if model.reads_words else take_features(table.X, names, file)
-    if table.y is not None:
+        names = named or table.names
+        if len(names) != n_columns and not named:
+            remedy = "leave out with --ignore those that are no features" if label else "name the label column with --label"
+            raise InvalidInputError(
+                f"{table.file} has {len(names)} feature columns ({shown(names)}), the {kind} was trained on {n_columns}, without "
+                f"names; {remedy}"
+            )
+        features = take_columns(table.X, names, table.file) if words else take_features(table.X, names, table.file)
+    if table.y is not None and isinstance(model, TreeModel):
         with errors_naming(f"--label {label}"):
-            _check_labels(table.y, model, kind, file)
+            _check_labels(table.y, model, kind, table.file)
     # a forest that was trained without names warns when it is given a table
     X = features if named else features.to_numpy()
     unused = tuple(c for c in table.X.columns if c not in {*names, label, weights})
     return replace(table, X=X, names=names, ignored=unused)
-
-
-def columns_in_order(table: Examples, n_features: int, kind: str, label: str | None) -> tuple[str, ...]:
-    """All columns of a file, for a model without feature names; refused unless it was trained on as many."""
-    if len(table.names) != n_features:
-        remedy = "name the label column with --label" if label is None else "leave out with --ignore those that are no features"
-        raise InvalidInputError(
-            f"{table.file} has {len(table.names)} feature columns ({shown(table.names)}), the {kind} was trained on "
-            f"{n_features}, without names; {remedy}"
-        )
-    return table.names
 
 
 def _check_labels(y: NDArray[Any], model: TreeModel, kind: str, file: str) -> None:
@@ -205,8 +208,6 @@ def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItem
 
 def _check_identifiers(unpriced: set[str], rows: Any) -> None:
     """Refuse columns without a price that look like identifiers, by name."""
-    from prunemodels.exits.raw_tables import identifiers
-
     found = [name for name in identifiers(rows) if name in unpriced] if unpriced and isinstance(rows, pd.DataFrame) else []
     if found:
         raise InvalidInputError(
@@ -289,17 +290,10 @@ class Instance:
 
     def record(self, args: argparse.Namespace) -> dict[str, Any]:
         """What every command on an instance tells of it."""
-        ensemble = self.problem.ensemble
-        return {
-            "forest": args.forest,
-            "model": model_name(self.forest),
-            "trees": ensemble.n_trees,
-            "task": ensemble.task,
-            "measure": ensemble.measure,
-            "data": args.data,
-            "examples": self.problem.n_rows,
-            "error_source": self.problem.errors.source,
-        }
+        problem, ensemble = self.problem, self.problem.ensemble
+        told = {"forest": args.forest, "model": model_name(self.forest), "trees": ensemble.n_trees, "task": ensemble.task}
+        told |= {"measure": ensemble.measure, "data": args.data, "examples": problem.n_rows}
+        return told | {"error_source": problem.errors.source}
 
     @property
     def sample(self) -> str:
@@ -307,9 +301,9 @@ class Instance:
         return f"{self.problem.n_rows:,} examples of {self.data.file}"
 
 
-def figures_of(pruning: Pruning, cost: float | None = None, error: float | None = None) -> dict[str, Any]:
-    """The figures of a pruning; `cost` and `error` where they were measured on other examples than the cost sample."""
-    return figures(pruning.cost if cost is None else cost, pruning.error, error, pruning.n_splits)
+def figures_of(pruning: Pruning, cost: float, error: float | None = None) -> dict[str, Any]:
+    """The figures of a pruning for a `budget_table`; `error`: that of the forest's own predictions."""
+    return {"cost": cost, "sample_error": pruning.error, "data_error": error, "splits": pruning.n_splits}
 
 
 def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:
@@ -367,24 +361,15 @@ def check_held_out_file(args: argparse.Namespace, why: str) -> None:
         file = getattr(args, name, None)
         if file is None:
             continue
-        if same_file(args.held_out, file):
-            how = "names the same file as"
-        elif _same_bytes(args.held_out, file):
-            how = "is a copy of the file of"
-        else:
-            continue
-        raise InvalidInputError(f"--held-out {how} {option_of(name)}, {why}; give examples that were kept apart")
+        same = same_file(args.held_out, file)
+        if same or (os.path.isfile(args.held_out) and os.path.isfile(file) and filecmp.cmp(args.held_out, file, shallow=False)):
+            how = "names the same file as" if same else "is a copy of the file of"
+            raise InvalidInputError(f"--held-out {how} {option_of(name)}, {why}; give examples that were kept apart")
 
 
 def same_file(a: str, b: str) -> bool:
     """Whether two paths name the same file, links followed."""
     return os.path.realpath(a) == os.path.realpath(b)
-
-
-def _same_bytes(a: str, b: str) -> bool:
-    import filecmp
-
-    return os.path.isfile(a) and os.path.isfile(b) and filecmp.cmp(a, b, shallow=False)
 
 
 def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
@@ -395,14 +380,14 @@ def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
     InvalidInputError
         where all held-out rows are among others that hardly repeat.
     """
-    hints = []
-    for some in (*seen, *(() if held_out is None else (held_out,))):
-        repeated = len(some.prints) - len(np.unique(some.prints))
-        if repeated:
-            hints.append(f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one")
+    hints = [
+        f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one"
+        for some in (*seen, held_out)
+        if some is not None and (repeated := len(some.prints) - len(np.unique(some.prints)))
+    ]
+    if held_out is None:
+        return hints
     for some in seen:
-        if held_out is None:
-            break
         shared = int(np.isin(held_out.prints, some.prints).sum())
         if shared == len(held_out.prints) and len(np.unique(some.prints)) > MOSTLY * len(some.prints):
             raise InvalidInputError(

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import usual_loss
+from prunemodels.command_line.given import errors_naming, reserve
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -29,7 +30,6 @@ from prunemodels.command_line.inputs import (
     read_labelled,
     read_model_file,
 )
-from prunemodels.command_line.refusals import errors_naming
 from prunemodels.command_line.summary import Line, Summary, measure_name, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import Evaluation
@@ -68,10 +68,15 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         model.loss(data.X, data.y, data.weights),
         uses,
     )
-    record = {"forest": args.forest, "model": model_name(model.model), "trees": model.ensemble.n_trees, "data": args.data}
+    record = model_record(args, model)
     title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {args.data}"
     hints = hints_on_rows(None, data)
     return Summary(record | {"figures": found}, [title, "", found._card().text(), ""], ignored=data.ignored, hints=hints)
+
+
+def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:
+    """What a summary says of a model."""
+    return {"forest": args.forest, "model": model_name(model.model), "trees": model.ensemble.n_trees, "data": args.data}
 
 
 def changed(before: TreeModel, after: TreeModel, rows: Examples, costs: Any, evaluation_cost: float) -> HeldOutChange:
@@ -99,22 +104,20 @@ def train_command(args: argparse.Namespace) -> Summary:
     out = args.outputs.reserve(args.out, "--out", endings=FOREST_ENDINGS)
     if args.held_out is not None and args.apart_csv is not None:
         raise InvalidInputError("--apart-csv writes what --split keeps apart, but --held-out names such examples; drop one")
-    kept_file = None if args.apart_csv is None else args.outputs.reserve(args.apart_csv, "--apart-csv", endings=(".csv",))
+    kept = reserve(args, "apart_csv", ".csv")
     check_held_out_file(args, "on which the model is trained")
     table = read_labelled(args, "--data", args.label)
     X, y = features_of(args, table), table.y
     assert y is not None
     regression = check_labels(args, y)
-    held_out = None if args.held_out is None else read_labelled(args, "--held-out", args.label)
-    if held_out is None:
+    if args.held_out is None:
         rows, apart = _parts(args, y, regression=regression)
-        test_X, test_y, where = X.iloc[apart], y[apart], f"{len(apart):,} examples kept apart from {args.data}"
+        test_X, test_y, where = X.iloc[apart], y[apart], f"kept apart from {args.data}"
     else:
-        assert held_out.y is not None
-        rows, apart = np.arange(len(y)), np.empty(0, dtype=np.int64)
+        held_out, rows, where = read_labelled(args, "--held-out", args.label), np.arange(len(y)), f"of {args.held_out}"
         with errors_naming("--held-out"):
             test_X, test_y = take_any_features(held_out.X, table.names, args.held_out), held_out.y
-        where = f"{len(test_y):,} examples of {args.held_out}"
+    assert test_y is not None
     model = _unfitted(args, X, regression=regression)
     with errors_naming("--data"):
         model.fit(X.iloc[rows], y[rows])
@@ -126,42 +129,34 @@ def train_command(args: argparse.Namespace) -> Summary:
     simple = np.mean(y[rows]) if regression else pd.Series(y[rows]).mode()[0]
     plain = float(np.mean((test_y - simple) ** 2 if regression else test_y != simple))
     dump_forest(model, args.outputs.aside(out))
-    if kept_file is not None:
-        table.X.iloc[apart].to_csv(args.outputs.aside(kept_file), index=False)
-    record = {
-        "model": model_name(model),
-        "trees": tree_model.ensemble.n_trees,
-        "measure": tree_model.measure,
-        "features": len(table.names),
-        "examples": len(rows),
-        "held_out_examples": len(test_y),
-        "held_out_error": measured,
-        "training_error": trained,
-        "plain_error": plain,
-    }
+    for file in kept:
+        table.X.iloc[apart].to_csv(args.outputs.aside(file), index=False)
     measure = tree_model.measure
+    record = {"model": model_name(model), "trees": tree_model.ensemble.n_trees, "measure": measure}
+    record |= {"features": len(table.names), "examples": len(rows), "held_out_examples": len(test_y)}
+    record |= {"held_out_error": measured, "training_error": trained, "plain_error": plain}
     always = "the mean for everybody" if regression else f"the answer {simple!s} for everybody"
     lines: list[str | Line] = [
         f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.names)} columns",
         "",
         Line(
             measure_name(measure),
-            f"{error(measured, measure)} on {where}; {always} {error(plain, measure)}",
+            f"{error(measured, measure)} on {len(test_y):,} examples {where}; {always} {error(plain, measure)}",
             "" if measured < plain else "warning",
         ),
         Line("trained on", f"{len(rows):,} examples of {args.data}, with {error(trained, measure)} there"),
     ]
     hints = [looks_like_identifier(name) for name in identifiers(X)]
-    seen = Examples(args.data, X, y, None, table.names)
-    hints += hints_on_rows(None if held_out is None else Examples(args.held_out, test_X, test_y, None, table.names), seen)
-    if held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
+    seen, test = Examples(args.data, X, y, None, table.names), Examples(args.held_out, test_X, test_y, None, table.names)
+    hints += hints_on_rows(test if args.held_out else None, seen)
+    if args.held_out is None and (shared := int(np.isin(fingerprints(test_X), fingerprints(X.iloc[rows])).sum())):
         hints.append(f"{shared:,} of the examples kept apart have the features of one in training, which flatters the error")
     after = args.apart_csv or args.held_out or "EXAMPLES.csv"
     more = "" if args.held_out or args.apart_csv else "; --apart-csv writes such examples"
     next_ = (
         f"prunemodels prune {args.out} --data {after} --label {args.label} --costs PRICES.csv --budget B --out cheap.skops{more}"
     )
-    return Summary(record, lines, [out, *([] if kept_file is None else [kept_file])], args.ignore or (), hints, next_)
+    return Summary(record, lines, [out, *kept], args.ignore or (), hints, next_)
 
 
 def features_of(args: argparse.Namespace, table: Examples) -> pd.DataFrame:

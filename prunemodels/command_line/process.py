@@ -1,4 +1,8 @@
-"""The command line's process: its streams, its signals, and its exit status for every way in which a command can end."""
+"""The command line's process: its streams and their styles, its signals, and its exit status however a command ends.
+
+Styles are shown by terminals, never in files and pipes, nor where the environment variable NO_COLOR has any value but the empty
+one: https://no-color.org.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +54,15 @@ LESS_MEMORY = "give fewer examples, a smaller forest, or a machine with more"
 ENDING = ("SIGTERM", "SIGHUP")
 """Signals that end a process, on which files are put in order first."""
 
+STYLES = {"bold": "1", "faint": "2", "warning": "1;33", "bad": "1;31", "good": "32"}
+"""Codes of ANSI terminals (ECMA-48, SGR). Nothing is said by colour alone."""
+
+
+def styled(text: str, style: str) -> str:
+    """A text in one of `STYLES`, or as it is where stdout is no terminal that shows them, or the user has declined them."""
+    plain = sys.stdout is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
+    return text if plain else f"\x1b[{STYLES[style]}m{text}\x1b[0m"
+
 
 class _Unfailing(io.FileIO):
     """A stream for messages. A message that cannot be written is lost, and the work goes on."""
@@ -75,25 +88,15 @@ def prepare_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    encoding = getattr(sys.stderr, "encoding", "utf-8")
-    sys.stderr = io.TextIOWrapper(
-        _Unfailing(2, "w", closefd=False),
-        encoding=encoding,
-        errors="backslashreplace",
-        write_through=True,
-    )
+    stderr, encoding = _Unfailing(2, "w", closefd=False), getattr(sys.stderr, "encoding", "utf-8")
+    sys.stderr = io.TextIOWrapper(stderr, encoding, "backslashreplace", write_through=True)
 
 
 @contextmanager
 def ending_signals() -> Iterator[list[int]]:
-    """Treat SIGTERM and SIGHUP like Ctrl-C during the block, so that files are put in order.
+    """Treat SIGTERM and SIGHUP like Ctrl-C during the block, so that files are put in order; the numbers of those that came.
 
     A second signal of the kind ends the process at once.
-
-    Returns
-    -------
-    list
-        the numbers of the signals that came.
     """
     arrived: list[int] = []
 
@@ -140,16 +143,17 @@ def status_of(run: Callable[[], int], command: str, arrived: list[int]) -> int:
                 raise
             return _refused(command, str(error))
     except KeyboardInterrupt as stop:
-        return _interrupted(arrived, files_written=getattr(stop, "files_written", False))
+        how = f"ended by {signal.Signals(arrived[-1]).name}" if arrived else "interrupted"
+        _say(f"{how}: {'the output files were written' if getattr(stop, 'files_written', False) else 'nothing was written'}")
+        return BY_SIGNAL + arrived[-1] if arrived else INTERRUPTED
     except MemoryError as error:
         return _refused(command, f"not enough memory ({_one_line(error) or 'of unknown size'}); {LESS_MEMORY}")
-    except (ImportError, RuntimeError) as error:
-        short = any(sign in str(error) for sign in SIGNS_OF_SHORT_MEMORY)
-        return _refused(command, f"not enough memory ({_one_line(error)}); {LESS_MEMORY}") if short else _defect(command, error)
     except OSError as error:
         named = f"a file without a name, perhaps in {tempfile.gettempdir()}" if error.filename is None else error.filename
         return _refused(command, f"{named}: {error.strerror or _one_line(error)}")
     except Exception as error:
+        if isinstance(error, ImportError | RuntimeError) and any(sign in str(error) for sign in SIGNS_OF_SHORT_MEMORY):
+            return _refused(command, f"not enough memory ({_one_line(error)}); {LESS_MEMORY}")
         return _defect(command, error)
 
 
@@ -159,30 +163,17 @@ def show(text: str) -> int | None:
         if sys.stdout is None:
             raise OSError(errno.EBADF, "it is closed")
         if text:
-            _print(text)
+            print(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _forget_output()
-        return BY_SIGNAL + int(getattr(signal, "SIGPIPE", 13))
+        return None
     except OSError as error:
-        _forget_output()
+        # what is left in the buffer goes nowhere: otherwise Python fails once more when it ends
+        with suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return BY_SIGNAL + int(getattr(signal, "SIGPIPE", 13))
         _say(f"the summary could not be written to stdout: {error.strerror or error}; output files, if any, are complete")
         return NOT_SHOWN
-    return None
-
-
-def _print(text: str) -> None:
-    try:
-        print(text)
-    except UnicodeEncodeError:
-        encoding = sys.stdout.encoding or "ascii"
-        print(text.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def _forget_output() -> None:
-    """Have what is left in stdout's buffer go nowhere. Otherwise Python fails once more when it ends."""
-    with suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refused(command: str, message: str) -> int:
@@ -190,16 +181,9 @@ def _refused(command: str, message: str) -> int:
     return REFUSED
 
 
-def _interrupted(arrived: list[int], *, files_written: bool) -> int:
-    how = f"ended by {signal.Signals(arrived[-1]).name}" if arrived else "interrupted"
-    _say(f"{how}: {'the output files were written' if files_written else 'nothing was written'}")
-    return BY_SIGNAL + arrived[-1] if arrived else INTERRUPTED
-
-
 def _defect(command: str, error: Exception) -> int:
     if os.environ.get(TRACEBACK_VARIABLE):
-        with suppress(OSError):
-            traceback.print_exception(error)
+        traceback.print_exception(error)
     _say(
         f"prunemodels {command}: {type(error).__name__}: {_one_line(error)}. This is a defect of prunemodels or of a solver; "
         f"please report it with the traceback, which the environment variable {TRACEBACK_VARIABLE}=1 shows"
@@ -212,5 +196,4 @@ def _one_line(error: Exception) -> str:
 
 
 def _say(message: str) -> None:
-    with suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+    print(message, file=sys.stderr, flush=True)

@@ -23,10 +23,9 @@ from formulations.programs.files import write_program
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
+from prunemodels.command_line.given import errors_naming, reserve, shows_progress
 from prunemodels.command_line.inputs import figures_of, read_instance
-from prunemodels.command_line.refusals import errors_naming
-from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table, figures
-from prunemodels.command_line.terminal import shows_progress
+from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS
 from solvers.budgets import BUDGET_SOLVERS
@@ -36,33 +35,26 @@ PROGRAM_ENDINGS = (".lp", ".mps", ".lp.gz", ".mps.gz")
 WIDTH = 80
 """Characters of a line of notes."""
 
-Columns = dict[str, tuple[str, Callable[[Any], str]]]
-"""Columns of a table on the screen: by the name in the data frame the header, and how a cell is written."""
-
 
 def _short(number: float) -> str:
     """Three significant digits below 1,000, thousands as a whole."""
     return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
 
 
-RESOURCES: Columns = {"seconds": ("seconds", _short), "peak_memory_mb": ("MB", _short)}
-
-AT_LAM: Columns = {
-    "status": ("status", str),
-    "value": ("value", "{:.6g}".format),
-    "relative_gap": ("gap", "{:.1g}".format),
-    **RESOURCES,
-}
-"""What the screen shows of a comparison at a lambda; ``--out`` and ``--json`` have all columns."""
-
-AT_BUDGET: Columns = {
+COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "budget": ("budget", "{:.5g}".format),
     "status": ("status", str),
+    "value": ("value", "{:.6g}".format),
     "error": ("error", "{:.6g}".format),
     "bound": ("bound", "{:.6g}".format),
-    **RESOURCES,
+    "relative_gap": ("gap", "{:.1g}".format),
+    "seconds": ("seconds", _short),
+    "peak_memory_mb": ("MB", _short),
 }
-"""What the screen shows of a comparison within budgets."""
+"""Columns of the table by their names in the data frame: what the screen calls them, and how it writes a cell."""
+
+NOT_SHOWN = {False: ("error", "bound"), True: ("value", "relative_gap")}
+"""Columns that only ``--out`` and ``--json`` have, of a comparison at a lambda, and of one within budgets."""
 
 
 def compare_command(args: argparse.Namespace) -> Summary:
@@ -70,7 +62,7 @@ def compare_command(args: argparse.Namespace) -> Summary:
 
     The record has the prunings of `found_prunings`, and the table as ``solvers``, with None for what a solver does not have.
     """
-    tables = [] if args.out is None else [args.outputs.reserve(args.out, "--out", endings=(".csv",))]
+    tables = reserve(args, "out", ".csv")
     with errors_naming("--solvers"):
         solvers = check_solvers(args.solvers, SOLVERS if args.budget is None else BUDGET_SOLVERS)
     if args.budget is not None:
@@ -82,7 +74,8 @@ def compare_command(args: argparse.Namespace) -> Summary:
     for file in tables:
         table.to_csv(args.outputs.aside(file), index=False)
     record, ensemble = instance.record(args), instance.problem.ensemble
-    rows = [figures_of(Pruning.unpruned(instance.problem)) | {"budget": "unpruned"}, *found_prunings(table)]
+    unpruned = Pruning.unpruned(instance.problem)
+    rows = [figures_of(unpruned, unpruned.cost) | {"budget": "unpruned"}, *found_prunings(table)]
     cells = table.astype(object).where(table.notna(), None).replace(math.inf, None).to_dict("records")
     goal = f"lambda = {args.lam:g}" if args.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in args.budget)}"
     lines: list[str | Line] = [
@@ -114,28 +107,26 @@ def found_prunings(table: pd.DataFrame) -> list[dict[str, Any]]:
     else:
         groups = [("optimum", table[table["status"] == str(Status.OPTIMAL)], "value")]
     best = [(name, of.nsmallest(1, by).iloc[0]) for name, of, by in groups if len(of)]
-    return [figures(float(r.cost), float(r.error), None, int(r.splits)) | {"budget": name} for name, r in best]
+    return [
+        {"cost": float(r.cost), "sample_error": float(r.error), "data_error": None, "splits": int(r.splits), "budget": name}
+        for name, r in best
+    ]
 
 
 def comparison_text(table: pd.DataFrame) -> str:
     """The table for terminals: rounded, without empty columns, with the notes below."""
-    shown = {name: how for name, how in (AT_BUDGET if "budget" in table else AT_LAM).items() if table[name].notna().any()}
+    there = [c for c in COLUMNS if c in table and c not in NOT_SHOWN["budget" in table] and table[c].notna().any()]
+    shown = {name: COLUMNS[name] for name in there}
     records = table.to_dict("records")
     rows = [[r["solver"], *("" if pd.isna(r[name]) else show(r[name]) for name, (_, show) in shown.items())] for r in records]
-    notes = [textwrap.fill(f"{_whose(r)}: {_note(r)}", WIDTH, subsequent_indent="    ") for r in records if _note(r)]
+    notes = []
+    for r in records:
+        stopped = "" if r["stopped"] in ("", "converged") else f"stopped by {r['stopped']}"
+        if note := "; ".join(part for part in (stopped, r["note"]) if part):
+            whose = f"{r['solver']} within {r['budget']:g}" if "budget" in r else r["solver"]
+            notes.append(textwrap.fill(f"{whose}: {note}", WIDTH, subsequent_indent="    "))
     text = align(["solver", *(header for header, _ in shown.values())], rows, left=2, gap=2)
     return "\n".join([text, *([""] if notes else []), *notes])
-
-
-def _whose(entry: dict[Any, Any]) -> str:
-    """The solver, with the budget if there is one."""
-    return f"{entry['solver']} within {entry['budget']:g}" if "budget" in entry else str(entry["solver"])
-
-
-def _note(entry: dict[Any, Any]) -> str:
-    """The reason why an engine stopped, unless it converged, and its note."""
-    stopped = "" if entry["stopped"] in ("", "converged") else f"stopped by {entry['stopped']}"
-    return "; ".join(part for part in (stopped, entry["note"]) if part)
 
 
 def export_command(args: argparse.Namespace) -> Summary:
@@ -152,17 +143,9 @@ def export_command(args: argparse.Namespace) -> Summary:
     hidden = args.outputs.aside(out)
     _write(program, hidden, out.name)
     rows, columns = program.shape
-    record = instance.record(args) | {
-        "formulation": formulation,
-        "lam": args.lam,
-        "budget": args.budget,
-        "relaxed": args.relax,
-        "merged": args.merge,
-        "rows": rows,
-        "columns": columns,
-        "nonzeros": int(program.matrix.nnz),
-        "bytes": hidden.stat().st_size,
-    }
+    record = instance.record(args) | {"formulation": formulation, "lam": args.lam, "budget": args.budget}
+    record |= {"relaxed": args.relax, "merged": args.merge, "rows": rows, "columns": columns}
+    record |= {"nonzeros": int(program.matrix.nnz), "bytes": hidden.stat().st_size}
     goal = f", lambda = {args.lam:g}" if args.lam is not None else ""
     goal = f", cost at most {args.budget:g}" if args.budget is not None else goal
     merged = ", purchases merged" if args.merge else ""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.shown import is_rate
+from prunemodels.command_line.given import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
     Instance,
@@ -29,11 +29,8 @@ from prunemodels.command_line.inputs import (
     read_model_file,
     same_file,
 )
-from prunemodels.command_line.judge import changed, loss_name, verdict_on
-from prunemodels.command_line.pictures import draw_pictures
-from prunemodels.command_line.refusals import errors_naming, need, option_of, refuse
-from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, model_name, plain
-from prunemodels.command_line.terminal import shows_progress
+from prunemodels.command_line.judge import changed, loss_name, model_record, verdict_on
+from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, plain
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import hold_out, on_other_rows
@@ -46,9 +43,10 @@ from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPrun
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.tree_model import TreeModel, adds_up, tree_model_of
 from prunemodels.models.unused_columns import drop_unused
+from prunemodels.report_page.evidence import row_of
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import limit_uses, use_in_words
-from prunemodels.statements.wording import error
+from prunemodels.statements.wording import count, error
 from solvers.budgets import solve_budget, solve_within
 from solvers.budgets.by_path import exact_cost
 
@@ -106,7 +104,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
         check_boosted_options(args, "confidence mixture limit")
     with errors_naming("--out"):
         check_ending(model, out)
-    tables = [] if args.path_csv is None else [outputs.reserve(args.path_csv, "--path-csv", endings=(".csv",))]
+    tables = reserve(args, "path_csv", ".csv")
     files = [out, *tables]
     if boosted:
         return _prune_boosted(args, model, out, tables)
@@ -158,8 +156,7 @@ def check_budget_options(args: argparse.Namespace) -> None:
 
 def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning:
     """The pruning that the arguments ask for."""
-    limits = limits_of(args)
-    if limits is None:
+    if limits_of(args) is None:
         chosen = path.row_at_lam(args.lam)
         return ChosenPruning(path[chosen], chosen, path[chosen - 1] if chosen else None)
     if args.confidence is not None:
@@ -168,19 +165,18 @@ def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning
         pruning = Pruning(path.problem, certified.pruning.kept)
         solution = solve_budget(path.problem, args.budget, method="path", path=path)
         solution = replace(solution, pruning=pruning, error=pruning.error)
-        return ChosenPruning(pruning, _row_of(pruning, path), None, solution, certified)
-    options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
-    with errors_naming("--budget" if args.limit is None else "--limit"):
-        found = solve_within(path.problem, limits, method=args.method or "best", **options)
+        return ChosenPruning(pruning, row_of(path, pruning), None, solution, certified)
+    found = within_limits(args, path)
     within = 0 if args.budget is None else path.row_at_cost(args.budget)
     dearer = path[within - 1] if within else None
-    return ChosenPruning(found.pruning, _row_of(found.pruning, path), dearer, found)
+    return ChosenPruning(found.pruning, row_of(path, found.pruning), dearer, found)
 
 
-def _row_of(pruning: Pruning, path: PruningPath) -> int | None:
-    """The row of the path that equals the pruning; None where no row does."""
-    rows = [k for k in range(len(path)) if path.integer_cost[k] == pruning.integer_cost]
-    return next((k for k in rows if np.array_equal(path[k].kept, pruning.kept)), None)
+def within_limits(args: argparse.Namespace, path: PruningPath) -> BudgetSolution | LimitsSolution:
+    """The answer to ``--budget`` or to the limits."""
+    options: dict[str, Any] = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
+    with errors_naming("--limit" if args.budget is None else "--budget"):
+        return solve_within(path.problem, limits_of(args) or (), method=args.method or "best", **options)
 
 
 def _summary(
@@ -195,9 +191,7 @@ def _summary(
     measure, problem = instance.problem.ensemble.measure, path.problem
     apart = f"held-out {measure_name(measure)}" if rows is not None else f"{measure_name(measure)} on {args.data}"
     table = _budget_rows(args, instance, path, choice, rows)
-    prunings = f"{len(path):,} optimal pruning{'s' if len(path) != 1 else ''}"
-    mean = f"mean {measure_name(measure)}" if measure_name(measure) == "error rate" else measure_name(measure)
-    source = problem.errors.source
+    mean, source = "mean " * is_rate(measure) + measure_name(measure), problem.errors.source
     record = instance.record(args) | {"breakpoints": len(path)}
     record["unpruned"] = instance.measured([Pruning.unpruned(problem)])[0]
     lines: list[str | Line] = [
@@ -216,7 +210,7 @@ def _summary(
         record["pruned"] = instance.measured([choice.pruning])[0]
         draw_pictures(args, lambda: _picture(instance, path, choice, rows))
         after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    lines += [Line("cost sample", instance.sample), Line("path", prunings)]
+    lines += [Line("cost sample", instance.sample), Line("path", count(len(path), "optimal pruning"))]
     record |= {"table": table, "measured_on": args.data if rows is None else "held out"}
     return Summary(record, lines, files, instance.data.ignored, hints_on_rows(rows, *instance.seen), after)
 
@@ -225,10 +219,8 @@ def _goal(args: argparse.Namespace) -> str:
     """What was asked for, for the title; nothing of ``path``."""
     if args.command == "path":
         return ""
-    if args.lam is not None:
-        return f", pruned to lambda = {args.lam:g}"
-    wanted = "".join(f", {limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ())
-    return f", pruned to{wanted.removeprefix(',')}"
+    wanted = [f"{limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ()]
+    return f", pruned to {', '.join(wanted) if args.lam is None else f'lambda = {args.lam:g}'}"
 
 
 def _budget_rows(
@@ -244,20 +236,15 @@ def _budget_rows(
         return f"{budget:.4g} ({100 * budget / unpruned.cost:.0f} %)" if unpruned.cost > 0 else f"{budget:.4g}"
 
     best = {path.row_at_cost(share * unpruned.cost): share * unpruned.cost for share in SHARES}  # the tightest budget of each
-    if choice is not None:
-        best.pop(-1 if choice.row is None else choice.row, None)
-    found = [(budget, label(budget), path[number], False) for number, budget in best.items()]
-    if choice is not None:
-        limit = choice.pruning.cost if args.budget is None else args.budget
+    taken = [] if choice is None else [choice]
+    found = [(b, label(b), path[row], False) for row, b in best.items() if row not in [c.row for c in taken]]
+    for c in taken:
+        limit = c.pruning.cost if args.budget is None else args.budget
         name = label(limit) if args.budget is not None else "limits" if args.limit else f"lambda {args.lam:g}"
-        found.append((limit, name, choice.pruning, True))
-    found.sort(key=lambda entry: -entry[0])
-    prunings = [unpruned, *(entry[2] for entry in found)]
-    names = [("unpruned", False), *((name, chosen) for _, name, _, chosen in found)]
-    return [
-        {"budget": name, "chosen": chosen} | figures
-        for (name, chosen), figures in zip(names, instance.measured(prunings, rows), strict=True)
-    ]
+        found.append((limit, name, c.pruning, True))
+    found = [(unpruned.cost, "unpruned", unpruned, False), *sorted(found, key=lambda entry: -entry[0])]
+    figures = instance.measured([pruning for _, _, pruning, _ in found], rows)
+    return [{"budget": name, "chosen": chosen} | f for (_, name, _, chosen), f in zip(found, figures, strict=True)]
 
 
 def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) -> tuple[dict[str, Any], list[str | Line]]:
@@ -378,10 +365,7 @@ def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list
     change = changed(trees, after, seen, costs, args.evaluation_cost)
     losses = [m.loss(seen.X, seen.y, seen.weights) for m in (trees, after)]
     record = {
-        "forest": args.forest,
-        "model": model_name(trees.model),
-        "trees": trees.ensemble.n_trees,
-        "data": args.data,
+        **model_record(args, trees),
         "examples": len(data.X),
         "budget": args.budget,
         "lam": args.lam,
@@ -392,12 +376,11 @@ def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list
         "measured_on": args.data if rows is None else "held out",
         "loss": {"name": loss_name(trees), "before": losses[0], "after": losses[1]},
     }
-    goal = f"cost at most {args.budget:g}" if args.budget is not None else f"lambda = {args.lam:g}"
     rule = "the least loss found within the budget" if args.budget is not None else "the least loss + lambda cost found"
     apart = "held out" if rows is not None else "on which the pruning was found"
     more, told = verdict_on(args.budget if rows is not None else None, change.cost_after)
     lines: list[str | Line] = [
-        f"{args.forest}: {record['model']} of {record['trees']} trees, pruned to {goal}",
+        f"{args.forest}: {record['model']} of {record['trees']} trees{_goal(args)}",
         "",
         repr(change),
         "",

@@ -16,37 +16,38 @@ from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from prunemodels.command_line.given import errors_naming, need, option_of, refuse
 from prunemodels.command_line.inputs import (
+    Examples,
     check_held_out_file,
-    columns_in_order,
     hints_on_rows,
     limit_as_budget,
     limits_of,
     path_of,
     read_examples,
     read_instance,
-    read_labelled,
     read_model_file,
 )
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
-from prunemodels.command_line.prune import CHOOSES, check_boosted_options, read_boosted_inputs, search_boosted, seen_apart
-from prunemodels.command_line.refusals import errors_naming, need, option_of, refuse
+from prunemodels.command_line.prune import (
+    CHOOSES,
+    check_boosted_options,
+    read_boosted_inputs,
+    search_boosted,
+    seen_apart,
+    within_limits,
+)
 from prunemodels.command_line.summary import Line, Summary
-from prunemodels.command_line.terminal import shows_progress
-from prunemodels.data_files import take_columns, take_features
-from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.cascade_files import holds_cascade, load_cascade
-from prunemodels.exits.raw_tables import reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up
-from prunemodels.report_page.boosted import gather_boosted
-from prunemodels.report_page.cascade import gather_cascade
-from prunemodels.report_page.facts import gather
-from prunemodels.report_page.options import PageOptions
+from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
+from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
+from prunemodels.report_page.evidence import Evidence
+from prunemodels.report_page.facts import Facts, gather
 from prunemodels.report_page.rendering import render
 from prunemodels.statements.wording import amount, error
-from solvers.budgets import solve_within
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
 """Arguments that name input files."""
@@ -68,41 +69,36 @@ def report_command(args: argparse.Namespace) -> Summary:
     place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
-    if cascade:
-        return _cascade_report(args, place)
+    facts, seen = (_of_cascade if cascade else _of_pruning)(args)
+    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
+    record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out)
+    return report_summary(record, lines, facts.evidence, place, hints_on_rows(*seen))
+
+
+def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, Sequence[Examples]]:
+    """What the page says of a forest or a boosted model, and the examples that were read for it, those kept apart first."""
     _check_options(args)
-    forest = read_model_file(args)
-    if adds_up(forest):
-        return _boosted_report(args, forest, place)
-    instance = read_instance(args, forest)
-    path = path_of(args, instance)
+    model = read_model_file(args)
+    if adds_up(model):
+        check_boosted_options(args, "pruned limit")
+        trees, data, costs = read_boosted_inputs(args, model)
+        held_out = read_examples(args, "--held-out", trees, weighted=True)
+        path, chosen = search_boosted(args, model, data, costs, whole=True)
+        assert path is not None
+        with errors_naming(f"--held-out {args.held_out}"):
+            options = _page_options(args, "model", held_out.weights)
+            return gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options), (held_out, data)
+    instance = read_instance(args, model)
+    optima = path_of(args, instance)
     held_out = read_examples(args, "--held-out", instance.model, weighted=True)
-    chosen = _chosen(args, path)
-    options = _page_options(args, f"{_file(args.forest)}, pruned", "forest", held_out.weights)
+    taken = _chosen(args, optima)
     with errors_naming(f"--held-out {args.held_out}"):
-        facts = gather(path, forest, held_out.X, held_out.y, chosen=chosen, **options)
-    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    record, lines = seen_apart(args, facts.held_out)
-    return report_summary(record, lines, facts.evidence.holds, place, hints_on_rows(held_out, *instance.seen))
+        options = _page_options(args, "forest", held_out.weights)
+        return gather(optima, model, held_out.X, held_out.y, chosen=taken, **options), (held_out, *instance.seen)
 
 
-def _boosted_report(args: argparse.Namespace, model: Any, place: Path) -> Summary:
-    """The page on a boosted model that is pruned."""
-    check_boosted_options(args, "pruned limit")
-    trees, data, costs = read_boosted_inputs(args, model)
-    held_out = read_examples(args, "--held-out", trees, weighted=True)
-    path, chosen = search_boosted(args, model, data, costs, whole=True)
-    assert path is not None
-    options = _page_options(args, f"{_file(args.forest)}, pruned", "model", held_out.weights)
-    with errors_naming(f"--held-out {args.held_out}"):
-        facts = gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options)
-    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    record, lines = seen_apart(args, facts.held_out)
-    return report_summary(record, lines, None, place, hints_on_rows(held_out, data), checked=False)
-
-
-def _cascade_report(args: argparse.Namespace, place: Path) -> Summary:
-    """The page on a saved cascade."""
+def _of_cascade(args: argparse.Namespace) -> tuple[CascadeFacts, Sequence[None]]:
+    """What the page says of a saved cascade; there are no examples that its held-out ones could be among."""
     own = f"is for forests, but {args.forest} holds a cascade, which has its own prices and models; drop it"
     refuse(args, "data costs evaluation_cost errors train error_data given_share mistakes pruned limit method time_limit", own)
     if args.held_out is None:
@@ -114,52 +110,28 @@ def _cascade_report(args: argparse.Namespace, place: Path) -> Summary:
     with errors_naming(f"--lam {args.lam}" if args.budget is None else f"--budget {args.budget:g}"):
         if args.budget is not None or args.lam is not None:
             cascade = cascade.at_lam(args.lam) if args.budget is None else cascade.at_cost(args.budget)
-    X, y, weights = (None, None, None) if args.held_out is None else _labelled(args, cascade)
-    options = _page_options(args, _file(args.forest), "cascade", weights)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", cascade, weighted=True)
+    given, weights = ((), None) if rows is None else ((rows.X, rows.y), rows.weights)
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
-        facts = gather_cascade(cascade, X, y, budget=args.budget, **options)
-    args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
-    (c0, e0), c1, e1 = facts.before, facts.tradeoff.chosen.cost, facts.tradeoff.chosen.error
-    record: dict[str, Any] = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1, "n": facts.path.n}
-    told = (
-        f"cost {amount(c0)} -> {amount(c1)}; error {error(e0, facts.task)} -> {error(e1, facts.task)}; {facts.path.n:,} examples"
-    )
-    record, lines = {"cross_fitted": record}, list[str | Line]([Line("cross-fitted", told)])
-    if facts.on_rows is not None:
-        record, lines = seen_apart(args, facts.on_rows.change)
-    return report_summary(record, lines, facts.evidence.holds, place)
+        return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", weights)), [None]
+
+
+def _cross_fitted(facts: CascadeFacts) -> tuple[dict[str, Any], list[str | Line]]:
+    """The figures of a cascade from fitting."""
+    (c0, e0), c1, e1, n = facts.before, facts.tradeoff.chosen.cost, facts.tradeoff.chosen.error, facts.path.n
+    told = f"cost {amount(c0)} -> {amount(c1)}; error {error(e0, facts.task)} -> {error(e1, facts.task)}; {n:,} examples"
+    record = {"cost_before": c0, "cost_after": c1, "error_before": e0, "error_after": e1, "n": n}
+    return {"cross_fitted": record}, [Line("cross-fitted", told)]
 
 
 def report_summary(
-    record: dict[str, Any],
-    lines: Sequence[str | Line],
-    verified: bool | None,
-    place: Path,
-    hints: Sequence[str] = (),
-    *,
-    checked: bool = True,
+    record: dict[str, Any], lines: Sequence[str | Line], evidence: Evidence | None, place: Path, hints: Sequence[str] = ()
 ) -> Summary:
     """The figures of the page's headline; the exit status says whether its checks hold. A boosted model's page has none."""
-    status = DONE if verified or not checked else UNDECIDED if verified is None else REFUTED
-    proof = Line("proof", *(PROOFS[verified] if checked else NO_PROOF))
-    return Summary(record | {"verified": verified}, [*lines, proof], [place], hints=hints, exit_status=status)
-
-
-def _labelled(args: argparse.Namespace, cascade: Cascade) -> tuple[Any, Any, Any]:
-    """The rows of ``--held-out`` as the cascade takes them, their labels and weights."""
-    table = read_labelled(args, "--held-out", args.label, args.weights)
-    known = getattr(cascade, "feature_names_in_", None)
-    for option, column in (("label", args.label), ("weights", args.weights)):
-        if known is not None and column in known:
-            raise InvalidInputError(f"--{option}: the cascade reads the column {column!r}; name another")
-    with errors_naming("--held-out"):
-        if known is not None:
-            take = take_columns if reads_raw_columns(cascade) else take_features
-            return take(table.X, [str(c) for c in known], args.held_out), table.y, table.weights
-        # a user's own stages may not say how many features they read
-        n_features = getattr(cascade, "n_features_in_", len(table.names))
-        names = columns_in_order(table, n_features, "cascade", args.label)
-        return take_features(table.X, names, args.held_out).to_numpy(), table.y, table.weights
+    holds = None if evidence is None else evidence.holds
+    status = DONE if holds or evidence is None else UNDECIDED if holds is None else REFUTED
+    proof = Line("proof", *(NO_PROOF if evidence is None else PROOFS[holds]))
+    return Summary(record | {"verified": holds}, [*lines, proof], [place], hints=hints, exit_status=status)
 
 
 def _check_options(args: argparse.Namespace) -> None:
@@ -181,28 +153,17 @@ def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolu
     if args.pruned is not None:
         with errors_naming("--pruned"):
             return pruning_from_forest(path.problem, load_forest(args.pruned, trust_pickle=args.trust_pickle))
-    limits = limits_of(args)
-    if limits is None:
-        return path.at_lam(args.lam)
-    with errors_naming("--limit" if args.budget is None else f"--budget {args.budget:g}"):
-        options = {"time_limit": args.time_limit, "path": path, "progress": shows_progress(args)}
-        return solve_within(path.problem, limits, method=args.method or "best", **options)
+    return path.at_lam(args.lam) if limits_of(args) is None else within_limits(args, path)
 
 
-def _page_options(args: argparse.Namespace, title: str, model: str, weights: Any) -> PageOptions:
+def _page_options(args: argparse.Namespace, model: str, weights: Any) -> dict[str, Any]:
     """What every page takes: its heading, the command line, and name and fingerprint of every file that was read."""
     files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f) for f in FILES}
     present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     sources = {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
-    return {
-        "sample_weight": weights,
-        "confidence": args.confidence,
-        "title": args.title or title,
-        "unit": args.unit or "",
-        "command": _command(args),
-        "sources": sources,
-        "positive": args.positive,
-    }
+    title = args.title or _file(args.forest) + ("" if model == "cascade" else ", pruned")
+    given = {"confidence": args.confidence, "unit": args.unit or "", "positive": args.positive}
+    return given | {"sample_weight": weights, "title": title, "command": _command(args), "sources": sources}
 
 
 def _command(args: argparse.Namespace) -> str:

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from formulations.shown import align, error_name, is_rate, rate
-from prunemodels.command_line.process import DONE
-from prunemodels.command_line.terminal import styled
+from formulations.shown import align, error_name, is_rate
+from prunemodels.command_line.process import DONE, styled
 
 WIDTH = 118
 """Characters of a line."""
@@ -38,7 +37,7 @@ OF_NETWORK = ("tail", "head", "start", "end", "transposed")
 
 
 class Line(NamedTuple):
-    """A label and its text, perhaps in a style of `prunemodels.command_line.terminal`."""
+    """A label and its text, perhaps in a style of `prunemodels.command_line.process`."""
 
     label: str
     text: str
@@ -132,23 +131,6 @@ def _object(value: Any) -> Any:
     return {name: plain(getattr(value, name)) for name in names}
 
 
-def figures(cost: float, sample_error: float, data_error: float | None, splits: int) -> dict[str, Any]:
-    """Figures of a forest.
-
-    Parameters
-    ----------
-    cost
-        mean cost of a prediction on the cost sample or on held-out examples, in the unit of the prices.
-    sample_error
-        the trees' mean error on the error sample: what pruning minimises beside the cost.
-    data_error
-        error of the forest's own predictions on labelled examples; None without labels.
-    splits
-        splits in all trees.
-    """
-    return {"cost": cost, "sample_error": sample_error, "data_error": data_error, "splits": splits}
-
-
 def model_name(model: Any) -> str:
     """What a model is; of one that `prunemodels train` prepared, its last step."""
     kind = type(model).__name__
@@ -171,8 +153,10 @@ def budget_table(
     Parameters
     ----------
     rows
-        `figures` with a ``budget``, and ``chosen`` for the forest that is saved. Figures may be lists, one entry a seed: means
-        and standard deviations are shown.
+        of a forest each: ``budget``; ``cost``, mean of a prediction on the cost sample or on held-out examples; ``sample_error``,
+        the trees' mean error on the error sample; ``data_error``, that of the forest's own predictions, None without labels;
+        ``splits``; and ``chosen`` for the forest that is saved. Figures may be lists, one entry a seed: means and standard
+        deviations are shown.
     measure
         what the errors are, see `Ensemble.measure`; error rates are shown in per cent.
     error, cost
@@ -203,9 +187,7 @@ def budget_table(
 
 
 def _error(errors: Any, measure: str) -> str:
-    if not is_rate(measure):
-        return _cell(errors, "{:.4g}")
-    return rate(errors, measure, 2) if np.ndim(errors) == 0 else _cell(100 * np.asarray(errors), "{:.2f}") + " %"
+    return _cell(100 * np.asarray(errors), "{:.2f}") + " %" if is_rate(measure) else _cell(errors, "{:.4g}")
 
 
 def _cell(values: Any, form: str) -> str:

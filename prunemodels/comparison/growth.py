@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import linregress
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
@@ -24,9 +25,8 @@ from formulations.arguments import Count, Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.compare import check_solvers, compare
+from prunemodels.comparison.compare import TYPES, check_solvers, compare
 from prunemodels.comparison.machine import machine
-from prunemodels.comparison.rows import TYPES
 from solvers import pruning_path
 
 INSTANCE: dict[str, str] = {
@@ -116,8 +116,9 @@ class Growth:
             if column not in self.table or self.table[column].dtype.kind not in "iuf":
                 numbers = ", ".join(self.table.select_dtypes("number").columns)
                 raise InvalidInputError(f"there are no numbers {column!r}; there are {numbers}")
+        usable = {name: self.table[(self.table["solver"] == name) & self.table["usable"]] for name in self.engines}
         return pd.DataFrame(
-            [slope(of[against], of[quantity], least) for of in map(self._usable, self.engines)],
+            [slope(usable[name][against], usable[name][quantity], least) for name in self.engines],
             columns=["slope", "se", "points"],
             index=pd.Index(self.engines, name="solver"),
         ).astype({"points": "int64"})
@@ -144,9 +145,6 @@ class Growth:
                 }
             )
         return pd.DataFrame(rows, index=pd.Index(self.engines, name="solver"))
-
-    def _usable(self, engine: str) -> pd.DataFrame:
-        return self.table[(self.table["solver"] == engine) & self.table["usable"]]
 
 
 @checked
@@ -226,13 +224,11 @@ def slope(x: pd.Series, y: pd.Series, least: float) -> tuple[float, float, int]:
     The first two are NaN with fewer than `LEAST_POINTS` points, and where all x are the same.
     """
     used = (y > 0) & (y >= least) & (x > 0)
-    a, b = np.log10(x[used].to_numpy(dtype=float)), np.log10(y[used].to_numpy(dtype=float))
-    spread = float(((a - a.mean()) ** 2).sum()) if a.size else 0.0
-    if a.size < LEAST_POINTS or spread == 0.0:
+    a, b = (np.log10(z[used].to_numpy(dtype=float)) for z in (x, y))
+    if a.size < LEAST_POINTS or np.ptp(a) == 0:
         return math.nan, math.nan, int(a.size)
-    slope_of_y = float(((a - a.mean()) * (b - b.mean())).sum()) / spread
-    residual = b - b.mean() - slope_of_y * (a - a.mean())
-    return slope_of_y, math.sqrt(float((residual**2).sum()) / (a.size - 2) / spread), int(a.size)
+    line = linregress(a, b)
+    return float(line.slope), float(line.stderr), int(a.size)
 
 
 def lam_at_share(path: PruningPath, share: float) -> Fraction:
@@ -287,7 +283,8 @@ def _merged_repeats(runs: Sequence[pd.DataFrame], time_limit: float) -> pd.DataF
     """Merge repeated runs into one table, engine by engine, and add ``usable``."""
     rows = []
     for repeated in zip(*(run.to_dict("records") for run in runs), strict=True):
-        usable = [_is_usable(row, time_limit) for row in repeated]
+        in_time = [row["stopped"] == "converged" and row["seconds"] <= time_limit for row in repeated]
+        usable = [row["status"] in ("optimal", "feasible") and own for row, own in zip(repeated, in_time, strict=True)]
         kept = dict(min(repeated, key=lambda row: float(row["seconds"])) if all(usable) else repeated[usable.index(False)])
         kept["peak_memory_mb"] = float(np.fmax.reduce([row["peak_memory_mb"] for row in repeated]))
         rows.append(kept | {"usable": all(usable)})
@@ -301,17 +298,11 @@ def _with_instance(answers: pd.DataFrame, size: int, problem: PruningProblem, la
     ensemble = problem.ensemble
     facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
     usable = answers.pop("usable")
-    instance = pd.DataFrame({name: [fact] * len(answers) for name, fact in zip(INSTANCE, facts, strict=True)}).astype(INSTANCE)
-    table = pd.concat([instance, answers], axis=1)
+    table = pd.concat([pd.DataFrame([facts] * len(answers), columns=list(INSTANCE)).astype(INSTANCE), answers], axis=1)
     # between two breakpoints the optimum keeps splits that gain more than they cost, so that the divisor is positive; else 0 / 0
     table["above_optimum"] = (table["value"] - optimum) / (Pruning.all_roots(problem).error - optimum)
     table["usable"] = usable
     return table
-
-
-def _is_usable(row: Mapping[Any, Any], time_limit: float) -> bool:
-    """Whether an engine finished by itself within the limit."""
-    return row["status"] in ("optimal", "feasible") and row["stopped"] == "converged" and row["seconds"] <= time_limit
 
 
 def _why(row: Mapping[Any, Any] | pd.Series, time_limit: float) -> str:

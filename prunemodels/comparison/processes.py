@@ -11,21 +11,32 @@ A watchdog of `faulthandler`, which needs no help of the interpreter or the engi
 from __future__ import annotations
 
 import faulthandler
-import json
+import importlib
 import math
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import IO
 
-from formulations.errors import InvalidInputError
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.answers.budget_solution import BudgetSolution, BudgetSolver
+from formulations.answers.solution import Solver, StopReason
+from formulations.errors import InvalidInputError, PruneModelsError, SolverFailedError
+from formulations.instance.papers import two_trees
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.worker import Answer, Run, Task, solve
+from prunemodels.comparison.machine import PeakMemory
+from solvers import SOLVERS, price_sharing
+from solvers.budgets import BUDGET_SOLVERS
 from solvers.child_process import command_of, die_with_parent, how_it_ended, import_path
+from solvers.child_process import in_this_process as no_child_process
 
 GRACE = 5.0
 """An engine is ended this many seconds after its time limit, or a fifth of the limit if that is more."""
@@ -40,6 +51,162 @@ TIMEOUT = b"Timeout ("
 """What the watchdog writes to stderr when it ends a process."""
 
 
+WARM_UP_LAM = 0.1
+"""Lambda for the papers' two trees, on which every engine is run first."""
+
+WARM_UP_BUDGET = 1
+"""Budget for the same trees, inside an edge of their hull."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One engine at one lambda or one budget.
+
+    Parameters
+    ----------
+    solver
+        a name in `SOLVERS` or, for a budget, in `BUDGET_SOLVERS`; or ``"module:function"``.
+    number
+        lambda or the budget.
+    """
+
+    solver: str
+    number: float | Fraction
+    is_budget: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The instance that every engine solves, with the time limit and all runs.
+
+    Parameters
+    ----------
+    grace, start_up
+        seconds after the limit, and before the solve begins, after which an engine in a process of its own is ended.
+    """
+
+    problem: PruningProblem
+    time_limit: float
+    runs: Sequence[Run]
+    grace: float = math.inf
+    start_up: float = math.inf
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureAnswer:
+    """The optimum of LP1's relaxation that an engine has found, see `formulations.answers.budget_solution.Mixture`."""
+
+    lam: Fraction
+    weight: Fraction
+    cheaper: NDArray[np.bool_]
+    dearer: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The outcome of an engine's solve.
+
+    Parameters
+    ----------
+    outcome
+        ``"solved"``, ``"refused"``, ``"crashed"`` or ``"time limit"``; the fields after `peak_bytes` only have a meaning if it
+        was solved.
+    note
+        why there is no answer.
+    seconds
+        duration of the solve, without imports and compilation.
+    peak_bytes
+        peak memory above what the process held before; None if unknown.
+    kept
+        bool, shape (n,): the splits kept; None without a pruning.
+    mixture
+        of an engine for budgets; None at a lambda.
+    """
+
+    outcome: str
+    note: str = ""
+    seconds: float = math.nan
+    peak_bytes: int | None = None
+    stopped: StopReason = StopReason.CONVERGED
+    kept: NDArray[np.bool_] | None = None
+    bound: float = math.nan
+    tolerance: float = 0.0
+    stats: Mapping[str, float] = field(default_factory=dict)
+    method: str = ""
+    mixture: MixtureAnswer | None = None
+
+
+def find_engine(name: str, *, is_budget: bool = False) -> Solver | BudgetSolver:
+    """An engine by its name in `SOLVERS` or, for budgets, `BUDGET_SOLVERS`; or any other as ``module:function``.
+
+    Raises
+    ------
+    InvalidInputError
+        if it is neither.
+    """
+    registry: Mapping[str, Solver | BudgetSolver] = BUDGET_SOLVERS if is_budget else SOLVERS
+    if name in registry:
+        return registry[name]
+    module, colon, function = name.partition(":")
+    if not colon:
+        known = "BUDGET_SOLVERS" if is_budget else "SOLVERS"
+        raise InvalidInputError(
+            f"the engine {name!r} is in the {known} of another process only; name it as 'module:function', or take isolate=False"
+        )
+    found: Solver | BudgetSolver = getattr(importlib.import_module(module), function)
+    return found
+
+
+def solve(run: Run, task: Task, begun: Callable[[], object] = lambda: None) -> Answer:
+    """Warm an engine up and have it solve the task; `begun` is called in between.
+
+    An exception of the engine becomes part of the answer; only Ctrl-C is passed on.
+    """
+    try:
+        engine = find_engine(run.solver, is_budget=run.is_budget)
+        _warm_up(engine, is_budget=run.is_budget)
+        begun()
+        with no_child_process(), PeakMemory() as memory:
+            start = time.perf_counter()
+            # the protocol says float, but exact engines also take fractions
+            solution = engine(task.problem, run.number, time_limit=task.time_limit)  # type: ignore[arg-type]
+            seconds = time.perf_counter() - start
+        answer = Answer(
+            outcome="solved",
+            seconds=seconds,
+            peak_bytes=memory.bytes,
+            stopped=solution.stopped,
+            kept=None if solution.pruning is None else solution.pruning.kept,
+            bound=solution.bound,
+            stats=dict(solution.stats),
+            method=solution.method,
+        )
+        if not isinstance(solution, BudgetSolution):
+            return replace(answer, tolerance=solution.tolerance)
+        relaxed = solution.relaxation
+        return replace(answer, mixture=MixtureAnswer(relaxed.lam, relaxed.weight, relaxed.cheaper.kept, relaxed.dearer.kept))
+    except KeyboardInterrupt:  # among them InterruptedSolveError
+        raise
+    except SolverFailedError as error:
+        return Answer("crashed", str(error))
+    except PruneModelsError as error:
+        return Answer("refused", str(error))
+    except Exception as error:
+        return Answer("crashed", f"{type(error).__name__}: {error}".removesuffix(": "))
+
+
+def _warm_up(engine: Solver | BudgetSolver, *, is_budget: bool = False) -> None:
+    """Solve a tiny instance, so that everything is imported and compiled before the time is measured."""
+    # price sharing would cut so small an instance at once, and compile no round
+    options = {"small_core": 0} if engine is price_sharing else {}
+    try:
+        engine(two_trees(), WARM_UP_BUDGET if is_budget else WARM_UP_LAM, **options)
+    except KeyboardInterrupt:
+        raise
+    except PruneModelsError:  # engines for a single tree refuse two
+        pass
+
+
 @dataclass(frozen=True)
 class Ended:
     """How the process of a run ended: its exit status, and what it wrote to stderr."""
@@ -51,7 +218,7 @@ class Ended:
 def in_this_process(problem: PruningProblem, runs: list[Run], time_limit: float) -> Generator[Answer]:
     """Solve in this process. Each engine gets a new copy of the instance, without what earlier engines made it cache."""
     for run in runs:
-        yield solve(run, Task(_without_caches(problem), time_limit))
+        yield solve(run, Task(_without_caches(problem), time_limit, runs))
 
 
 def _without_caches(problem: PruningProblem) -> PruningProblem:
@@ -67,8 +234,7 @@ def in_processes(problem: PruningProblem, runs: list[Run], time_limit: float) ->
     InvalidInputError
         for an instance that cannot be pickled.
     """
-    task = Task(_without_caches(problem), time_limit, max(GRACE, time_limit / 5), START_UP)
-    todo = list(runs)
+    task, done = Task(_without_caches(problem), time_limit, runs, max(GRACE, time_limit / 5), START_UP), 0
     with tempfile.TemporaryFile() as sent:
         try:
             pickle.dump(import_path(), sent)
@@ -76,22 +242,22 @@ def in_processes(problem: PruningProblem, runs: list[Run], time_limit: float) ->
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise InvalidInputError(f"problem cannot be sent to other processes ({error}); take isolate=False") from error
         sent.flush()
-        while todo:
-            yield from _of_one_server(sent, todo, task)
+        while done < len(runs):
+            for answer in _of_one_server(sent, done, task):
+                done += 1
+                yield answer
 
 
-def _of_one_server(sent: IO[bytes], todo: list[Run], task: Task) -> Generator[Answer]:
-    """The answers for the first runs of a list, as many as one server gives; these runs leave the list."""
+def _of_one_server(sent: IO[bytes], done: int, task: Task) -> Generator[Answer]:
+    """The answers for the runs that are not yet done, as many as one server gives."""
     os.lseek(sent.fileno(), 0, os.SEEK_SET)  # the last server has moved the shared position in the file
-    command = command_of(__name__, json.dumps([run.arguments() for run in todo]))
     with tempfile.TemporaryFile() as messages:
-        server = subprocess.Popen(command, stdin=sent, stdout=subprocess.PIPE, stderr=messages)
+        server = subprocess.Popen(command_of(__name__, str(done)), stdin=sent, stdout=subprocess.PIPE, stderr=messages)
         assert server.stdout is not None
         try:
-            while todo and server.returncode is None:
-                answer = _heard(server, messages, task)
-                del todo[0]
-                yield answer
+            while done < len(task.runs) and server.returncode is None:
+                yield _heard(server, messages, task)
+                done += 1
         finally:
             server.kill()  # its fork dies with it
             server.wait()
@@ -128,11 +294,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # native engines may print to it
     task: Task = pickle.load(sys.stdin.buffer)
-    for words in json.loads(sys.argv[1]):
+    for run in task.runs[int(sys.argv[1]) :]:
         if sys.platform != "linux":
-            _answer(Run.of(words), task, answers)
+            _answer(run, task, answers)
             break
-        _tell(answers, _forked(Run.of(words), task, answers))
+        _tell(answers, _forked(run, task, answers))
 
 
 def _forked(run: Run, task: Task, answers: IO[bytes]) -> Ended:

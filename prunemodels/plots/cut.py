@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -210,7 +210,8 @@ class _Plan:
         splits, bought = problem.splits.tolist(), [node for node in graph if isinstance(node, tuple)]
         rows, left_height = _split_rows(problem, graph)
         order = [*bought, *(h for h in splits if (h, SINK) in graph.edges)]
-        order.sort(key=lambda node: -_height_of(node, rows, graph))
+        middle = {n: rows[n] if isinstance(n, int) else float(np.mean([rows[u] for u in graph.predecessors(n)])) for n in order}
+        order.sort(key=lambda node: -middle[node])  # a purchase is at the mean height of the splits that it is for
         steps = [max(0.42, 2 * half[node][1] + 0.22) if isinstance(node, tuple) else 0.36 for node in order]
         height = max(left_height, sum(steps), ROW)
         rows = {h: y - (height - left_height) / 2 for h, y in rows.items()}
@@ -273,11 +274,6 @@ def _split_rows(problem: PruningProblem, graph: nx.DiGraph) -> tuple[dict[int, f
         step = max(ROW, PORT * leaving + 0.1)
         rows[h], y = -(y + step / 2), y + step
     return rows, y
-
-
-def _height_of(node: Hashable, rows: Mapping[int, float], graph: nx.DiGraph) -> float:
-    """The mean height of the splits that a purchase is for, or that of the split itself."""
-    return rows[node] if isinstance(node, int) else float(np.mean([rows[u] for u in graph.predecessors(node)]))
 
 
 def _half(title: str) -> Point:

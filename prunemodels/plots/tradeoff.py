@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
@@ -104,7 +103,9 @@ def plot_tradeoff(
         ax.plot(path.cost, path.error, color=GREY, lw=1.0, ls=DOTTED, label=trees)
         if isinstance(held_out, PathEvaluation):
             check_same_problem("held_out", held_out.path.problem, path.problem)
-            draw_held_out(ax, held_out, held_out.error_se, "± 1 standard error")
+            line = held_out.cost, held_out.error, held_out.error_se
+            banded(ax, *line, label=HELD_OUT, band="± 1 standard error")
+            mark(ax, "unpruned", held_out.unpruned_cost, held_out.unpruned_error, "unpruned forest, held-out examples")
         elif not len(held_out):
             raise InvalidInputError("held_out is empty; give at least one Evaluation, or None")
         else:
@@ -114,12 +115,6 @@ def plot_tradeoff(
         _mark(ax, path, held_out, chosen)
     label_axes(ax, path.problem.ensemble.measure, unit)
     return finished(ax, own=own)
-
-
-def draw_held_out(ax: Axes, seen: PathEvaluation, half: NDArray[np.float64], band: str) -> None:
-    """The forest's own error along a path, bold, with a band of this half width and name, and the unpruned forest."""
-    banded(ax, seen.cost, seen.error, half, label=HELD_OUT, band=band)
-    mark(ax, "unpruned", seen.unpruned_cost, seen.unpruned_error, "unpruned forest, held-out examples")
 
 
 def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:

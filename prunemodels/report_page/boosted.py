@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from prunemodels.models.losses import loss_of
 from prunemodels.models.response import sum_response
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.facts import Tradeoff, before_and_after
-from prunemodels.report_page.options import PageOptions, all_options
+from prunemodels.report_page.options import PageOptions
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.wording import count
 
@@ -33,7 +33,9 @@ class BoostedFacts:
     """What the page shows. Pairs are in the order before, after pruning; losses are means on the held-out examples."""
 
     kind: ClassVar[str] = "boosted"
+    heading: ClassVar[str] = "Pruned boosted model"
     budget: ClassVar[None] = None
+    evidence: ClassVar[None] = None
 
     options: PageOptions
     path: BoostedPath
@@ -74,7 +76,7 @@ class BoostedFacts:
 
 
 @checked
-def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Unpack[PageOptions]) -> BoostedFacts:
+def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Any) -> BoostedFacts:
     """Measure a pruning and the model before it on held-out examples; for the arguments see `report_page`.
 
     Raises
@@ -83,14 +85,14 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         for a pruning of another model, and for rows, labels or weights that do not fit.
     """
     package("matplotlib")  # where it is missing, say so before the work
-    shown = all_options("Pruned boosted model", **options)
+    shown = PageOptions(**options)
     before, ensemble = path.unpruned, path.unpruned.forest.ensemble
     if chosen.kept.shape != before.kept.shape or chosen.forest.source is not before.forest.source:
         raise InvalidInputError(
             "chosen is a pruning of another model than path; take one of path.prunings, or path.at_cost(budget)"
         )
     rows = before.forest.rows(X)
-    weight = check_weights(shown["sample_weight"], len(rows), "sample_weight")
+    weight = check_weights(shown.sample_weight, len(rows), "sample_weight")
     counted, usage, leaves = weight > 0, before.usage.on(rows, weight), leaves_of(ensemble, rows).T
     paid, errors, losses, answers = [], [], [], []
     for pruning in (before, chosen):
@@ -101,7 +103,7 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         each = loss_of(forest, y, len(rows)).values(forest.margins(rows, pruning.kept))
         losses.append(float(np.average(each, weights=weight)))
         answers.append(Answers(np.asarray(said)[counted], paid[-1].rows))
-    weights, confidence, made = weight[counted], shown["confidence"], before.forest.made
+    weights, confidence, made = weight[counted], shown.confidence, before.forest.made
     loss = usual_loss("regression" if before.forest.classes is None else "classification")
     return BoostedFacts(
         shown,

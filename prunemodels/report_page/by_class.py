@@ -118,7 +118,7 @@ def by_class(
     InvalidInputError
         for a class that the models do not know, or that no example or every one has.
     """
-    confidence, positive = options["confidence"], options["positive"]
+    confidence, positive = options.confidence, options.positive
     if classes is None and positive is not None:
         raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
     if classes is None or (positive is None and len(classes) != 2):

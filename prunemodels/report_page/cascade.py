@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
 from prunemodels.report_page.facts import Mark, Tradeoff, half_width, table_or_array
-from prunemodels.report_page.options import PageOptions, all_options
+from prunemodels.report_page.options import PageOptions
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import standard_error
@@ -101,6 +101,7 @@ class CascadeFacts:
     """
 
     kind: ClassVar[str] = "cascade"
+    heading: ClassVar[str] = "Cascade"
 
     options: PageOptions
     cascade: Cascade
@@ -130,6 +131,9 @@ class CascadeFacts:
         """``"classification"`` or ``"regression"``."""
         return self.path.stages.task
 
+    measure = task
+    """What the errors are: those of the task."""
+
     @property
     def n_stages(self) -> int:
         """The number of stages, S."""
@@ -140,11 +144,6 @@ class CascadeFacts:
         """Cost and error if the last stage answers every row: by itself, on rows that were given."""
         last, seen = self.singles[-1], self.on_rows
         return last.cost, last.error if seen is None else seen.change.error_before.mean
-
-    @property
-    def measure(self) -> str:
-        """What the errors are: those of the task."""
-        return self.task
 
     @property
     def singles(self) -> Sequence[Mark]:
@@ -218,17 +217,17 @@ class CascadeFacts:
 
 @checked
 def gather_cascade(
-    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Unpack[PageOptions]
+    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Any
 ) -> CascadeFacts:
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
-    shown = all_options("Cascade", **options)
+    shown = PageOptions(**options)
     if isinstance(source, Cascade) and not hasattr(source, "exit_path_"):
         raise NotFittedForestError.of(source)
-    given = _given(X, y, shown["sample_weight"])
+    given = _given(X, y, shown.sample_weight)
     cascade = shown_cascade(source, budget)
     limit: Price | None = getattr(source, "budget", None) if budget is None else budget
-    on_rows = None if given is None else judged_on(cascade, *given, shown["confidence"], shown["positive"])
+    on_rows = None if given is None else judged_on(cascade, *given, shown.confidence, shown.positive)
     return CascadeFacts(
         options=shown,
         cascade=cascade,

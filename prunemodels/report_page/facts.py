@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
-from prunemodels.report_page.options import PageOptions, all_options
+from prunemodels.report_page.options import PageOptions
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import transferable
 from prunemodels.statements.mean_bounds import MeanInterval
@@ -95,6 +95,7 @@ class Facts:
     """The facts that the sections of a report show. Pairs are in the order before, after pruning."""
 
     kind: ClassVar[str] = "pruning"
+    heading: ClassVar[str] = "Pruned forest"
 
     options: PageOptions
     path: PruningPath
@@ -144,12 +145,12 @@ def gather(
     y: Any,
     *,
     chosen: Pruning | BudgetSolution | LimitsSolution,
-    **options: Unpack[PageOptions],
+    **options: Any,
 ) -> Facts:
     """Compute all facts; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
-    shown = all_options("Pruned forest", **options)
-    weight, confidence = shown["sample_weight"], shown["confidence"]
+    shown = PageOptions(**options)
+    weight, confidence = shown.sample_weight, shown.confidence
     solution = chosen if isinstance(chosen, BudgetSolution) else None
     within = chosen if isinstance(chosen, LimitsSolution) else None
     pruning = chosen if isinstance(chosen, Pruning) else chosen.pruning

@@ -5,25 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Unpack, overload
+from typing import Annotated, Any
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
-from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price
 from formulations.long_steps import timed_step
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 from prunemodels.files.outputs import OutputFiles
-from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
+from prunemodels.models.boosting.boosted_pruning import BoostedPath
 from prunemodels.models.tree_model import HoldsModel
 from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.facts import Facts, gather
-from prunemodels.report_page.options import PageOptions
 from prunemodels.report_page.rendering import render
 
 LOG = logging.getLogger(__name__)
@@ -33,34 +28,6 @@ Source = Annotated[
     "a PruningPath, a BoostedPath, a Cascade, an ExitPath, or an estimator or result that pruned a forest",
 ]
 """What a page is about."""
-
-
-@overload
-def report_page(
-    source: PruningPath,
-    forest: Any,
-    X: Any,
-    y: Any,
-    *,
-    chosen: Pruning | BudgetSolution | LimitsSolution,
-    **options: Unpack[PageOptions],
-) -> str: ...
-
-
-@overload
-def report_page(
-    source: HoldsModel, X: Any, y: Any, *, chosen: Pruning | BudgetSolution | LimitsSolution = ..., **options: Unpack[PageOptions]
-) -> str: ...
-
-
-@overload
-def report_page(
-    source: Cascade | ExitPath, X: Any = None, y: Any = None, *, budget: Price | None = None, **options: Unpack[PageOptions]
-) -> str: ...
-
-
-@overload
-def report_page(source: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Unpack[PageOptions]) -> str: ...
 
 
 @checked

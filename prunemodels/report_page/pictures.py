@@ -188,7 +188,7 @@ def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
     crossed, names = isinstance(facts, CascadeFacts) and facts.on_rows is None, facts.tradeoff.names
     above = f"{measure(facts.measure)}, {'cross-fitted' if crossed else 'held out'}"
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
-    unit, line = facts.options["unit"], f"{names[1]} of the path"
+    unit, line = facts.options.unit, f"{names[1]} of the path"
     told, left_out = _chart(ax, facts.tradeoff, facts.measure, unit, above, line=line)
     svg = inline(ax, "tradeoff-chart", f"Error against mean cost of the {names[1]}", told)
     return Drawn("Cross-fitted" if crossed else "On held-out examples", svg, left_out)
@@ -207,7 +207,7 @@ def samples(facts: Facts) -> Drawn:
     marks += [Mark("chosen", "the chosen pruning", chosen.cost, chosen.error)]
     t = Tradeoff(path.cost, path.error, None, ("optimal pruning", "optimal prunings"), marks)
     above = f"trees’ mean {measure(task).removeprefix('mean ')}, error sample"
-    told, left_out = _chart(ax, t, task, facts.options["unit"], above, line=line)
+    told, left_out = _chart(ax, t, task, facts.options.unit, above, line=line)
     if solution is not None:
         value = error(float(solution.relaxation.value), task)
         told += f" Budget {amount(float(solution.budget))}; the relaxation's optimum there has error {value}."
@@ -303,7 +303,7 @@ def stops(facts: CascadeFacts, seen: OnRows) -> list[Drawn]:
     if cost.max() > cost.min():
         ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
         draw_policies(ax, found, by_policy, colour, own, "the chosen policy")
-        ax.set_xlabel(cost_label(facts.options["unit"], "mean cost of a policy"))
+        ax.set_xlabel(cost_label(facts.options.unit, "mean cost of a policy"))
         ax.set_ylabel("share that stops at each stage")
         ends = (int(cost.argmin()), "the cheapest"), (int(cost.argmax()), "the dearest")
         first = int(found.used[0])

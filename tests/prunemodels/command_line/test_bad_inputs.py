@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import prunemodels as pm
 from prunemodels.command_line.cli import main
 from tests.prunemodels.command_line.conftest import House
 
@@ -31,23 +32,17 @@ PAPERS = "does not go with the papers' trees"
 REFUSED = {
     "a budget, a lambda, a share": [
         (f"{PRUNE} --budget -1", "--budget: '-1' .* give a finite number >= 0"),
-        (f"{PRUNE} --budget nan", "--budget: 'nan' .* give a finite number >= 0"),
         (f"{PRUNE} --budget much", "--budget: 'much' is not a number"),
         (f"{PRUNE} --budget 150,5", "--budget: '150,5' has a decimal comma; write 150.5; `prunemodels prune --help` lists"),
         (f"{PRUNE} --budget 1_0", "a number is written without underscores"),
-        (f"{PRUNE} --lam -0.5", "--lam: '-0.5' .* give a finite number >= 0"),
         (PRUNE, "one of the arguments --budget --limit --lam is required"),
         (f"{PRUNE} --budget 1 --lam 1", "--lam: not allowed with argument --budget"),
         (f"{BUDGET} --given-share 2", "--given-share: '2' .* from 0 to 1"),
         (f"{BUDGET} --time-limit -1", "--time-limit: '-1'"),
-        (f"{BUDGET} --evaluation-cost -2", "--evaluation-cost: '-2'"),
         (f"{BUDGET} --method fast", "--method: .*'fast'.*exact"),
         (f"{PRUNE} --budget 5 --confidence 1", "--confidence: '1' .* between 0 and 1"),
-        (f"{PRUNE} --budget 5 --confidence 0", "--confidence: '0' .* between 0 and 1"),
-        (f"{COMPARE} --budget 2,-1", "--budget: '-1'"),
         (f"{COMPARE} --budget ,", "has no number; give one, or several between commas"),
         (f"{COMPARE} --lam 1 --time-limit nan", "--time-limit: 'nan' .* give seconds >= 0"),
-        ("check corollary papers --budgets -1", "--budgets: '-1' is not a price or budget"),
         (f"{PAGE} --lam 0.1 --confidence 95", "'95' is not a confidence level"),
         ("demo --seeds 0", "--seeds: '0' is not a count"),
         (f"{TRAIN} --split 1", "--split: '1' is not a share"),
@@ -78,7 +73,6 @@ REFUSED = {
             r"^prunemodels report: FOREST\|CASCADE: there is no file absent.skops; give the",
         ),
         ("report test.csv --out out/r.html", r"FOREST\|CASCADE: test.csv has the ending '.csv'"),
-        ("check exits absent.skops", "CASCADE: there is no file absent.skops"),
         (f"check path {'x' * 300}.skops --data valid.csv --costs 1", "x" * 300),
     ],
     "tables": [
@@ -115,9 +109,8 @@ REFUSED = {
         (f"{BUDGET} --weights w --data gappy.csv", "--weights w: .*is -1"),
         (f"{MODEL} --lam 1 --label note", "--label note: .*'as told'"),
         (f"{EXITS.replace(' --label label', '')}", "--label is missing: exits are learned from labelled examples"),
-        (f"{EXITS} --label a,b", "--label: valid.csv has no column 'a,b'"),
-        (f"{LEARNED} costs.csv --data constant.csv", "--label label: .* have 'yes'; give examples with different labels"),
-        (f"{LEARNED} costs.csv --label note", "--label note: .* have 'as told'"),
+        (f"{LEARNED} 1 --data wordy.csv --label mean_area --regression", "holds 'large', and --regression .* drop --regression"),
+        (f"{LEARNED} 1 --data infinite.csv", "--data: infinite.csv.* is infinite.*clip it"),
         (f"{TRAIN} --data constant.csv", "--label label: .* have 'yes'; give examples with different labels"),
         ("demo --label kind", "--label kind: scikit-learn's data have no columns to choose from"),
     ],
@@ -126,7 +119,6 @@ REFUSED = {
         (f"{BUDGET} --costs nan", "--costs nan: .*NaN"),
         (f"{BUDGET} --costs 1e-400", "--costs 1e-400: .*a number that a float can hold"),
         (f"{BUDGET} --costs 0_1.5", "a number is written without underscores; write 01.5"),
-        (f"{BUDGET} --costs absent.csv", "--costs absent.csv: there is no file"),
         (f"{BUDGET} --costs costs_few.csv", "--costs costs_few.csv: .*no price for 'mean_radius'.*write 0 for a free feature"),
         (f"{BUDGET} --costs costs_negative.csv", "--costs costs_negative.csv: .*'mean_radius'.*negative"),
         (f"{BUDGET} --costs costs_unknown.csv", "--costs costs_unknown.csv: .*'area'.*no such feature"),
@@ -148,9 +140,7 @@ REFUSED = {
     ],
     "options that do not go together": [
         (f"{PRUNE} --lam 1 --method path", "--method goes with --budget, not with --lam: drop it"),
-        (f"{PRUNE} --lam 1 --time-limit 3", "--time-limit goes with --budget"),
         (f"{PRUNE} --lam 1 --confidence 0.9", "--confidence goes with --budget"),
-        (f"{PRUNE} --lam 1 --mixture", "--mixture goes with --budget"),
         (f"{PRUNE} --limit splits=9 --confidence 0.9", "--confidence goes with --budget, not with --limit"),
         (f"{PRUNE} --limit splits=9 --mixture", "--mixture goes with --budget, not with --limit"),
         (f"{PRUNE} --limit splits=9 --budget 1", "--budget: not allowed with argument --limit"),
@@ -158,26 +148,19 @@ REFUSED = {
         (f"{PRUNE} --limit nothing=1", "--limit: limits.0. .'nothing'.: there is no 'nothing' to limit"),
         (f"{MODEL} --limit splits=9", "--limit is for forests, model.txt holds a boosted model"),
         (f"{CERTAIN} --method best", "--method cannot be used with --confidence"),
-        (f"{CERTAIN} --time-limit 3", "--time-limit cannot be used with --confidence"),
-        (f"{CERTAIN} --mixture", "--mixture cannot be used with --confidence"),
         (f"{CERTAIN} --errors given --error-data ./valid.csv", "--error-data names the same file"),
         (f"{CERTAIN} --train train.csv --data train.csv", "--train names the same file"),
         (f"{CERTAIN} --weights w", "--weights cannot be used with --confidence.*equal weight"),
         (f"{CERTAIN} --data one.csv", "--confidence 0.9: .*1 rows at share 0.5"),
         (f"{MODEL} --lam 1 --train test.csv", "--train is for forests, model.txt holds a boosted model"),
         (f"{MODEL} --budget 1 --method exact", "--method is for forests, .* one search: drop it"),
-        (f"{MODEL} --budget 1 --mixture", "--mixture is for forests"),
-        (f"{MODEL} --budget 1 --confidence 0.9", "--confidence is for forests"),
         (f"{TRAIN} --held-out test.csv --apart-csv out/a.csv", "--apart-csv writes what --split keeps apart"),
         (f"{EXITS} --stages 1", "--stages is 1; give 2 or more"),
-        (f"{LEARNED} 1 --stages 1", "--stages is 1; give 2 or more"),
         (COMPARE, "one of the arguments --lam --budget is required"),
-        (f"{COMPARE} --lam 1 --budget 2", "--budget: not allowed with"),
         (f"{COMPARE} --lam 1 --solvers min_cut,cut", "--solvers: .*'cut'.*there are min_cut, "),
         (f"{COMPARE} --lam 1 --solvers ,", "--solvers: .*empty"),
         (f"{COMPARE} --budget 2 --solvers min_cut", "--solvers: .*'min_cut' for a budget.*there are path, "),
         (EXPORT, "one of --lam and --budget is needed; or --formulation IP0"),
-        (f"{EXPORT} --lam 1 --budget 1", "--budget: not allowed with argument --lam"),
         (f"{EXPORT} --lam 1 --formulation LP1", "LP1 takes --budget, not --lam"),
         (f"{EXPORT} --budget 1 --formulation IP1", "IP1 takes --lam, not --budget; .*with LP1"),
         (f"{EXPORT} --formulation LP1", "LP1 needs --budget"),
@@ -199,29 +182,20 @@ REFUSED = {
         (f"{TRAIN} --held-out valid.csv", "--held-out names the same file as --data, on which the model is trained"),
         (f"{PAGE} --lam 0.1 --held-out valid.csv", "--held-out names the same file as --data"),
         (f"{PAGE} --lam 0.1 --train test.csv", "--held-out names the same file as --train"),
-        (f"{PAGE} --lam 0.1 --held-out absent.csv", "--held-out: there is no file absent.csv"),
     ],
     "pages": [
         (f"report {IN} --held-out test.csv --lam 1 --out out/r.html", "--label is missing: .* name the label column"),
         ("report forest.skops --lam 0.1 --out out/r.html", "--data is missing: a page on a pruned forest needs it"),
         ("report forest.skops --data valid.csv --lam 0.1 --out out/r.html", "--costs is missing"),
-        (f"report {LABELLED} --lam 0.1 --out out/r.html", "--held-out is missing"),
         (f"{PAGE} --lam 0.1 --method path", "--method goes with --budget"),
-        (f"{PAGE} --lam 0.1 --time-limit 3", "--time-limit goes with --budget"),
         (f"{PAGE} --pruned forest.pkl", "--pruned: forest.pkl has the ending"),
         (PAGE, "one of --budget, --limit, --lam and --pruned is required"),
-        (f"{PAGE} --budget 1 --lam 1", "--lam: not allowed with argument --budget"),
         (f"{PAGE.replace('forest.skops', 'model.json')} --pruned x.json", "--pruned is for forests"),
         (f"{CASCADE} --data test.csv", "--data is for forests, but cascade.skops holds a cascade, which has its own prices"),
-        (f"{CASCADE} --evaluation-cost 0.1", "--evaluation-cost is for forests"),
-        (f"{CASCADE} --errors given", "--errors is for forests"),
-        (f"{CASCADE} --budget 1 --method path", "--method is for forests"),
         (f"{CASCADE} --held-out test.csv", "--label is missing: the page shows the error on --held-out"),
         (f"{CASCADE} --label label", "--label names a column of --held-out, which is missing"),
-        (f"{CASCADE} --weights w", "--weights names a column of --held-out, which is missing"),
         (f"{CASCADE} {APART} --label z", "--label: test.csv has no column 'z'"),
         (f"{CASCADE} {APART} --label mean_radius", "--label: the cascade reads the column 'mean_radius'; name another"),
-        (f"{CASCADE} {APART} --weights mean_radius", "--weights: the cascade reads"),
         (f"{CASCADE} --held-out few.csv --label label", "--held-out: few.csv lacks the column 'mean_texture'"),
         (f"{CASCADE} --held-out strange.csv --label label", r"--held-out strange.csv: y\[0\] is the label"),
         (f"{CASCADE} --budget 0.5", "--budget 0.5: budget is 0.5, the cheapest policy costs 1; give at least that"),
@@ -231,13 +205,7 @@ REFUSED = {
         (f"{BUDGET} --out out/p.pkl", "--out: .*'.pkl'.*.skops, .joblib"),
         (f"{BUDGET} --path-csv out/path.txt", "--path-csv: .*'.txt'.*.csv"),
         (f"{BUDGET} --picture out/picture.gif", "--picture: .*'.gif'.*.png or .svg"),
-        (f"{BUDGET} --picture absent/picture", "--picture: the folder absent .*does not exist"),
         (f"{MODEL} --lam 1 --out out/x.json", r"--out: out/x.json has the ending .* \.txt"),
-        (f"{EXITS} --out out/e.pkl", "--out: out/e.pkl has the ending '.pkl'"),
-        (f"{CASCADE} --out out/r.pdf", "--out: out/r.pdf has the ending '.pdf'"),
-        (f"{PAGE} --lam 1 --out nowhere/r.html", "--out: the folder nowhere"),
-        (f"{COMPARE} --lam 1 --out out/t.txt", "--out: .*'.txt'.*.csv"),
-        (f"export {IN} --lam 1", "required: --out"),
         (f"{EXPORT} --lam 1 --out out/m.txt", "--out: .*'.txt'.*.lp, .mps, .lp.gz, .mps.gz"),
         (f"{EXPORT} --lam 1 --out out/m.gz", "--out: .*'.gz'.*.lp.gz"),
         ("demo --out absent/out", "the folder absent of out does not exist"),
@@ -245,13 +213,10 @@ REFUSED = {
     ],
     "checks": [
         ("check tu forest.skops", "--data is needed to set up the problem of the forest forest.skops"),
-        ("check tu forest.skops --data valid.csv", "--costs is needed"),
         ("check tu papers --data valid.csv", f"--data {PAPERS}"),
         ("check tu circle.npy --formulation IP3", "--formulation belongs to a forest; drop it for a matrix"),
-        ("check tu circle.npy --merge", "--merge belongs to a forest"),
         ("check tu circle.npy --method guess", "--method: there is no method 'guess'; there are network"),
         ("check tu circle.npy --method camion --certificate x.npz", "drop one"),
-        ("check tu circle.npy --certificate absent.npz", "--certificate: there is no file absent.npz"),
         ("check tu circle.npy --out tree.txt", "--out: tree.txt has the ending '.txt'"),
         ("check tu circle", "'circle' ends in none of .skops, .joblib, .npy"),
         ("check tu absent.npy", "MATRIX: there is no file absent.npy"),
@@ -264,8 +229,6 @@ REFUSED = {
         ("check solution papers --lam 1 --solver guess", "--solver: there is no solver 'guess'; there are "),
         (f"check solution {LABELLED} --lam 1 --pruned stranger.skops", "--pruned: the pruned forest has 3 trees"),
         ("check solution papers --lam 1 --solver price_sharing --pruned a.skops", "--solver and --pruned exclude each other"),
-        ("check solution papers --lam 1 --pruned absent.skops", "--pruned: there is no file absent.skops"),
-        ("check path papers --table absent.csv", "--table: "),
         (f"check path {LABELLED} --table valid.csv", "--table: valid.csv has no column"),
     ],
 }
@@ -275,8 +238,11 @@ TWICE = re.compile(r"(FOREST|MATRIX|CASCADE|--\S+): (FOREST|MATRIX|CASCADE|--)")
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_bad_inputs_are_refused(house: House, capsys: pytest.CaptureFixture[str], kind: str) -> None:
-    """Status 2 and one line that names the option once, the value and the remedy; nothing is written, nor printed to stdout."""
+def test_bad_inputs_are_refused(
+    house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Status 2 and one line that names the option once, the value and the remedy; nothing is learned, written, nor printed."""
+    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_chains", lambda *_: pytest.fail("models were fitted"))
     before, wrong = sorted(p.name for p in Path.cwd().rglob("*")), []
     for line, message in REFUSED[kind]:
         status, told = main(shlex.split(line)), capsys.readouterr()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,6 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 import prunemodels as pm
-from prunemodels.command_line.cli import main
 from prunemodels.exits import budget_cascade
 from prunemodels.exits.cascade_files import load_cascade
 from prunemodels.exits.table_preparation import prepared
@@ -55,66 +53,15 @@ def test_cascade_finds_its_own_sets(house: House, capsys: pytest.CaptureFixture[
     assert r["model"].startswith("BudgetCascadeClassifier of")
 
 
-@pytest.fixture
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Files with words, dates and gaps, whose boosters are small."""
-    rng, n = np.random.default_rng(1), 160
-    X = pd.DataFrame({"city": rng.choice(["Rome", "Oslo"], n), "age": rng.integers(20, 80, n).astype(float)})
-    X["joined"] = (pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 400, n), unit="D")).strftime("%Y-%m-%d")
-    X["answer"] = np.where((X["city"] == "Rome") ^ (X["age"] > 60), "yes", "no")
-    X.loc[::9, ["city", "age"]] = None
-    for name, rows in (("people", slice(0, 110)), ("others", slice(110, n))):
-        X[rows].to_csv(tmp_path / f"{name}.csv", index=False)
-    pd.DataFrame({"feature": ["city", "age", "joined"], "cost": [1, 2, 5]}).to_csv(tmp_path / "prices.csv", index=False)
+def test_columns_of_identifiers_are_named(
+    house: House, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words and numbers of which each row has its own give a hint; ages and dates do not."""
     small = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, early_stopping=False)
     monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(small, "boosted"),))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-PEOPLE = "cascade --data people.csv --label answer --costs prices.csv --stages 3 --out people.skops --quiet"
-
-
-def test_a_cascade_of_words_and_its_page(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table with words, dates and gaps is learned from at the prices of its columns; the page takes such a table, too."""
-    r = told(capsys, f"{PEOPLE} --budget 4 --held-out others.csv")
-    cascade, others = load_cascade("people.skops"), pd.read_csv("others.csv")
-    assert r["held_out"]["cost_after"]["mean"] == pytest.approx(cascade.prediction_cost(others.drop(columns="answer")).mean())
-    assert r["held_out"]["error_after"]["mean"] == pytest.approx(
-        1 - cascade.score(others.drop(columns="answer"), others["answer"])
-    )
-    assert not any("identifier" in hint for hint in r["hints"])
-    page = told(capsys, "report people.skops --held-out others.csv --label answer --out page.html")
-    assert page["held_out"]["cost_after"]["mean"] == pytest.approx(r["held_out"]["cost_after"]["mean"])
-
-
-@pytest.mark.parametrize(
-    ("change", "prices", "words", "said"),
-    [
-        ({}, {"city": 1, "age": 2, "joined": 5, "town": 1}, "", ["--costs prices.csv", "'town'", "there are city, age, joined"]),
-        ({}, {"city": 1, "age": 2}, "", ["--costs prices.csv", "no price for 'joined'", "write 0 for a free feature"]),
-        ({"answer": "yes"}, {}, "", ["--label answer", "have 'yes'", "give examples with different labels"]),
-        ({}, {}, "--regression", ["--label answer", "holds 'yes'", "drop --regression"]),
-        ({"age": np.inf}, {}, "", ["--data", "'age' is infinite", "clip it"]),
-    ],
-)
-def test_tables_that_are_refused_before_training(
-    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, change: Any, prices: Any, words: str, said: list[str]
-) -> None:
-    """The message names the option, the column and the remedy, and no model is fitted."""
-    pd.read_csv("people.csv").assign(**change).to_csv("people.csv", index=False)
-    if prices:
-        pd.DataFrame({"feature": list(prices), "cost": list(prices.values())}).to_csv("prices.csv", index=False)
-    monkeypatch.setattr(pm.BudgetCascadeClassifier, "_chains", lambda *_: pytest.fail("models were fitted"))
-    assert main([*PEOPLE.split(), *words.split()]) != 0
-    message = capsys.readouterr().err
-    for part in said:
-        assert part in message
-
-
-def test_columns_of_identifiers_are_named(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Words and numbers of which each row has its own give a hint; ages and dates do not."""
-    table = pd.read_csv("people.csv").assign(number=range(500, 610), name=[f"n{k}" for k in range(110)])
-    table.to_csv("people.csv", index=False)
-    hints = told(capsys, f"{PEOPLE} --costs 1")["hints"]
+    table, k = pd.read_csv("train.csv").drop(columns=["w", "note"]), np.arange(300)
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(k % 90, unit="D")
+    table.assign(number=500 + k, name=[f"n{i}" for i in k], age=k % 60, joined=days.strftime("%Y-%m-%d")).to_csv("people.csv")
+    words = "cascade --data people.csv --label label --ignore 'Unnamed: 0' --costs 1 --stages 2 --out out/c.skops"
+    hints = told(capsys, words)["hints"]
     assert [hint.split("'")[1] for hint in hints if "looks like an identifier" in hint] == ["number", "name"]

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +25,7 @@ import skops.io
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
-from formulations.answers.solution import Solution
 from formulations.file_lock import FileLock
-from formulations.instance.problem import PruningProblem
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -285,30 +281,6 @@ def test_outputs_that_cannot_be_are_refused(server: Server, tmp_path: Path, line
     ended = run(server, [*shlex.split(line), "--force"], tmp_path, folder=str(tmp_path))
     assert (ended.status, ended.err.count("\n"), told in ended.err) == (2, 1, True), ended
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file() and file.name[:3] != "std"} == before
-
-
-def terminate_parent(problem: PruningProblem, lam: float, *, time_limit: float = math.inf) -> Solution:
-    """An engine that ends the process that waits for it, by the signal that a file names, and would go on for an hour."""
-    Path("engine").write_text(str(os.getpid()))
-    os.kill(os.getppid(), int(Path("signal").read_text()))
-    time.sleep(3600)
-    raise NotImplementedError
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("by", "status"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
-def test_a_process_that_ends_ends_its_engine(server: Server, tmp_path: Path, by: str, status: int) -> None:
-    """A comparison that is ended while an engine is solving leaves no process and no file."""
-    (tmp_path / "signal").write_text(str(int(getattr(signal, by))))
-    for name in ("valid.csv", "costs.csv", "w\u00e4lder.skops"):
-        (tmp_path / name).symlink_to(server.folder / name)
-    (tmp_path / "out").mkdir()
-    given = words("compare", "out")
-    given[given.index("min_cut")] = f"{__name__}:{terminate_parent.__name__}"
-    assert run(server, given, tmp_path, folder=str(tmp_path)).status == status
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "engine").read_text()), 0)
-    assert files(tmp_path / "out") == []
 
 
 @contextlib.contextmanager

@@ -62,5 +62,10 @@ def test_from_a_table_to_a_cascade(
         told(capsys, f"report m.skops --data apart.csv {rows} --lam 0.01 --held-out test.csv --out page.html")
         small = HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=5, early_stopping=False)
         monkeypatch.setattr(budget_cascade, "stage_models", lambda *_, **__: (prepared(small, "boosted"),))
-        told(capsys, f"cascade --data clinic.csv --ignore patient {rows} --stages 2 --held-out test.csv --out c.skops")
-        assert list(load_cascade("c.skops").feature_names_in_) == columns
+        r = told(capsys, f"cascade --data clinic.csv --ignore patient {rows} --stages 2 --held-out test.csv --out c.skops")
+        cascade, apart = load_cascade("c.skops"), clinic[240:]
+        assert list(cascade.feature_names_in_) == columns
+        paid, right = cascade.prediction_cost(apart[columns]).mean(), cascade.score(apart[columns], apart.diagnosis)
+        page = told(capsys, "report c.skops --held-out test.csv --label diagnosis --out cascade.html")
+        for seen in (r["held_out"], page["held_out"]):
+            assert [seen[k]["mean"] for k in ("cost_after", "error_after")] == pytest.approx([paid, 1 - right])

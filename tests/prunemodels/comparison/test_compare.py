@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,123 +21,16 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations.instance.papers import two_trees
 from prunemodels.comparison import machine, processes
-from prunemodels.comparison.compare import compare
+from prunemodels.comparison.compare import BUDGET_TYPES, TYPES, compare
 from prunemodels.comparison.machine import PeakMemory
-from prunemodels.comparison.rows import BUDGET_TYPES, TYPES
-from prunemodels.comparison.worker import WARM_UP_LAM, find_engine
+from prunemodels.comparison.processes import find_engine
 from tests.instances import with_usage
 from tests.loops import looped
 
 ROOT = Path(__file__).resolve().parents[3]
 LAM = 0.01
 
-ODD = f"""
-import os, signal, sys, time
-from dataclasses import replace
-from fractions import Fraction
-from types import SimpleNamespace
-import numpy as np
-from formulations import InterruptedSolveError, Pruning, Solution, SolverFailedError, StopReason
-from prunemodels.comparison.worker import WARM_UP_BUDGET
-from solvers import min_cut
-from solvers.budgets import best_breakpoint
-
-def odd(work):
-    def engine(problem, lam, *, time_limit=float("inf")):
-        solution = min_cut(problem, lam)
-        return solution if lam == {WARM_UP_LAM} else work(solution)  # normal while it is warmed up
-    return engine
-
-def die(solution):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def leave(solution):
-    print("last words", file=sys.stderr, flush=True)
-    os._exit(3)
-
-def divide(solution):
-    1 / 0
-
-def fail(solution):
-    raise SolverFailedError("lost its basis")
-
-def sleep(solution):
-    if "ODD_PID" in os.environ:
-        aside = os.environ["ODD_PID"] + ".new"
-        with open(aside, "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(aside, os.environ["ODD_PID"])
-    time.sleep(600)
-
-def hoard(solution):
-    np.ones(12_500_000).sum()
-    return solution
-
-def chat(solution):
-    print("printed")
-    os.write(1, b"written")
-    return solution
-
-def boast(solution):
-    return replace(solution, bound=solution.value + 1)
-
-def lie(solution):
-    pruning = SimpleNamespace(kept=~solution.problem.ensemble.is_split)
-    return SimpleNamespace(pruning=pruning, stopped=StopReason.CONVERGED, bound=0.0, tolerance=0.0, stats={{}}, method="")
-
-def within(work):
-    def engine(problem, budget, *, time_limit=float("inf")):
-        solution = best_breakpoint(problem, budget)
-        return solution if budget == WARM_UP_BUDGET else work(solution)
-    return engine
-
-def overspend(solution):
-    return replace(solution, pruning=Pruning.unpruned(solution.problem))
-
-def overmix(solution):
-    return replace(solution, relaxation=replace(solution.relaxation, weight=Fraction(1)))
-
-def overweigh(solution):
-    return replace(solution, relaxation=replace(solution.relaxation, weight=Fraction(2)))
-
-def overprove(solution):
-    return replace(solution, bound=solution.error + 1)
-
-def report(solution):
-    return replace(solution, stats={{"integral": 0.0, "iterations": 7.0, "nodes": 3.0}})
-
-def give_up(solution):
-    return Solution(solution.problem, solution.lam, None, float("inf"), 0.0, StopReason.TIME_LIMIT)
-
-def fall_back(solution):
-    return replace(solution, stopped=StopReason.TIME_LIMIT, stats={{"columns": 5.0}})
-
-def ctrl_c(solution):
-    raise KeyboardInterrupt
-
-def interrupted(solution):
-    raise InterruptedSolveError("interrupted")
-
-def dawdle(problem, lam, *, time_limit=float("inf")):
-    if lam == {WARM_UP_LAM}:
-        time.sleep(0.5)
-    return min_cut(problem, lam)
-
-for work in [overspend, overmix, overweigh, overprove]:
-    globals()[work.__name__] = within(work)
-for work in [die, leave, divide, fail, sleep, hoard, chat, boast, lie, report, give_up, fall_back, ctrl_c, interrupted]:
-    globals()[work.__name__] = odd(work)
-"""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def odd_engines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A module of misbehaving engines, in a folder of its own on ``sys.path``."""
-    folder = tmp_path_factory.mktemp("odd")
-    (folder / "odd_engines.py").write_text(ODD)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        yield folder
+ODD = "tests.prunemodels.comparison.odd_engines"
 
 
 @pytest.fixture(scope="module")
@@ -151,18 +43,18 @@ def problem() -> pm.PruningProblem:
 
 def alone(problem: pm.PruningProblem, name: str) -> pd.Series:
     """The row of one odd engine that is run in this process."""
-    return compare(problem, LAM, [f"odd_engines:{name}"], isolate=False).iloc[0]
+    return compare(problem, LAM, [f"{ODD}:{name}"], isolate=False).iloc[0]
 
 
 @pytest.fixture(scope="module")
 def isolated(problem: pm.PruningProblem) -> pd.DataFrame:
     """Engines in processes of their own."""
-    return compare(problem, LAM, ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"])
+    return compare(problem, LAM, [f"{ODD}:hoard", "min_cut", f"{ODD}:dawdle", "brute_force"])
 
 
 def test_a_row_an_engine_with_figures_of_the_instance(problem: pm.PruningProblem, isolated: pd.DataFrame) -> None:
     """Rows come in the order asked for; their figures are those of the optimal pruning; columns have fixed types."""
-    assert list(isolated.solver) == ["odd_engines:hoard", "min_cut", "odd_engines:dawdle", "brute_force"]
+    assert list(isolated.solver) == [f"{ODD}:hoard", "min_cut", f"{ODD}:dawdle", "brute_force"]
     assert list(isolated.columns) == list(TYPES)
     assert isolated.method[1] == "min_cut"
     expected = pm.engines.min_cut(problem, LAM)
@@ -195,7 +87,7 @@ def test_memory_and_seconds_are_of_the_solve_alone(isolated: pd.DataFrame) -> No
 
 def test_crashes_are_rows(problem: pm.PruningProblem) -> None:
     """An engine that is killed, leaves, or prints into the answer's stream harms neither the caller nor the next engine."""
-    table = compare(problem, LAM, [f"odd_engines:{name}" for name in ("die", "leave", "chat")])
+    table = compare(problem, LAM, [f"{ODD}:{name}" for name in ("die", "leave", "chat")])
     assert list(table.status) == ["crashed", "crashed", "optimal"]
     assert "killed by signal 9 (Killed), perhaps because memory ran out" in table.note[0]
     assert table.note[1] == "ended with exit status 3: last words"
@@ -209,9 +101,9 @@ def test_engines_share_one_import(problem: pm.PruningProblem, monkeypatch: pytes
     start = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: begun.append(a) or start(*a, **k))
     monkeypatch.setattr(processes, "GRACE", 0.2)
-    assert list(compare(problem, LAM, ["min_cut", "odd_engines:die", "min_cut"]).status) == ["optimal", "crashed", "optimal"]
+    assert list(compare(problem, LAM, ["min_cut", f"{ODD}:die", "min_cut"]).status) == ["optimal", "crashed", "optimal"]
     assert len(begun) == 1
-    table = compare(problem, LAM, ["odd_engines:sleep", "min_cut", "min_cut"], time_limit=0.3)
+    table = compare(problem, LAM, [f"{ODD}:sleep", "min_cut", "min_cut"], time_limit=0.3)
     assert list(table.status) == ["time limit", "optimal", "optimal"]
     assert len(begun) == 2
 
@@ -227,7 +119,7 @@ def test_exceptions_are_rows(problem: pm.PruningProblem) -> None:
 def test_an_engine_that_does_not_look_at_the_clock_is_killed(problem: pm.PruningProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past its time limit and the grace an engine's process is ended."""
     monkeypatch.setattr(processes, "GRACE", 0.2)
-    row = compare(problem, LAM, ["odd_engines:sleep"], time_limit=0.3).iloc[0]
+    row = compare(problem, LAM, [f"{ODD}:sleep"], time_limit=0.3).iloc[0]
     assert row.status == "time limit"
     assert 0.5 <= row.seconds < 20
     assert row.note.endswith("s after its time limit")
@@ -248,11 +140,11 @@ def test_figures_that_an_engine_reports(problem: pm.PruningProblem) -> None:
 def test_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
     """A bound above a pruning's value, one's own or another's, is told, and so is a pruning that keeps leaves."""
     assert "is above" in alone(problem, "boast").note
-    names = ["odd_engines:boast", "brute_force", "min_cut"]
+    names = [f"{ODD}:boast", "brute_force", "min_cut"]
     table = compare(two_trees(), LAM, names, isolate=False)
     assert table.note[0].startswith("wrong bound: 1.1")
     assert list(table.note[1:]) == ["", ""]
-    loose = compare(two_trees(), LAM, ["odd_engines:boast", "odd_engines:give_up"], isolate=False)
+    loose = compare(two_trees(), LAM, [f"{ODD}:boast", f"{ODD}:give_up"], isolate=False)
     assert "its own pruning" in loose.note[0]
     row = alone(problem, "lie")
     assert row.status == "crashed"
@@ -288,7 +180,7 @@ def test_budget_engines_side_by_side() -> None:
 def test_budgets_in_processes_of_their_own(problem: pm.PruningProblem) -> None:
     """What an engine finds for a fraction of a budget does not depend on the process; refusals and crashes are rows."""
     budget = Fraction(10, 3)
-    names = ["path", "highs_lp1", "brute_force", "odd_engines:overspend"]
+    names = ["path", "highs_lp1", "brute_force", f"{ODD}:overspend"]
     there, here = (compare(problem, budget=budget, solvers=names, isolate=isolate) for isolate in (True, False))
     same = [c for c in BUDGET_TYPES if c not in ("seconds", "peak_memory_mb")]
     pd.testing.assert_frame_equal(there[same], here[same])
@@ -306,7 +198,7 @@ def test_budget_answers_are_not_trusted(problem: pm.PruningProblem) -> None:
         "overprove": "a defect of the engine",
     }
     for name, note in notes.items():
-        row = compare(problem, budget=2.5, solvers=[f"odd_engines:{name}"], isolate=False).iloc[0]
+        row = compare(problem, budget=2.5, solvers=[f"{ODD}:{name}"], isolate=False).iloc[0]
         assert note in row.note
         assert row.status == "crashed"
     row = compare(problem, budget=2.5, solvers=["solvers.closures.min_cut:min_cut"], isolate=False).iloc[0]
@@ -368,10 +260,10 @@ except pm.errors.InterruptedSolveError as stop:
 """
 
 
-def environment(tmp_path: Path, odd_engines: Path) -> dict[str, str]:
+def environment(tmp_path: Path) -> dict[str, str]:
     """Of a script: temporary files in a folder of the test's own, nothing on the path but ours."""
     (tmp_path / "temporary").mkdir()
-    names = {"TMPDIR": tmp_path / "temporary", "ODD_PID": tmp_path / "pid", "PYTHONPATH": f"{ROOT}{os.pathsep}{odd_engines}"}
+    names = {"TMPDIR": tmp_path / "temporary", "ODD_PID": tmp_path / "pid", "PYTHONPATH": ROOT}
     return {**os.environ, **{k: str(v) for k, v in names.items()}}
 
 
@@ -392,13 +284,13 @@ def wait_for(condition: object) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc, and only Linux ends children with their parent")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
-def test_no_process_and_no_file_stays(tmp_path: Path, odd_engines: Path, stop: signal.Signals) -> None:
+def test_no_process_and_no_file_stays(tmp_path: Path, stop: signal.Signals) -> None:
     """After Ctrl-C, which raises InterruptedSolveError, and even if the caller is killed, the engine's process and files go."""
-    code = SCRIPT.replace("ENGINE", "'odd_engines:sleep'")
+    code = SCRIPT.replace("ENGINE", f"'{ODD}:sleep'")
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [sys.executable, "-c", code],
-        env=environment(tmp_path, odd_engines),
+        env=environment(tmp_path),
         stdin=pipe,
         stdout=pipe,
         text=True,
@@ -416,7 +308,7 @@ def test_no_process_and_no_file_stays(tmp_path: Path, odd_engines: Path, stop: s
         wait_for(lambda: not is_alive(pid))
         assert is_alive(script.pid) == (stop == signal.SIGINT)
         assert list((tmp_path / "temporary").iterdir()) == []
-    expected = "interrupted while odd_engines:sleep was solving; nothing was changed\n"
+    expected = f"interrupted while {ODD}:sleep was solving; nothing was changed\n"
     assert said == (expected if stop == signal.SIGINT else "")
     assert script.returncode == (0 if stop == signal.SIGINT else -signal.SIGKILL)
 

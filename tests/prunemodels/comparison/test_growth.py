@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import prunemodels as pm
 from formulations import InterruptedSolveError, InvalidInputError, PruningProblem, Solution
 from formulations.instance.papers import two_trees
-from prunemodels.comparison import growth, machine, worker
+from prunemodels.comparison import growth, machine, processes
+from prunemodels.comparison.compare import TYPES
 from prunemodels.comparison.growth import INSTANCE, Growth, lam_at_share, measure_growth
-from prunemodels.comparison.rows import TYPES
 from solvers import pruning_path
 from solvers.price_sharing.run import Run
 from tests.instances import random_problem
@@ -258,9 +258,9 @@ def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch)
     rounds: list[int] = []
     real = Run.round
     monkeypatch.setattr(Run, "round", lambda run: (rounds.append(1), real(run))[1])
-    worker._warm_up(pm.engines.price_sharing)
+    processes._warm_up(pm.engines.price_sharing)
     assert len(rounds) >= 10
-    worker._warm_up(pm.engines.min_cut)
+    processes._warm_up(pm.engines.min_cut)
 
 
 def test_wide_has_a_row_an_engine_and_a_column_a_size() -> None:

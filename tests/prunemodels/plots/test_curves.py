@@ -83,72 +83,46 @@ def growth(time_limit: float = 10.0) -> Growth:
 
 
 def lines(figure: Figure) -> dict[str, tuple[list[float], list[float]]]:
-    """Points of the lines in the legend, by the engine's name."""
-    return {
-        str(line.get_label()).split()[0]: (np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist())
-        for line in figure.axes[0].get_lines()
-        if not str(line.get_label()).startswith(("_", "time limit", "not usable"))
-    }
+    """Points of the lines that have some, by the first word of the label; a cross has none, and its label begins with _."""
+    points = {str(line.get_label()).split()[0]: np.asarray(line.get_xydata()).T.tolist() for line in figure.axes[0].get_lines()}
+    return {name: (x, y) for name, (x, y) in points.items() if x}
+
+
+def legend(figure: Figure) -> list[str]:
+    """What it says."""
+    found = figure.axes[0].get_legend()
+    assert found is not None
+    return [text.get_text() for text in found.get_texts()]
 
 
 def test_lines_are_the_table() -> None:
-    """Seconds over size, on logarithmic axes; the picture opens no window."""
+    """Seconds over size, on logarithmic axes; a cross where an engine was too slow, and the time limit; no window is opened."""
     figure = plot_growth(growth())
     drawn = lines(figure)
     assert drawn["min_cut"] == ([10, 100, 1000], [0.1, 1.0, 10.0])
     assert drawn["highs_ip1"] == ([10, 100], [0.5, 12.0])
+    crosses = [line.get_xydata() for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
+    assert [np.asarray(points).tolist() for points in crosses if len(points)] == [[[100, 12.0]]]  # brute_force has no seconds
+    assert drawn["time"][1] == [10.0, 10.0]
     axes = figure.axes[0]
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("cost rows", "seconds")
     assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "100", "1,000"]
     assert plt.get_fignums() == []
+    for other in (plot_growth(growth(), "usage_arcs"), plot_growth(growth(math.inf))):
+        assert "time" not in lines(other)
 
 
 def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:
-    """Who stopped first stands first, then from the slowest down; slopes where there are three points that count."""
-    legend = plot_growth(growth()).axes[0].get_legend()
-    assert legend is not None
-    assert [t.get_text() for t in legend.get_texts()] == [
-        *("brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"),
-        *("not usable from here on", "time limit, 10 s"),
-    ]
-    assert legend.get_title().get_text() == "engine   slope"
-    least = plot_growth(growth(), least=0.5).axes[0].get_legend()
-    assert least is not None
-    assert "min_cut" in [t.get_text() for t in least.get_texts()]  # two points are left: no slope
+    """Who stopped first stands first, then from the slowest down; slopes where there are three points that count.
 
-
-def test_slopes_are_against_what_the_axis_shows() -> None:
-    """Usage arcs that grow with the square of the size halve the slope."""
-    legend = plot_growth(growth(), against="usage_arcs").axes[0].get_legend()
-    assert legend is not None
-    assert "min_cut   0.50" in [t.get_text() for t in legend.get_texts()]
-
-
-def crosses(figure: Figure) -> list[tuple[list[float], list[float]]]:
-    found = [line for line in figure.axes[0].get_lines() if line.get_marker() == "x"]
-    points = [(np.asarray(line.get_xdata()).tolist(), np.asarray(line.get_ydata()).tolist()) for line in found]
-    return [p for p in points if p[0]]
-
-
-def test_crosses_stand_where_engines_stop() -> None:
-    """One for the engine that was too slow; none for one that has no seconds."""
-    assert crosses(plot_growth(growth())) == [([100], [12.0])]
-
-
-def test_the_time_limit_is_drawn_for_seconds_only() -> None:
-    """A line at 10 s, with its name; none for other quantities, and none where there is no limit."""
-
-    def dashed(figure: Figure) -> list[float]:
-        return [
-            float(np.asarray(line.get_ydata())[0])
-            for line in figure.axes[0].get_lines()
-            if str(line.get_label()).startswith("time limit")
-        ]
-
-    assert dashed(plot_growth(growth())) == [10.0]
-    assert dashed(plot_growth(growth(), "usage_arcs")) == []
-    assert dashed(plot_growth(growth(math.inf))) == []
+    Usage arcs that grow with the square of the size halve the slope.
+    """
+    figure, names = plot_growth(growth()), ["brute_force", "highs_ip1", "min_cut   1.00", "mine   0.50"]
+    assert legend(figure) == [*names, "not usable from here on", "time limit, 10 s"]
+    assert figure.axes[0].get_legend().get_title().get_text() == "engine   slope"  # type: ignore[union-attr]
+    assert "min_cut" in legend(plot_growth(growth(), least=0.5))  # two points are left: no slope
+    assert "min_cut   0.50" in legend(plot_growth(growth(), against="usage_arcs"))
 
 
 def test_gaps_of_zero_stand_at_the_bottom() -> None:
@@ -156,12 +130,4 @@ def test_gaps_of_zero_stand_at_the_bottom() -> None:
     figure = plot_growth(growth(), "relative_gap", against="usage_arcs")
     assert lines(figure)["min_cut"] == ([100, 10_000, 1_000_000], [SMALLEST] * 3)
     assert figure.axes[0].get_xlabel() == "usage arcs"
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    assert [t.get_text() for t in legend.get_texts()] == [
-        "brute_force",
-        "highs_ip1",
-        "mine",
-        "min_cut",
-        "not usable from here on",
-    ]
+    assert legend(figure) == ["brute_force", "highs_ip1", "mine", "min_cut", "not usable from here on"]

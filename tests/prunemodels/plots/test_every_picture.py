@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import struct
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache, partial
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -36,70 +36,14 @@ from tests.prunemodels.plots.cases import outside, overlaps, visible_texts
 X, Y = load_breast_cancer(return_X_y=True, as_frame=True)
 
 
-@functools.cache
+@cache
 def path() -> pm.PruningPath:
     return pm.pruning_path(pm.problem_from_forest(forest(), X[200:350], costs=1))
 
 
-@functools.cache
+@cache
 def forest() -> RandomForestClassifier:
     return RandomForestClassifier(5, max_depth=4, random_state=0).fit(X[:200], Y[:200])
-
-
-def tradeoff() -> Figure:
-    return pm.plots.plot_tradeoff(path(), held_out=pm.evaluate_path(path(), X[350:], Y[350:]), chosen=path()[3])
-
-
-def tradeoff_alone() -> Figure:
-    return pm.plots.plot_tradeoff(path())
-
-
-def budget() -> Figure:
-    solution = pm.solve(path().problem, budget=3.3, path=path())
-    return pm.plots.plot_budget(solution, path(), [pm.hold_out(solution.pruning, forest(), X[350:], Y[350:])])
-
-
-def held_out() -> Figure:
-    seen = pm.evaluation.budget_tradeoff(path(), forest(), X[350:], Y[350:], budgets=[4, 3, 2], time_limit=0)
-    return pm.plots.plot_held_out(seen, path=path(), chosen=seen.prunings[1], budget=3, unit="US$")
-
-
-def limits() -> Figure:
-    at = [pm.Limit(b, "splits") for b in (5, 20)]
-    return pm.plots.plot_limits(pm.evaluation.limits_tradeoff(path().problem, [2, 3, 4], at), unit="US$")
-
-
-def purchases() -> Figure:
-    table = pd.DataFrame({"price": [7.0, 1.0], "before": [1.0, 0.9], "after": [0.4, 0.0]}, index=["US$ a", "US$ b"])
-    return pm.plots.plot_purchases(table, most=2, unit="US$")
-
-
-def choice() -> Figure:
-    return pm.plots.plot_choice(pm.evaluate_path(path(), X[350:], Y[350:]), chosen=2)
-
-
-def curves() -> Figure:
-    rng = np.random.default_rng(0)
-    names = (
-        "optimal",
-        "cost-complexity pruning (error)",
-        "greedy feature pruning",
-        "individual",
-        "early stopping (entropy)",
-        "trees",
-    )
-    return pm.plots.plot_curves(
-        [TradeoffCurve(name, "step", np.arange(20.0), 600 * rng.random(20), rng.random(20) / 2, 100) for name in names]
-    )
-
-
-def cut() -> Figure:
-    return pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), Fraction(7, 24), first=1)
-
-
-def exits() -> Figure:
-    known = case("sets")
-    return pm.plots.plot_exits(known.path, known.X, known.y)
 
 
 RUN = {
@@ -112,94 +56,96 @@ RUN = {
 }
 
 
-def gaps() -> Figure:
-    return pm.plots.plot_gaps({f"engine {k}": RUN for k in range(9)}, against="seconds")
+def budget(ax: Axes | None) -> Figure:
+    solution = pm.solve(path().problem, budget=3.3, path=path())
+    return pm.plots.plot_budget(solution, path(), [pm.hold_out(solution.pruning, forest(), X[350:], Y[350:])], ax=ax)
 
 
-def history() -> Figure:
-    return pm.plots.plot_history(RUN)
+def held_out(ax: Axes | None) -> Figure:
+    seen = pm.evaluation.budget_tradeoff(path(), forest(), X[350:], Y[350:], budgets=[4, 3, 2], time_limit=0)
+    return pm.plots.plot_held_out(seen, path=path(), chosen=seen.prunings[1], budget=3, unit="US$", ax=ax)
 
 
-def columns() -> Figure:
-    return pm.plots.plot_columns(pm.engines.dantzig_wolfe(path().problem, 0.01, scheme="plain"))
+def limits(ax: Axes | None) -> Figure:
+    at = [pm.Limit(b, "splits") for b in (5, 20)]
+    return pm.plots.plot_limits(pm.evaluation.limits_tradeoff(path().problem, [2, 3, 4], at), unit="US$", ax=ax)
 
 
-def growth() -> Figure:
+def purchases(ax: Axes | None) -> Figure:
+    table = pd.DataFrame({"price": [7.0, 1.0], "before": [1.0, 0.9], "after": [0.4, 0.0]}, index=["US$ a", "US$ b"])
+    return pm.plots.plot_purchases(table, most=2, unit="US$", ax=ax)
+
+
+def curves(ax: Axes | None) -> Figure:
+    rng = np.random.default_rng(0)
+    names = "optimal, cost-complexity pruning (error), greedy feature pruning, individual, early stopping (entropy), trees"
+    found = [(name, np.arange(20.0), 600 * rng.random(20), rng.random(20) / 2) for name in names.split(", ")]
+    return pm.plots.plot_curves([TradeoffCurve(name, "step", *figures, 100) for name, *figures in found], ax=ax)
+
+
+def growth(ax: Axes | None) -> Figure:
     rows = [
         {"solver": name, "size": size, "usage_arcs": size, "seconds": 0.001 * size * (k + 1), "usable": size * k < 10_000}
         for k, name in enumerate(SOLVERS)
         for size in (100, 300, 1000, 2000, 3000)
     ]
-    return pm.plots.plot_growth(Growth(pd.DataFrame(rows), "cost rows", 0.5, 60.0, True, "a machine"))
+    return pm.plots.plot_growth(Growth(pd.DataFrame(rows), "cost rows", 0.5, 60.0, True, "a machine"), ax=ax)
 
 
-def levels() -> Figure:
-    return pm.plots.plot_levels(path())
-
-
-def levels_in_boxes() -> Figure:
-    return pm.plots.plot_levels(path(), trees=[0], named=True)
-
-
-def trees() -> Figure:
-    return pm.plots.plot_trees(path().problem, kept=path()[2].kept, row=0)
-
-
-def trees_in_boxes() -> Figure:
-    return pm.plots.plot_trees(path().problem, trees=[0, 1], named=True, row=0)
-
-
-def point() -> Figure:
+def point(ax: Axes | None) -> Figure:
     problem = path().problem
-    purchases = {f"w[{m},{i}]": 0.5 for m in (3, 20, 27) for i in range(5)}
-    return pm.plots.plot_point(problem, {f"z[{h}]": 0.125 for h in range(problem.ensemble.n_nodes)} | purchases, trees=[0])
+    values = dict.fromkeys([f"z[{h}]" for h in range(problem.ensemble.n_nodes)], 0.125)
+    values |= {f"w[{m},{i}]": 0.5 for m in (3, 20, 27) for i in range(5)}
+    return pm.plots.plot_point(problem, values, trees=[0], ax=ax)
 
 
-def matrix() -> Figure:
-    return pm.plots.plot_matrix(MATRICES["IP3"](two_trees(), lam=1))
-
-
-def certificate() -> Figure:
+def certificate(ax: Axes | None) -> Figure:
     program = MATRICES["IP3"](two_trees(), lam=1)
     network = formulation_network(two_trees(), program)
     assert network is not None
-    return pm.plots.plot_certificate(program, network, paths=["leaf[4]", "coupling[2,1,0]"])
+    return pm.plots.plot_certificate(program, network, paths=["leaf[4]", "coupling[2,1,0]"], ax=ax)
 
 
-def decomposition() -> Figure:
+def decomposition(ax: Axes | None) -> Figure:
     matrix = families.block_diagonal(families.r10(), families.r12(), families.cycles_of_k5())
-    return pm.plots.plot_decomposition(matrix, pm.checks.check_total_unimodularity(matrix))
+    return pm.plots.plot_decomposition(matrix, pm.checks.check_total_unimodularity(matrix), ax=ax)
 
 
-def network() -> Figure:
-    return pm.plots.draw_network(tree_network(two_trees(), 1), path=[0])
+def seen() -> pm.evaluation.PathEvaluation:
+    return pm.evaluate_path(path(), X[350:], Y[350:])
 
 
-def tree() -> Figure:
-    return pm.plots.draw_tree(path().problem, 0)
+ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
+    "tradeoff": lambda ax: pm.plots.plot_tradeoff(path(), held_out=seen(), chosen=path()[3], ax=ax),
+    "tradeoff_alone": lambda ax: pm.plots.plot_tradeoff(path(), ax=ax),
+    "budget": budget,
+    "held_out": held_out,
+    "limits": limits,
+    "purchases": purchases,
+    "choice": lambda ax: pm.plots.plot_choice(seen(), chosen=2, ax=ax),
+    "curves": curves,
+    "cut": lambda ax: pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), Fraction(7, 24), first=1, ax=ax),
+    "gaps": lambda ax: pm.plots.plot_gaps({f"engine {k}": RUN for k in range(9)}, against="seconds", ax=ax),
+    "growth": growth,
+    "levels": lambda ax: pm.plots.plot_levels(path(), ax=ax),
+    "levels_in_boxes": lambda ax: pm.plots.plot_levels(path(), trees=[0], named=True, ax=ax),
+    "trees": lambda ax: pm.plots.plot_trees(path().problem, kept=path()[2].kept, row=0, ax=ax),
+    "trees_in_boxes": lambda ax: pm.plots.plot_trees(path().problem, trees=[0, 1], named=True, row=0, ax=ax),
+    "point": point,
+    "matrix": lambda ax: pm.plots.plot_matrix(MATRICES["IP3"](two_trees(), lam=1), ax=ax),
+    "decomposition": decomposition,
+    "certificate": certificate,
+    "network": lambda ax: pm.plots.draw_network(tree_network(two_trees(), 1), path=[0], ax=ax),
+    "tree": lambda ax: pm.plots.draw_tree(path().problem, 0, ax=ax),
+}
+"""Pictures on axes that the caller gives, or on their own."""
 
-
-PICTURES: tuple[Callable[[], Figure], ...] = (
-    *(
-        tradeoff,
-        tradeoff_alone,
-        budget,
-        held_out,
-        limits,
-        purchases,
-        choice,
-        curves,
-        cut,
-        exits,
-        gaps,
-        history,
-        columns,
-        growth,
-        levels,
-    ),
-    *(levels_in_boxes, trees, trees_in_boxes, point, matrix, decomposition, certificate, network, tree),
-)
-every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
+PICTURES: dict[str, Callable[[], Figure]] = {name: partial(draw, None) for name, draw in ON_AXES.items()} | {
+    "exits": lambda: pm.plots.plot_exits(case("sets").path, case("sets").X, case("sets").y),
+    "history": lambda: pm.plots.plot_history(RUN),
+    "columns": lambda: pm.plots.plot_columns(pm.engines.dantzig_wolfe(path().problem, 0.01, scheme="plain")),
+}
+every_picture = pytest.mark.parametrize("draw", PICTURES.values(), ids=PICTURES)
 
 
 @every_picture
@@ -237,7 +183,7 @@ def test_it_looks_the_same_whatever_the_settings(draw: Callable[[], Figure]) -> 
             assert all(max(to_rgb(text.get_color())) < 0.3 for text in labels if ax.axison)
 
 
-@pytest.mark.parametrize("draw", [cut, levels], ids=lambda draw: draw.__name__)
+@pytest.mark.parametrize("draw", [PICTURES["cut"], PICTURES["levels"]], ids=["cut", "levels"])
 def test_equal_pictures_are_equal_files(draw: Callable[[], Figure]) -> None:
     """Nothing in a picture depends on when it is drawn; Jupyter gets it as PNG, 100 pixels an inch."""
     figure = draw()
@@ -254,32 +200,8 @@ def wrong_axes() -> list[tuple[Axes, str]]:
     return [(polar, "ax has the projection 'polar'; give plain axes"), (removed, "ax was removed from its figure; give axes")]
 
 
-ON_AXES: dict[str, Callable[[Axes], Figure]] = {
-    "tradeoff": lambda ax: pm.plots.plot_tradeoff(path(), ax=ax),
-    "budget": lambda ax: pm.plots.plot_budget(pm.solve(path().problem, budget=3.3, path=path()), path(), ax=ax),
-    "held out": lambda ax: pm.plots.plot_held_out(
-        pm.evaluation.budget_tradeoff(path(), forest(), X[350:], Y[350:], budgets=[3], time_limit=0), ax=ax
-    ),
-    "purchases": lambda ax: pm.plots.plot_purchases(pd.DataFrame({"price": [1], "before": [1], "after": [1]}), ax=ax),
-    "choice": lambda ax: pm.plots.plot_choice(pm.evaluate_path(path(), X[350:], Y[350:]), ax=ax),
-    "curves": lambda ax: pm.plots.plot_curves([TradeoffCurve("a", "b", np.ones(1), np.ones(1), np.ones(1), 1)], ax=ax),
-    "cut": lambda ax: pm.plots.plot_cut(pm.Pruning.unpruned(two_trees()), 1, ax=ax),
-    "gaps": lambda ax: pm.plots.plot_gaps({"a": RUN}, ax=ax),
-    "growth": lambda ax: pm.plots.plot_growth(
-        Growth(pd.DataFrame([{"solver": "a", "size": 1, "seconds": 1.0, "usable": True}]), "rows", 0.5, 1.0, True, ""), ax=ax
-    ),
-    "levels": lambda ax: pm.plots.plot_levels(path(), ax=ax),
-    "trees": lambda ax: pm.plots.plot_trees(path().problem, ax=ax),
-    "point": lambda ax: pm.plots.plot_point(two_trees(), {f"z[{h}]": 0 for h in range(12)}, ax=ax),
-    "matrix": lambda ax: pm.plots.plot_matrix([[1]], ax=ax),
-    "decomposition": lambda ax: pm.plots.plot_decomposition([[1]], pm.checks.check_total_unimodularity([[1]]), ax=ax),
-    "network": lambda ax: pm.plots.draw_network(tree_network(two_trees(), 0), ax=ax),
-    "tree": lambda ax: pm.plots.draw_tree(two_trees(), 0, ax=ax),
-}
-
-
 @pytest.mark.parametrize("draw", ON_AXES.values(), ids=ON_AXES)
-def test_axes_may_be_given(draw: Callable[[Axes], Figure]) -> None:
+def test_axes_may_be_given(draw: Callable[[Axes | None], Figure]) -> None:
     """They are drawn on, without pyplot; polar axes, and axes removed from their figure, are refused with the remedy."""
     figure = Figure()
     ax = figure.add_subplot()
