@@ -57,13 +57,7 @@ def data_folder() -> Path:
 
 
 def find_dataset(name_or_file: str | Path) -> Path:
-    """The file of a data set: the given path, or for a bare name a file in `data_folder`.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file is absent; the message says how to get it.
-    """
+    """The file of a data set: the given path, or for a bare name a file in `data_folder`."""
     given = Path(name_or_file)
     if os.path.isfile(given):
         return given
@@ -90,13 +84,6 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
     ----------
     as_text, as_names
         columns of a CSV file whose cells are not turned into numbers; of names also NA is one, which else is an empty cell.
-
-    Raises
-    ------
-    InvalidInputError
-        for another ending, a file without examples or without a header row, and a header that names a column twice.
-    BrokenFileError
-        if the file is absent or damaged, and for a CSV row with another number of fields than the header.
     """
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
@@ -122,13 +109,7 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
 
 
 def read_prices(path: str | Path) -> pd.DataFrame:
-    """Read a table of prices, its costs as the decimals that are written: as a float 1e-400 would be 0.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        as `read_table`; and for a cost that is no decimal number.
-    """
+    """Read a table of prices, its costs as the decimals that are written: as a float 1e-400 would be 0."""
     table = read_table(path, as_text=PRICE_COLUMNS, as_names=("feature",))
     for name in PRICE_COLUMNS:
         if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
@@ -172,13 +153,7 @@ def _read_excel(place: Path) -> pd.DataFrame:
 
 
 def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> NDArray[Any]:
-    """One column of a table, without empty cells; error messages name the `option` that needs it and the table's `source`.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no such column (the message lists the columns that exist), or if a cell is empty.
-    """
+    """One column of a table, without empty cells; error messages name the `option` that needs it and the table's `source`."""
     if column not in table.columns:
         raise InvalidInputError(f"{option}: {source} has no column {column!r}; it has {shown(table.columns)}")
     empty = np.flatnonzero(table[column].isna())
@@ -191,13 +166,7 @@ def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> N
 
 
 def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
-    """The named columns, in that order, as float64; NaN where a cell is empty.
-
-    Raises
-    ------
-    InvalidInputError
-        for a missing column (the message lists the columns that exist), for text, or for an infinite number.
-    """
+    """The named columns, in that order, as float64; NaN where a cell is empty."""
     features = take_columns(table, names, source)
     for name, kind in features.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
@@ -230,13 +199,7 @@ def take_any_features(table: pd.DataFrame, names: Sequence[str], source: str) ->
 
 
 def take_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
-    """The named columns, in that order, as they are.
-
-    Raises
-    ------
-    InvalidInputError
-        for a missing column; the message lists the columns that exist.
-    """
+    """The named columns, in that order, as they are."""
     absent = [n for n in names if n not in table.columns]
     if absent:
         raise InvalidInputError(
@@ -282,11 +245,6 @@ def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
     ----------
     label
         the label column; default: the last one.
-
-    Raises
-    ------
-    BrokenFileError, InvalidInputError
-        see `find_dataset`, `read_table`, `take_column`; and if the data set has too few rows.
     """
     file = find_dataset(name_or_file)
     table = read_table(file)
@@ -297,13 +255,7 @@ def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
 
 
 def part_sizes(name: str, n_rows: int) -> tuple[int, int, int]:
-    """Rows of the training, validation and test part of a data set.
-
-    Raises
-    ------
-    InvalidInputError
-        if a part would be empty.
-    """
+    """Rows of the training, validation and test part of a data set."""
     if name in SPLITS:
         train, valid, rest = SPLITS[name]
     else:

@@ -363,13 +363,7 @@ def to_onnx(forest: Any) -> Any:
 
 
 def session(model: Any, threads: int = 0) -> Any:
-    """An onnxruntime session on the CPU; `threads` = 0 stands for one thread per core.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for what is no ONNX model, and where onnxruntime is not installed.
-    """
+    """An onnxruntime session on the CPU; `threads` = 0 stands for one thread per core."""
     runtime = _library("onnxruntime")
     if not hasattr(model, "SerializeToString"):
         raise UnsupportedModelError(f"model is a {type(model).__name__}, no ONNX model; give what to_onnx returns, or onnx.load")

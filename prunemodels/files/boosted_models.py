@@ -45,11 +45,6 @@ def load_boosted(place: Path) -> Any:
     Any
         an estimator of XGBoost where one wrote the file, else a ``Booster`` of XGBoost or LightGBM; the `ModelForest` of a model
         of CatBoost. The labels are 0, 1, ..., which is all that XGBoost and LightGBM store; CatBoost stores them.
-
-    Raises
-    ------
-    BrokenFileError
-        for a file that is missing, damaged, or holds something else; the message says what was found, and what to save instead.
     """
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give the path of {KINDS}")

@@ -52,13 +52,7 @@ class Layout:
 
 
 def layout_of(place: Path) -> Layout:
-    """How a CSV file is written; no names for a file without any line.
-
-    Raises
-    ------
-    InvalidInputError
-        see `check_header`.
-    """
+    """How a CSV file is written; no names for a file without any line."""
     with _text(place) as text:
         head = next((line for line in text if line.strip()), "")
     counts = {mark: len(next(csv.reader([head], delimiter=mark), [])) for mark in SEPARATORS}
@@ -75,13 +69,6 @@ def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[st
     """The table in a CSV file (.csv, .csv.gz); some columns stay text, with NaN for empty cells and for NA, None, nan ...
 
     Names are what is written: a column may be called NA, or 01.
-
-    Raises
-    ------
-    InvalidInputError
-        see `check_header`.
-    BrokenFileError
-        for a row with another number of fields than the header, and a file that is damaged.
     """
     layout = layout_of(place)
     with _opened(place, layout) as rows:
@@ -97,13 +84,7 @@ def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[st
 
 
 def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:
-    """The table in a CSV file, `size` rows at a time.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        as `read_csv`.
-    """
+    """The table in a CSV file, `size` rows at a time."""
     layout = layout_of(place)
     with (
         _opened(place, layout) as rows,
@@ -113,13 +94,7 @@ def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:
 
 
 def columns_of_csv(place: Path) -> list[str]:
-    """The names of the columns as the tables of `csv_chunks` have them: pandas makes names for those without one.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        as `read_csv`.
-    """
+    """The names of the columns as the tables of `csv_chunks` have them: pandas makes names for those without one."""
     layout = layout_of(place)
     with _opened(place, layout) as rows:
         return [str(name) for name in pd.read_csv(rows, nrows=0, **_options(layout)).columns]
@@ -131,13 +106,7 @@ def _options(layout: Layout) -> dict[str, Any]:
 
 
 def check_header(names: Sequence[str], source: str) -> None:
-    """Refuse names of columns that are all numbers, because then the header is missing, and two columns of one name.
-
-    Raises
-    ------
-    InvalidInputError
-        with the first row, or the column and its two places. Several columns without a name are no error.
-    """
+    """Refuse names of columns that are all numbers, because then the header is missing, and two columns of one name."""
     if names and all(_is_number(name) for name in names):
         raise InvalidInputError(f"{source} has no header row (its first row is {list(names[:3])}, ...); name the columns there")
     first: dict[str, int] = {}
@@ -237,13 +206,7 @@ class CheckedRows(io.RawIOBase):
 
 
 def check_every_row(place: Path, layout: Layout) -> None:
-    """Go through a file with Python's own reader.
-
-    Raises
-    ------
-    BrokenFileError
-        at the first row with another number of fields than the header.
-    """
+    """Go through a file with Python's own reader."""
     names = layout.names
     with _text(place) as text:
         for line, fields in _rows(text, layout.separator):

@@ -74,11 +74,6 @@ def loaded_elsewhere(place: Path, name: str, package: Any) -> bytes:
     -------
     bytes
         the model as XGBoost writes it, as JSON; nothing for LightGBM, whose text is its own.
-
-    Raises
-    ------
-    BrokenFileError
-        if the library refuses the file, crashes, or does not end.
     """
     limit = SECONDS + SECONDS_PER_MEGABYTE * place.stat().st_size / 1e6
     core = package.core if name == "XGBoost" else package.basic

@@ -43,11 +43,6 @@ def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     costs
         a `CostItems`; one number for all features; one number per feature in the forest's order; a mapping or Series from
         the names of all features to their prices; or a table with the columns of `CostItems.from_table`.
-
-    Raises
-    ------
-    InvalidInputError
-        for the wrong number of prices, unknown or missing features, negative or non-finite prices.
     """
     if isinstance(costs, CostItems) and costs.columns is not None:  # they are about the features already
         costs.check_features(ensemble.n_features)
@@ -115,13 +110,6 @@ def column_prices(
     -------
     CostItems, NDArray
         the items; and the evaluation prices a_f as float64, shape (n_features,).
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that do not fit the columns, are negative or not finite.
-    CapacityOverflowError
-        for prices too far apart for 64-bit integers.
     """
     leaf = one_leaf(n_features, names)
     items = cost_items(1 if costs is None else costs, leaf)
@@ -211,11 +199,6 @@ def staged_costs(
         int, shape (T,): the stage that each tree belongs to, from 0 on; default: each tree is one.
     sample_weight
         weights of the examples in the mean, >= 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if the stages do not fit the trees, or weights or columns do not fit.
     """
     stages = np.arange(ensemble.n_trees, dtype=np.int32) if stage is None else np.asarray(stage, dtype=np.int32)
     if stages.shape != (ensemble.n_trees,) or (stages < 0).any():

@@ -211,12 +211,6 @@ def loss_of(forest: ModelForest, y: object, n_rows: int) -> SampleLoss:
     ----------
     y
         one label or target for each row.
-
-    Raises
-    ------
-    InvalidInputError
-        for labels that the model does not know, targets that are not finite, and forests of class fractions, which have
-        no margins.
     """
     if forest.link == "fractions":
         raise InvalidInputError("a forest of class fractions has no margins; prune it with problem_from_model")

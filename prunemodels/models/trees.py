@@ -217,13 +217,7 @@ def one_tree(
 
 
 def joined(trees: Sequence[Trees]) -> Trees:
-    """Single trees, whose children are numbered from their own root, one after the other.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if there are none.
-    """
+    """Single trees, whose children are numbered from their own root, one after the other."""
     if not trees:
         raise UnsupportedModelError("the model has no trees: nothing to prune")
     start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)

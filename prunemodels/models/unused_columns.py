@@ -205,13 +205,7 @@ def _keep_categories(table: Any, kept: Columns) -> None:
 
 
 def _lightgbm(model: Any) -> Any:
-    """A copy of a ``Booster`` or estimator of LightGBM, whose text is renumbered.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for linear leaves, and for categories of pandas, whose table the text stores by place.
-    """
+    """A copy of a ``Booster`` or estimator of LightGBM, whose text is renumbered."""
     slim = copy.deepcopy(model)
     booster = lightgbm_booster(slim)
     text = ModelText.parse(booster.model_to_string())

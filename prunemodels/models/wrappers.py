@@ -47,15 +47,7 @@ class TwoClassRule:
 
 
 def unwrapped(model: Any) -> tuple[Any, TwoClassRule | None]:
-    """The model inside of a frozen, calibrated or thresholded one, and what that changes; (model, None) for all others.
-
-    Raises
-    ------
-    NotFittedForestError
-        for one that was not fitted.
-    UnsupportedModelError
-        for calibrations of more than two classes, averages of several calibrated models, and calibration by a temperature.
-    """
+    """The model inside of a frozen, calibrated or thresholded one, and what that changes; (model, None) for all others."""
     if isinstance(model, FrozenEstimator):
         return model.estimator, None
     if isinstance(model, CalibratedClassifierCV):
@@ -100,13 +92,7 @@ def _calibrated(model: CalibratedClassifierCV) -> tuple[Any, TwoClassRule]:
 
 
 def merged(inner: TwoClassRule | None, outer: TwoClassRule | None) -> TwoClassRule | None:
-    """A wrapper around a wrapper: the outer one's threshold, on the inner one's probabilities.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for a calibration of something that is calibrated or has a threshold.
-    """
+    """A wrapper around a wrapper: the outer one's threshold, on the inner one's probabilities."""
     if inner is None or outer is None:
         return outer if inner is None else inner
     if outer.calibration is not None or inner.threshold is not None:

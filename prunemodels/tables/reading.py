@@ -59,11 +59,6 @@ class Reader:
         the table, and the trees that it is read for.
     y, weight
         labels and weights: the name of a column, or an array with one entry a row.
-
-    Raises
-    ------
-    InvalidInputError
-        for missing columns, or a wrong number of them, if that is known before reading.
     """
 
     def __init__(self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None) -> None:
@@ -108,15 +103,7 @@ class Reader:
         return self.table.n_rows
 
     def each(self, what: str, do: Callable[[RowBlock], None]) -> int:
-        """Read the table once, call `do` with each block, and return the number of rows.
-
-        Raises
-        ------
-        InvalidInputError, BrokenFileError
-            as `blocks`.
-        InterruptedSolveError
-            on Ctrl-C.
-        """
+        """Read the table once, call `do` with each block, and return the number of rows."""
         read = 0
         try:
             for block in self.blocks(what):
@@ -127,16 +114,7 @@ class Reader:
         return read
 
     def blocks(self, what: str) -> Iterator[RowBlock]:
-        """Read the table once, block by block; `what` names the activity in the progress bar.
-
-        Raises
-        ------
-        InvalidInputError
-            for cells that are not numbers, infinite features, missing labels, negative weights, and a table without rows; the
-            message names file, column and row.
-        BrokenFileError
-            if a file changes, or ends early, while it is read.
-        """
+        """Read the table once, block by block; `what` names the activity in the progress bar."""
         read = 0
         with tqdm(
             total=self.n_rows, desc=what, unit=" rows", file=sys.stderr, leave=False, disable=not self._progress, delay=1
@@ -272,13 +250,7 @@ def _with_names(chunk: Any) -> Any:
 
 
 def labels_of(block: RowBlock) -> NDArray[Any]:
-    """The block's labels.
-
-    Raises
-    ------
-    InvalidInputError
-        if the reader was given no labels.
-    """
+    """The block's labels."""
     if block.y is None:
         raise InvalidInputError("y is None; give the name of the column of labels, or an array with one label a row")
     return block.y

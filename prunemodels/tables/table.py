@@ -67,15 +67,7 @@ class Source:
 
 
 def open_source(given: Any) -> Source:
-    """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts.
-
-    Raises
-    ------
-    InvalidInputError
-        for anything that is not a table, and for a file of another kind.
-    BrokenFileError
-        for a file that is absent or damaged.
-    """
+    """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts."""
     if isinstance(given, str) and "://" in given:
         raise InvalidInputError(f"{given} is not a local file; give pyarrow.dataset.dataset({given!r})")
     if isinstance(given, (str, Path)):
@@ -185,23 +177,11 @@ class Unchanged:
 
     @classmethod
     def of(cls, files: Sequence[Path]) -> Unchanged:
-        """Record the state of the files.
-
-        Raises
-        ------
-        BrokenFileError
-            if a file is absent.
-        """
+        """Record the state of the files."""
         return cls(tuple((file, _stamp(file)) for file in files))
 
     def check(self) -> None:
-        """Compare the files with their recorded state.
-
-        Raises
-        ------
-        BrokenFileError
-            for a file that changed or is absent.
-        """
+        """Compare the files with their recorded state."""
         for file, was in self.stamps:
             now = _stamp(file)
             if now != was:

@@ -73,13 +73,7 @@ class TracedColumns:
         return Inputs("", len(self.names), self.names if self.named else None, n_columns)
 
     def features(self, X: Any, name: str = "X") -> Any:
-        """The features of rows of raw columns, as the last step returns them; `name` is what messages call X.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the step that refuses the rows.
-        """
+        """The features of rows of raw columns, as the last step returns them; `name` is what messages call X."""
         rows = X
         for step, transformer in self.steps:
             try:
@@ -95,11 +89,6 @@ class TracedColumns:
         ----------
         values, known
             shape (n, R): values of any type, and whether each is known.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the step that refuses the rows, and for features that are not finite numbers or NaN.
         """
         found, done = self._part.run((values, known))
         features = np.where(done, found, 0)
@@ -126,13 +115,7 @@ class TracedColumns:
         return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
 
     def restored(self, kept: Sequence[int]) -> RestoredColumns:
-        """A step before the others, by which they are given only the raw columns `kept`.
-
-        Raises
-        ------
-        InvalidInputError
-            for a step that accepts none of the values that stand for the others.
-        """
+        """A step before the others, by which they are given only the raw columns `kept`."""
         values = accepted_values(self._part, len(self.names))
         found = RestoredColumns(self.names, values, [int(f) for f in kept], named=self.named)
         one = [[values[f] for f in found.kept]]
@@ -147,13 +130,7 @@ class TracedColumns:
         return found
 
     def check(self, X: Any) -> None:
-        """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the feature and the column.
-        """
+        """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources."""
         if not self.stated:
             return
         table = X.to_pandas() if hasattr(X, "to_pandas") else X
@@ -179,15 +156,7 @@ def final_step(model: Any) -> Any:
 
 
 def trace_pipeline(model: Any) -> TracedColumns | None:
-    """Trace the features of a pipeline's model back to raw columns; None for a model that reads raw columns itself.
-
-    Raises
-    ------
-    NotFittedForestError
-        for a pipeline that is not fitted.
-    UnsupportedModelError, InvalidInputError
-        for steps that cannot be traced, see `sources_of`.
-    """
+    """Trace the features of a pipeline's model back to raw columns; None for a model that reads raw columns itself."""
     steps: list[tuple[str, Any]] = []
     part = model
     while isinstance(part, Pipeline):

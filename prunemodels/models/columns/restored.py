@@ -44,13 +44,7 @@ class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the columns that remain.
-
-        Raises
-        ------
-        AttributeError
-            without names, as everywhere in scikit-learn.
-        """
+        """The names of the columns that remain."""
         if not self.named:
             raise AttributeError("feature_names_in_")
         return np.array([self.names[f] for f in self.kept], dtype=object)
@@ -66,13 +60,7 @@ class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """All columns: those of X, which may have others beside those that remain, and the constants.
-
-        Raises
-        ------
-        InvalidInputError
-            for rows that lack a column.
-        """
+        """All columns: those of X, which may have others beside those that remain, and the constants."""
         if not self.named:
             return self._array(X)
         table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X), columns=list(self.feature_names_in_))

@@ -68,13 +68,7 @@ def names_out(transformer: Any) -> list[str] | None:
 
 
 def n_outputs(transformer: Any, inputs: Inputs) -> int:
-    """Number of output columns.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if neither the step behind the transformer nor its own names tell.
-    """
+    """Number of output columns."""
     if inputs.n_out is not None:
         return inputs.n_out
     names = names_out(transformer)
@@ -220,13 +214,7 @@ def tracer_of(transformer: Any) -> Callable[[Any, Inputs], Sources | None] | Non
 
 
 def stated_sources(transformer: Any, inputs: Inputs) -> Sources:
-    """What the attribute ``made_from_`` states: by the names of output columns, or one entry for each in their order.
-
-    Raises
-    ------
-    InvalidInputError
-        for columns that the transformer does not read or write.
-    """
+    """What the attribute ``made_from_`` states: by the names of output columns, or one entry for each in their order."""
     stated, out = getattr(transformer, STATEMENT), names_out(transformer)
     if isinstance(stated, Mapping):
         by_name = {str(name): columns for name, columns in stated.items()}

@@ -39,15 +39,7 @@ from prunemodels.models.columns.steps import (
 
 
 def sources_of(transformer: Any, inputs: Inputs) -> tuple[Sources, bool]:
-    """(1), and whether it rests on what a user stated instead of on what the transformer computes.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for a transformer that cannot be traced, with the way to state what each of its columns is made from.
-    InvalidInputError
-        for a statement that does not fit the columns.
-    """
+    """(1), and whether it rests on what a user stated instead of on what the transformer computes."""
     if is_identity(transformer):
         return each_alone(range(inputs.count)), False
     if hasattr(transformer, STATEMENT):

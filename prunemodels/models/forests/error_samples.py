@@ -196,13 +196,7 @@ class Blend:
 
 
 def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
-    """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for trees whose nodes do not store what they need.
-    """
+    """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node."""
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
     outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
     for t, view in enumerate(tree_views(forest, several_outputs=True)):

@@ -38,12 +38,6 @@ def class_numbers(
         what messages call the label of row i; default: ``name[i]``.
     unknown
         what stands for labels that the model was not trained on, if it knows others of `y`; None: they are refused.
-
-    Raises
-    ------
-    InvalidInputError
-        for a label that the model was not trained on, a target that is not a finite number, or if the numbers of labels and rows
-        differ.
     """
     labels = one_each(y, n_rows, name)
     entry = entry or (lambda i: f"{name}[{i}]")
@@ -71,11 +65,6 @@ def prediction_losses(
     """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a model that predicts numbers.
 
     A forest has a loss of its own, see `forest_losses`.
-
-    Raises
-    ------
-    InvalidInputError
-        as `class_numbers`.
     """
     if is_classifier(model) and not hasattr(model, "classes_"):  # a user's own learner: what it was trained on is not known
         return np.asarray(predicted != one_each(y, len(predicted), "y"), dtype=np.float64)
@@ -113,11 +102,6 @@ def forest_losses(
     ----------
     weights
         of the rows, where censoring is estimated from them; default: 1 each.
-
-    Raises
-    ------
-    InvalidInputError
-        as `class_numbers`; and for targets that have no Poisson deviance.
     """
     if loss == SURVIVAL_LOSS:
         return survival_losses(forest, X, y, weights)
@@ -149,11 +133,6 @@ def true_outputs(
     """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs).
 
     For survival trees a `CensoredSample`, in whose estimate of censoring the rows have these weights; default: 1 each.
-
-    Raises
-    ------
-    InvalidInputError
-        as `class_numbers`, and for another number of columns; for survival trees as `censored_sample`.
     """
     if ensemble.curves is not None:
         return censored_sample(ensemble.curves.times, y, n_rows, weights, name)

@@ -160,11 +160,6 @@ def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
         the problem of the forest before it was pruned.
     pruned
         a fitted forest whose trees are those of the problem, with some splits turned into leaves and nothing else changed.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the first tree and node of the pruned forest that the problem's forest does not have there.
     """
     ours, theirs = problem.ensemble, read_trees(pruned)
     if ours.n_trees != theirs.n_trees:

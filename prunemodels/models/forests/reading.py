@@ -100,15 +100,6 @@ def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     ----------
     several_outputs
         whether the trees may predict several outputs, or survival curves; then `TreeView.classes` is empty.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for a model that is not an average of decision trees, and for several outputs or survival curves unless they are allowed.
-    NotFittedForestError
-        if it has no trees yet.
-    InvalidInputError
-        if its arrays are damaged, see `prunemodels.models.forests.soundness`.
     """
     forest = final_step(forest)
     _check_kind(forest)

@@ -19,13 +19,7 @@ def keep_prices(model: Any, costs: CostItems, evaluation: Sequence[Any]) -> None
 
 
 def saved_prices(model: Any, n_columns: int) -> tuple[CostItems, list[Fraction]] | None:
-    """The prices that a model holds for its columns; None where it holds none, or was given other columns since.
-
-    Raises
-    ------
-    InvalidInputError
-        if what it holds is damaged.
-    """
+    """The prices that a model holds for its columns; None where it holds none, or was given other columns since."""
     is_pipeline = hasattr(model, "steps")
     holder = model.steps[-1][1] if is_pipeline and not hasattr(model, ATTRIBUTE) else model
     told = getattr(holder, ATTRIBUTE, None)

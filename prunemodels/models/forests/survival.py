@@ -55,13 +55,7 @@ def predicts_curves(forest: Any) -> bool:
 
 
 def check_holds_curves(forest: Any) -> None:
-    """Refuse survival forests whose nodes hold risk scores only.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for ``low_memory=True``.
-    """
+    """Refuse survival forests whose nodes hold risk scores only."""
     if forest.low_memory:
         raise UnsupportedModelError(
             f"the {type(forest).__name__} was trained with low_memory=True: its nodes hold no survival curves, by which errors "
@@ -111,12 +105,6 @@ def censored_sample(
         shape (n_rows,), >= 0; default: 1 each.
     name
         what messages call y.
-
-    Raises
-    ------
-    InvalidInputError
-        for another kind of array, which the message names with its field; if all examples are censored; if they are observed in
-        another span of time than the forest's.
     """
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if not isinstance(y, np.ndarray) or fields is None or len(fields) != 2:
@@ -145,11 +133,6 @@ def survival_losses(model: Any, X: Any, y: Any, weights: NDArray[np.float64] | N
     ----------
     weights
         shape (N,), >= 0: weights of the rows in the estimate of censoring; default: 1 each.
-
-    Raises
-    ------
-    InvalidInputError
-        as `censored_sample`.
     """
     forest, n_rows = final_step(model), n_examples(X)
     sample = censored_sample(forest.unique_times_[forest.is_event_time_], y, n_rows, weights)

@@ -65,11 +65,6 @@ def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any
         of the training data, in the order in which ``fit`` saw them.
     y
         their labels as class indices, their targets, or their events and times.
-
-    Raises
-    ------
-    InvalidInputError
-        for other rows, rows in another order, and trees that were grown on all rows.
     """
     draws = _draws(forest, len(y))
     out = np.asarray(draws == 0)

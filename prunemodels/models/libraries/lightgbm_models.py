@@ -85,15 +85,7 @@ PANDAS, INFOS = "pandas_categorical:", "feature_infos="
 
 
 def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
-    """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for linear leaves, splits that disagree on what is missing, and models that `forest_of` refuses.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration."""
     booster = lightgbm_booster(model)
     text = ModelText.parse(booster.model_to_string())
     text.refuse_linear_leaves()

@@ -323,11 +323,6 @@ def forest_from_trees(
         examples whose numbers in the leaves are the leaves' weights; None: `Trees.cover`.
     other
         further fields of `ModelForest`.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if neither the trees nor `cover` say how to weigh leaves.
     """
     labels = classes if link == "fractions" else None
     names = feature_names
@@ -391,13 +386,7 @@ def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tup
 
 
 def with_absent_missing(X: Any) -> NDArray[Any]:
-    """A sparse matrix as an array with NaN in the place of entries that it does not store.
-
-    Raises
-    ------
-    InvalidInputError
-        for a sparse matrix whose arrays do not fit each other.
-    """
+    """A sparse matrix as an array with NaN in the place of entries that it does not store."""
     stored = without_duplicates(X, "X", rounded=True).tocoo()
     rows = np.full(X.shape, np.nan, dtype=np.result_type(X.dtype, np.float32))
     rows[stored.row, stored.col] = stored.data
@@ -405,13 +394,7 @@ def with_absent_missing(X: Any) -> NDArray[Any]:
 
 
 def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:
-    """Check a table of examples and copy it as float64; a pandas NA is NaN, infinities pass.
-
-    Raises
-    ------
-    InvalidInputError
-        if X is empty, not two-dimensional, not numeric, or has another number of columns.
-    """
+    """Check a table of examples and copy it as float64; a pandas NA is NaN, infinities pass."""
     if issparse(X):
         X = dense_array(X, "X")
     elif hasattr(X, "toarray"):

@@ -92,11 +92,6 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     ----------
     kept
         bool, shape (n,): the splits that stay, closed under parents.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for trees that were not read from a library's model, and for CatBoost, which cannot hold pruned trees.
     """
     if library_of(forest.source) == "catboost":
         raise UnsupportedModelError(

@@ -34,15 +34,7 @@ LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}
 
 
 def read_gradient_boosting(model: Any) -> ModelForest:
-    """Read a fitted ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for other losses than log loss and squared error, and for an `init` that is an estimator of its own.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a fitted ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``."""
     if not hasattr(model, "estimators_"):
         raise NotFittedForestError.of(model)
     check_loss(model)
@@ -50,13 +42,7 @@ def read_gradient_boosting(model: Any) -> ModelForest:
 
 
 def trees_of_any_loss(model: Any) -> ModelForest:
-    """The trees of a fitted model, whatever loss they were grown for; for "exponential" the sigmoid has a = 2.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for an `init` that is an estimator of its own.
-    """
+    """The trees of a fitted model, whatever loss they were grown for; for "exponential" the sigmoid has a = 2."""
     base = _start(model)
     classes = model.classes_ if is_classifier(model) else None
     n_outputs = model.estimators_.shape[1]
@@ -148,15 +134,7 @@ def _places(pruned: Any, tree: Any) -> NDArray[np.int64]:
 
 
 def read_hist_gradient_boosting(model: Any) -> ModelForest:
-    """Read a fitted ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for other losses than log loss and squared error.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a fitted ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``."""
     if not hasattr(model, "n_trees_per_iteration_"):
         raise NotFittedForestError.of(model)
     check_loss(model)

@@ -18,13 +18,7 @@ from prunemodels.models.trees import Trees, before, joined, one_tree
 
 
 def treelite() -> Any:
-    """The treelite package, which is imported when a model of another library is read.
-
-    Raises
-    ------
-    MissingPackageError
-        with the command that installs it.
-    """
+    """The treelite package, which is imported when a model of another library is read."""
     package("treelite.frontend")
     package("treelite.model_builder")
     return package("treelite")
@@ -45,11 +39,6 @@ def read_trees(model: Any, n_values: int) -> Trees:
     ----------
     n_values
         K: numbers in a leaf.
-
-    Raises
-    ------
-    UnsupportedModelError
-        naming the tree and the node, for unknown comparisons and thresholds that are not numbers.
     """
     return joined([_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)])
 
@@ -178,11 +167,6 @@ def forest_of(
         the model that treelite read it from; default: the treelite model.
     cover
         examples whose numbers in the leaves are their weights, if the model holds no cover.
-
-    Raises
-    ------
-    UnsupportedModelError
-        naming the part that cannot be pruned.
     """
     header = model.get_header_accessor()
     task = TASKS.get(int(header.get_field("task_type")[0]), "an unknown task")

@@ -40,15 +40,7 @@ PER_NODE = (
 
 
 def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
-    """Read a ``Booster`` or any of the scikit-learn estimators of XGBoost; after early stopping, the trees that it predicts with.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for linear boosters, and models that `forest_of` refuses.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a ``Booster`` or estimator of XGBoost; after early stopping, the trees that it predicts with."""
     booster = _booster(model)
     check_has_trees(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
     names = booster.feature_names
