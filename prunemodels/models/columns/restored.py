@@ -51,7 +51,7 @@ class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def made_from_(self) -> list[list[int]]:
-        """What each column is made from, see `prunemodels.models.columns.tracing`."""
+        """What each column is made from, see `prunemodels.models.columns.parts`."""
         place = {f: k for k, f in enumerate(self.kept)}
         return [[place[f]] if f in place else [] for f in range(len(self.names))]
 

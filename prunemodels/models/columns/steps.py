@@ -1,6 +1,6 @@
 """One fitted step of a pipeline: the columns that it reads and writes, and from which of them each output column is made.
 
-That is (1) of `prunemodels.models.columns.tracing`, known for the transformers of scikit-learn, or stated by a user.
+That is (1) of `prunemodels.models.columns.parts`, known for the transformers of scikit-learn, or stated by a user.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError, UnsupportedModelError
 
 Sources = list[frozenset[int]]
-"""For each output column the input columns that it is made from, see (1) of `prunemodels.models.columns.tracing`."""
+"""For each output column the input columns that it is made from, see (1) of `prunemodels.models.columns.parts`."""
 
 STATEMENT = "made_from_"
 """The attribute in which a fitted transformer says itself what its columns are made from."""
