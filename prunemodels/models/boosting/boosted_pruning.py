@@ -19,7 +19,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown
-from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.boosting.descent import state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
@@ -291,12 +291,9 @@ def _not_beaten(prunings: Sequence[BoostedPruning]) -> list[BoostedPruning]:
 
 
 def warn_if_empty(found: BoostedPruning, budget: float, visited: Sequence[tuple[float, float]]) -> BoostedPruning:
-    """The answer for a budget, with a warning if it is the pruning without splits although the budget is above 0.
+    """The answer for a budget; it warns if that is the pruning without splits although the budget is above 0.
 
-    Parameters
-    ----------
-    visited
-        (cost, loss) of all prunings that were visited.
+    `visited` has (cost, loss) of all prunings that were visited.
     """
     if budget > 0 and not found.kept.any() and found.forest.ensemble.n_splits:
         cheapest = min((cost for cost, _ in visited if cost > 0), default=math.inf)

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.boosting.descent import Pool, PricedPruning, descend, point_of
-from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.boosting.descent import Pool, PricedPruning, descend, point_of, state_of
 from prunemodels.models.boosting.seeds import (
     SomeTrees,
     eliminate,
@@ -104,10 +103,9 @@ class BoostedSearch:
         rounded = whole.prices.cost_rounding > 0
         for trees in reversed(self._ends(ELIMINATED_PREFIXES)):
             part = self.first(trees)
-            for removal in eliminate(part, self.deadline):
-                point = PricedPruning(removal.kept, removal.loss, removal.cost)
+            for point, taken in eliminate(part, self.deadline):
                 self._see(part, point, rough=rounded)
-                if removal.taken and part is whole:
+                if taken and part is whole:
                     self.eliminated.append(point)
 
     def _prefixes(self) -> Iterator[PricedPruning]:

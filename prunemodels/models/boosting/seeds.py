@@ -31,8 +31,7 @@ from formulations.answers.pruning import integer_cost
 from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.descent import PricedPruning
-from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.boosting.descent import PricedPruning, add_leaves, state_of
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.losses import SampleLoss
@@ -135,24 +134,12 @@ def prefixes(part: SomeTrees) -> Iterator[PricedPruning]:
     rows, evaluation = np.asarray(usage.X)[usage.rows], list(usage.evaluation)
     cost = staged_costs(ensemble, rows, usage.costs, evaluation_cost=evaluation, stage=stage, sample_weight=usage.weights)
     done = 0
-    margins = np.tile(forest.base, (usage.n_rows, 1))
+    margins, value = np.tile(forest.base, (usage.n_rows, 1)), np.ascontiguousarray(ensemble.value[:, 0])
     for k, trees in enumerate([0, *ends[:-1].tolist()]):
-        for t in range(done, trees):
-            margins[:, forest.output[t]] += _values(part, t)
+        add_leaves(forest, usage, value, margins, range(done, trees))
         done = trees
         loss = float(np.average(part.loss.values(margins), weights=usage.weights))
         yield PricedPruning(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
-
-
-def _values(part: SomeTrees, t: int) -> NDArray[np.float64]:
-    """What an unpruned tree adds to each row."""
-    ensemble, routing = part.forest.ensemble, part.usage.routing
-    nodes = ensemble.nodes_of(t)
-    leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
-    leaves = leaves[np.argsort(routing.start[leaves], kind="stable")]
-    added = np.empty(routing.n_rows)
-    added[routing.order[t]] = np.repeat(ensemble.value[leaves, 0], routing.stop[leaves] - routing.start[leaves])
-    return added
 
 
 def single_features(part: SomeTrees) -> Iterator[NDArray[np.bool_]]:
@@ -168,26 +155,10 @@ MOST_STEPS = 300
 """Approximate limit on the steps of an elimination: with more items, each step removes several, the best ones by (2)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Removal:
-    """One removal that was tried: the remaining pruning, its loss and cost, and whether the elimination goes on from it.
+def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning, bool]]:
+    """All removals of an elimination that starts with all splits of a part, at integer prices; True: the step that it takes.
 
-    The cost is that of the integer prices.
-    """
-
-    kept: NDArray[np.bool_]
-    loss: float
-    cost: float
-    taken: bool
-
-
-def eliminate(part: SomeTrees, deadline: float) -> Iterator[Removal]:
-    """All removals of an elimination that starts with all splits of a part; the one taken in a step comes last.
-
-    Parameters
-    ----------
-    deadline
-        on the clock of ``time.perf_counter``, checked before each step.
+    The deadline, on the clock of ``time.perf_counter``, is checked before each step.
     """
     usage, prices, loss = part.usage, part.prices, part.loss
     kept = usage.ensemble.is_split.copy()
@@ -206,7 +177,7 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[Removal]:
         for unit in units.tolist():
             remaining = effects.without(kept, unit)
             new_loss = float(np.average(loss.values(without(part, kept, remaining, margins)), weights=usage.weights))
-            yield Removal(remaining, new_loss, float((cost - int(saved[unit])) * unit_price), taken=False)
+            yield PricedPruning(remaining, new_loss, float((cost - int(saved[unit])) * unit_price)), False
             tried.append(((new_loss - current_loss) / float(saved[unit]), unit))
         remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
         for unit in gone:
@@ -214,7 +185,7 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[Removal]:
         cost = cost - int(saved[gone[0]]) if len(gone) == 1 else integer_cost(usage, prices, remaining)
         margins = without(part, kept, remaining, margins)
         current_loss, kept = float(np.average(loss.values(margins), weights=usage.weights)), remaining
-        yield Removal(kept, current_loss, float(cost * unit_price), taken=True)
+        yield PricedPruning(kept, current_loss, float(cost * unit_price)), True
 
 
 def without(

@@ -19,9 +19,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from formulations import InvalidInputError, Pruning
 from prunemodels.evaluation.evaluate import evaluate
-from prunemodels.models.boosting.boosted import prune_boosted, usage_of
-from prunemodels.models.boosting.descent import descend
-from prunemodels.models.boosting.majoriser import majorise, state_of
+from prunemodels.models.boosting.boosted import prune_boosted
+from prunemodels.models.boosting.descent import descend, majorise, state_of
 from prunemodels.models.boosting.refitting import Leaves, corrections, refitted
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.libraries.reading import read_model
@@ -150,15 +149,6 @@ def test_a_time_limit_leaves_the_best_so_far() -> None:
     )
     assert late.solved == 0
     assert not late.stationary
-
-
-def test_the_loss_of_the_whole_model_is_that_of_its_margins() -> None:
-    """The routes of the usage lead each row to the leaves whose values the model adds up."""
-    forest = read_model(MODEL)
-    usage = usage_of(forest, forest.rows(X2), 1)
-    loss = loss_of(forest, Y2, len(Y2))
-    whole = state_of(forest, usage, loss, forest.ensemble.is_split)
-    assert whole.loss == pytest.approx(float(np.mean(loss.values(forest.margins(forest.rows(X2))))), rel=1e-12)
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from formulations import Pruning, Usage
 from prunemodels.models.boosting.boosted import usage_of
-from prunemodels.models.boosting.majoriser import majorise, state_of
+from prunemodels.models.boosting.descent import majorise, state_of
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.losses import LogLoss, SampleLoss, Softmax, SquaredError, loss_of
 from prunemodels.other_libraries import ModelForest
