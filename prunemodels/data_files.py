@@ -80,10 +80,8 @@ def dataset_name(file: Path) -> str:
 def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
     """Read a CSV (also .csv.gz), Parquet or Excel file with named columns; of an Excel file the first sheet.
 
-    Parameters
-    ----------
-    as_text, as_names
-        columns of a CSV file whose cells are not turned into numbers; of names also NA is one, which else is an empty cell.
+    Of a CSV file the cells of the columns `as_text` and `as_names` are not turned into numbers; of names also NA is one, which
+    else is an empty cell.
     """
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
@@ -239,13 +237,7 @@ class Dataset:
 
 
 def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
-    """Load a data set, with the sizes of its parts as in the papers, see `SPLITS` and `PROPORTIONS`.
-
-    Parameters
-    ----------
-    label
-        the label column; default: the last one.
-    """
+    """Load a data set whose label is in the column `label`, or the last one; its parts have the sizes of `part_sizes`."""
     file = find_dataset(name_or_file)
     table = read_table(file)
     label = str(table.columns[-1]) if label is None else label

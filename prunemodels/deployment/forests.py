@@ -60,6 +60,7 @@ from formulations.instance.routing import as_rows, features_of, n_examples
 from prunemodels.files.forests import dump_forest
 from prunemodels.models.forests.reading import check_columns, read_forest, read_trees, tree_views
 from prunemodels.models.tree_model import fitted_model
+from prunemodels.models.trees import floor32
 
 TREE_OPERATORS = ("TreeEnsembleClassifier", "TreeEnsembleRegressor")
 
@@ -301,15 +302,6 @@ def float32_thresholds(forest: Any) -> Any:
         splits = tree.children_left >= 0
         tree.threshold[splits] = floor32(tree.threshold[splits])
     return rounded
-
-
-def floor32(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The largest float32 that is at most each number."""
-    with np.errstate(over="ignore"):
-        nearest = numbers.astype(np.float32)
-        below = np.nextafter(nearest, np.float32(-np.inf))
-    floor: NDArray[np.float32] = np.where(nearest > numbers, below, nearest)
-    return floor
 
 
 def to_onnx(forest: Any) -> Any:

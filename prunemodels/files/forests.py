@@ -128,12 +128,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
 def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: bool) -> Any:
     """Read a model from a ``.skops`` or ``.joblib`` file; its contents are not checked yet.
 
-    Parameters
-    ----------
-    trusted
-        types that a skops file may hold beyond those that skops trusts.
-    kind
-        the kind of model that is expected, for messages.
+    A skops file may hold the types `trusted` beyond those that skops trusts; messages call the model a `kind`.
     """
     check_model_file(place, kind, trust_pickle=trust_pickle)
     return _load_skops(place, trusted, kind) if place.suffix == ".skops" else load_joblib(place, kind)

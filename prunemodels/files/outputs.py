@@ -28,12 +28,7 @@ PATIENCE = 10.0
 def check_output(path: str | Path, name: str, *, endings: Sequence[str] = (), force: bool = False) -> Path:
     """Refuse a path that cannot be written, before long work begins; `name` is the argument that the message blames.
 
-    Parameters
-    ----------
-    endings
-        the endings of the formats that can be written, e.g. ``(".joblib", ".skops")``; empty: any.
-    force
-        allow an existing file to be replaced.
+    Without `endings` any is allowed; with `force` an existing file may be replaced.
     """
     place = Path(path)
     if endings and place.suffix not in endings:

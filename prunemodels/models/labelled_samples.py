@@ -126,12 +126,7 @@ def split(
 ) -> tuple[Sample, Sample]:
     """Training and validation examples, drawn at random.
 
-    Each stratum gives the same fraction of its examples to validation, and keeps at least one to train on.
-
-    Parameters
-    ----------
-    strata
-        the class of each example. Default: all examples are in one stratum.
+    Each stratum, by default all examples, gives the same fraction to validation, and keeps at least one to train on.
     """
     if not 0 < fraction < 1:
         raise InvalidInputError(

@@ -26,13 +26,11 @@ from formulations.instance.routing import features_of, leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.models.columns import final_step, trace_pipeline
-from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.costs import Costs, cost_items, saved_prices
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.reading import check_columns, is_boosted, read_forest, read_trees
-from prunemodels.models.forests.saved_prices import saved_prices
 from prunemodels.models.forests.survival import predicts_curves
-from prunemodels.models.response import Response, average_response, sum_response
-from prunemodels.models.wrappers import TwoClassRule, merged, unwrapped
+from prunemodels.models.response import Response, TwoClassRule, average_response, merged, sum_response, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.models.libraries.model_forest import ModelForest
@@ -237,16 +235,11 @@ class TreeModel:
 def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     """The trees of any fitted model that is read.
 
-    Parameters
-    ----------
-    model
-        a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what that
-        returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
-        `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
-        `TunedThresholdClassifierCV` or `FrozenEstimator`.
-    several_outputs
-        whether a forest may have several outputs, see `Ensemble.output_classes`. Survival forests predict one number, and are
-        always read.
+    These are a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what
+    that returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
+    `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
+    `TunedThresholdClassifierCV` or `FrozenEstimator`. Only with `several_outputs` may a forest have several outputs; survival
+    forests predict one number, and are always read.
     """
     if isinstance(model, TreeModel):
         return model

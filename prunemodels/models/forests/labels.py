@@ -28,16 +28,8 @@ def class_numbers(
 ) -> NDArray[Any]:
     """Labels as places among the classes, int64; targets of a model without classes as float64.
 
-    Parameters
-    ----------
-    classes
-        the labels that the model was trained on; None: it predicts numbers.
-    name
-        what messages call all labels.
-    entry
-        what messages call the label of row i; default: ``name[i]``.
-    unknown
-        what stands for labels that the model was not trained on, if it knows others of `y`; None: they are refused.
+    Messages call all labels `name`, and that of row i ``entry(i)``, by default ``name[i]``. Labels that the model was not trained
+    on become `unknown`, if it knows others of y; None: they are refused.
     """
     labels = one_each(y, n_rows, name)
     entry = entry or (lambda i: f"{name}[{i}]")
@@ -98,10 +90,7 @@ def forest_losses(
 ) -> NDArray[np.float64]:
     """The loss of what a forest of scikit-learn or scikit-survival predicts for each row.
 
-    Parameters
-    ----------
-    weights
-        of the rows, where censoring is estimated from them; default: 1 each.
+    The weights count where censoring is estimated from the rows; default: 1 each.
     """
     if loss == SURVIVAL_LOSS:
         return survival_losses(forest, X, y, weights)

@@ -48,16 +48,9 @@ def read_catboost(model: Any) -> ModelForest:
 def catboost_forest(
     document: Mapping[str, Any], classes: ArrayLike | None = None, names: Sequence[str] = (), source: Any = None
 ) -> ModelForest:
-    """Read the content of CatBoost's JSON file.
+    """Read the content of CatBoost's JSON file; `source` is the model itself, if it is there.
 
-    Parameters
-    ----------
-    classes
-        the labels in CatBoost's order; default: 0, 1, ...
-    names
-        of the features.
-    source
-        the model itself, which predicts.
+    The classes are the labels in CatBoost's order, by default 0, 1, ...
     """
     loss = document["model_info"]["params"]["loss_function"]["type"]
     if loss not in LINKS:

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import UnsupportedModelError
 from formulations.extras import package
 from prunemodels.models.forests.reading import library_of
-from prunemodels.models.libraries.categories import CategorySet
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.models.response import Link
-from prunemodels.models.trees import Trees, before, joined, one_tree
+from prunemodels.models.trees import CategorySet, Trees, before, joined, one_tree
 
 
 def treelite() -> Any:
@@ -33,13 +32,7 @@ CATEGORICAL = 2
 
 
 def read_trees(model: Any, n_values: int) -> Trees:
-    """Read all trees of a ``treelite.Model``.
-
-    Parameters
-    ----------
-    n_values
-        K: numbers in a leaf.
-    """
+    """The trees of a ``treelite.Model`` with `n_values` numbers in each leaf."""
     return joined([_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)])
 
 
@@ -155,18 +148,10 @@ def forest_of(
     source: Any = None,
     cover: Any = None,
 ) -> ModelForest:
-    """Read a ``treelite.Model``.
+    """Read a ``treelite.Model``, which treelite read from `source`; the labels are 0, 1, ... unless `classes` has others.
 
-    Parameters
-    ----------
-    averaged
-        whether trees that are summed are shares of a mean, as XGBoost's parallel trees are; treelite's own flag also counts.
-    classes
-        the labels; default 0, 1, ...
-    source
-        the model that treelite read it from; default: the treelite model.
-    cover
-        examples whose numbers in the leaves are their weights, if the model holds no cover.
+    With `averaged`, trees that are summed are shares of a mean, as XGBoost's parallel trees are. `cover` has examples to weigh
+    the leaves by, if the model does not say.
     """
     header = model.get_header_accessor()
     task = TASKS.get(int(header.get_field("task_type")[0]), "an unknown task")
@@ -227,13 +212,7 @@ def _labels(classes: ArrayLike | None, n_classes: int) -> NDArray[Any]:
 
 
 def write_treelite(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """The source, a ``treelite.Model``, rebuilt without the splits that are pruned; all else is copied.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay.
-    """
+    """The source, a ``treelite.Model``, rebuilt with these splits alone; all else is copied."""
     source = forest.source
     if library_of(source) != "treelite":
         raise UnsupportedModelError(f"the forest was read from a {type(source).__name__}, not from a treelite.Model")
