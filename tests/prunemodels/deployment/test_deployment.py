@@ -115,21 +115,6 @@ def test_thresholds_in_single_precision_change_no_prediction(kind: str) -> None:
         np.testing.assert_array_equal(new.tree_.threshold[leaves], kept[leaves])
 
 
-def test_adversarial_thresholds_change_without_rounding_down() -> None:
-    """A forest with thresholds that round up, on the rows that they round to: nearest changes predictions, floor32 does not."""
-    X = rows(200).astype(np.float32)
-    forest = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
-    for tree in forest.estimators_:  # thresholds as a decimal grid would have them
-        splits = tree.tree_.children_left >= 0
-        tree.tree_.threshold[splits] = tree.tree_.threshold[splits].round(1)
-    nearest = float32_thresholds(forest)
-    for tree, own in zip(nearest.estimators_, forest.estimators_, strict=True):
-        splits = tree.tree_.children_left >= 0
-        tree.tree_.threshold[splits] = own.tree_.threshold[splits].astype(np.float32)
-    assert (nearest.predict_proba(X) != forest.predict_proba(X)).any()
-    np.testing.assert_array_equal(float32_thresholds(forest).predict_proba(X), forest.predict_proba(X))
-
-
 @looped("kind", [kind for kind in KINDS if kind != "bag, missing classes"])
 def test_an_onnx_model_agrees(kind: str) -> None:
     """Pruned forests of every kind: labels and probabilities, on rows at every threshold and with missing values."""
@@ -332,11 +317,3 @@ def test_a_pipeline_by_skl2onnx() -> None:
     labels, probabilities = running.run(None, given)
     assert (labels == cheap.predict(rows)).all()
     assert np.abs(probabilities - cheap.predict_proba(rows)).max() < 1e-6
-
-
-def test_onnx_models_are_timed_too() -> None:
-    """Where asked for."""
-    runtime()
-    case = fitted("random forest")
-    measured = measure_deployment(case.forest, case.forest, case.X, batch_rows=10, repeats=2, onnx=True)
-    assert [(t.engine, t.rows) for t in measured.timings][2:] == [("onnxruntime", 1), ("onnxruntime", 10)]

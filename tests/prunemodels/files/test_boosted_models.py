@@ -82,7 +82,7 @@ def test_the_class_that_wrote_a_file_of_xgboost_reads_it(tmp_path: Path) -> None
     assert np.array_equal(*(tree_model_of(m).ensemble.threshold for m in read))
 
 
-@pytest.mark.parametrize("name", ["two classes", "three classes", "numbers, missing high", "grown best first"])
+@pytest.mark.parametrize("name", json.loads(FILE.read_text(encoding="utf-8")))
 def test_files_of_catboost_are_read_without_catboost(tmp_path: Path, name: str) -> None:
     """The margins are those that CatBoost printed; labels are the file's, where it has some."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))[name]
@@ -92,7 +92,7 @@ def test_files_of_catboost_are_read_without_catboost(tmp_path: Path, name: str) 
     forest = pm.load_forest(tmp_path / "model.json")
     X, _ = data()
     margins = forest.margins(forest.rows(X[:SHOWN]))
-    assert np.allclose(margins, np.array(stored["margins"]).reshape(margins.shape))
+    assert np.abs(margins - stored["margins"]).max() < 1e-14
     labels = {"two classes": ["bad", "good"], "three classes": [0, 1, 2], "grown best first": [0, 1]}.get(name)
     assert labels is None or forest.classes.tolist() == labels
 

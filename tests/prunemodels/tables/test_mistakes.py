@@ -83,21 +83,6 @@ def test_categories_of_text_are_no_features(forest):
         assert np.array_equal(problem_from_table(forest, given, costs=1).routing.order, whole.routing.order)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n1,2,3\n", r"t.csv, line 3, has 3 fields, but the header names 2 columns"),
-        ("a,b\n1,2,3\n1,2,3\n", r"t.csv, line 2, has 3 fields"),
-        ("a,b\n1,2\n1\n", r"t.csv, line 3, has 1 field"),
-    ],
-)
-def test_rows_that_do_not_fit_the_header_are_an_error(forest, text, message, tmp_path):
-    """Not an index of pandas, nor cut off or filled up: columns would be others than their names say."""
-    (tmp_path / "t.csv").write_text(text)
-    with pytest.raises(BrokenFileError, match=message):
-        problem_from_table(forest, tmp_path / "t.csv", costs=1)
-
-
 def test_endings_are_known_in_capitals(forest, tmp_path):
     """As some systems write them."""
     whole = pm.problem_from_forest(forest, table(), costs=1)
