@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError, PruneModelsError
+from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
 from prunemodels.files.csv_tables import check_header, read_csv
-from prunemodels.files.damage import is_damage
+from prunemodels.files.damage import reading_table
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
@@ -90,15 +90,9 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
         )
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
-    try:
+    with reading_table(place):
         readers = {".parquet": _read_parquet, ".xlsx": _read_excel}
         table = readers[place.suffix](place) if place.suffix in readers else read_csv(place, as_text, as_names)
-    except (PruneModelsError, MemoryError):
-        raise
-    except Exception as error:  # pandas, pyarrow and gzip raise different types
-        if not is_damage(error):
-            raise
-        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     table.columns = table.columns.map(str)
     if not len(table):
         raise InvalidInputError(f"{place} holds no examples; give at least one row below the header")

@@ -162,12 +162,12 @@ def forest_of(
     base = np.array(header.get_field("base_scores"), dtype=np.float64)
     output = _outputs(header, link, trees)
     share = 1.0 / np.bincount(output, minlength=base.size) if mean and link != "fractions" else np.ones(base.size)
-    labels = None if task == "kRegressor" else _labels(classes, max(2, base.size))
+    labels = np.arange(max(2, base.size)) if classes is None else np.asarray(classes)
     return forest_from_trees(
         trees,
         n_features=model.num_feature,
         feature_names=feature_names,
-        classes=labels,
+        classes=None if task == "kRegressor" else labels,
         output=output,
         scale=share[output],
         base=base,
@@ -205,10 +205,6 @@ def _outputs(header: Any, link: Link, trees: Trees) -> NDArray[np.int32]:
         t = int(np.flatnonzero(output < 0)[0])
         raise UnsupportedModelError(f"tree {t} adds to all outputs at once; only one tree an output can be pruned")
     return output
-
-
-def _labels(classes: ArrayLike | None, n_classes: int) -> NDArray[Any]:
-    return np.arange(n_classes) if classes is None else np.asarray(classes)
 
 
 def write_treelite(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
