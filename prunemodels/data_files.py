@@ -208,15 +208,7 @@ def shown(names: Sequence[str] | pd.Index[Any], most: int = 12) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled examples, and the sizes of the training, validation and test part.
-
-    Parameters
-    ----------
-    X, y
-        features and labels, one row for each example.
-    sizes
-        rows of the training, validation and test part.
-    """
+    """Labelled examples, and how many of them are for training, validation and test."""
 
     name: str
     X: pd.DataFrame

@@ -128,15 +128,7 @@ def _is_number(text: str) -> bool:
 
 
 class CheckedRows(io.RawIOBase):
-    """The bytes of a CSV file, which raise an error before they give a row that violates (1).
-
-    Parameters
-    ----------
-    place
-        of the file.
-    layout
-        how it is written.
-    """
+    """The bytes of a CSV file of this layout, which raise an error before they give a row that violates (1)."""
 
     def __init__(self, place: Path, layout: Layout) -> None:
         self._place, self._layout, self._names = place, layout, layout.names

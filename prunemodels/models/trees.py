@@ -95,12 +95,7 @@ NaN stands for missing values, and for unknown categories that the library takes
 class TableCodes:
     """Codes of columns that hold categories in a pandas table; other tables hold codes already.
 
-    Parameters
-    ----------
-    categories
-        for each column of categories the model's categories in their order.
-    refuses
-        whether the library refuses categories that the model does not know.
+    Of each column of categories it has those of the model in their order; `refuses`: the library refuses others.
     """
 
     categories: Mapping[int, Sequence[Any]]

@@ -21,17 +21,7 @@ from formulations.errors import InvalidInputError
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows of a table.
-
-    Parameters
-    ----------
-    rows
-        an Arrow table or batch, or a pandas table.
-    source
-        the table's name in error messages.
-    first
-        number of rows of the table before these.
-    """
+    """Some rows of the table `source`, after its `first` rows: an Arrow table or batch, or a pandas table."""
 
     rows: Any
     source: str

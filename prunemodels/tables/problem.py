@@ -176,8 +176,8 @@ def problem_from_table(
         chunked.add(block.rows if block.weight is None or block.weight.all() else block.rows[block.weight > 0])
 
     n_rows = reader.each("routing", take)
-    routing = chunked.finish()
     weights = weights_of(given, reader.table.source.name) if given else np.ones(n_rows)
+    routing = chunked.finish()
     rows = np.flatnonzero(weights > 0)
     check_size(items, rows.size, reader.table.source.name)
     weights = weights if rows.size == n_rows else weights[rows]

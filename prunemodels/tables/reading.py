@@ -25,18 +25,9 @@ from prunemodels.tables.table import ChunkedTable
 
 @dataclass(frozen=True, eq=False)
 class RowBlock:
-    """Consecutive rows of a table.
+    """Consecutive rows of a table, as float32, after its `first` rows; features with names that no tree splits on are 0.
 
-    Parameters
-    ----------
-    rows
-        float32, shape (n, n_features); if the features have names, those that no tree splits on are 0.
-    y
-        shape (n,): labels as they are in the table; None if the reader was given no labels.
-    weight
-        float64, shape (n,), >= 0; None: 1 each.
-    first
-        number of rows of the table before these.
+    Labels are as they are in the table, None if the reader was given none; weights are >= 0, None: 1 each.
     """
 
     rows: NDArray[np.float32]
@@ -51,15 +42,7 @@ class RowBlock:
 
 
 class Reader:
-    """Reads a table for a forest, as often as the table allows.
-
-    Parameters
-    ----------
-    table, ensemble
-        the table, and the trees that it is read for.
-    y, weight
-        labels and weights: the name of a column, or an array with one entry a row.
-    """
+    """Reads a table for some trees, as often as the table allows; labels and weights are columns of it, or arrays."""
 
     def __init__(self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None) -> None:
         if ensemble.made is not None:

@@ -65,17 +65,7 @@ class Majorised:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A pruning and its margins on the rows.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,).
-    margins
-        float64, shape (N, outputs).
-    loss
-        mean loss of the rows, with their weights.
-    """
+    """A pruning, shape (n,), its margins on the rows, shape (N, outputs), and their mean loss with the weights of the rows."""
 
     kept: NDArray[np.bool_]
     margins: NDArray[np.float64]
@@ -195,16 +185,9 @@ class PricedPruning:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """The prunings of a descent.
+    """The start of a descent and every pruning that it accepted; (1) falls from each to the next.
 
-    Parameters
-    ----------
-    points
-        the start, and every pruning that was accepted after it; (1) falls from each to the next.
-    stationary
-        whether the last one was shown to be optimal for its own majoriser.
-    solved
-        number of pruning problems solved.
+    `stationary` says whether the last one was shown to be optimal for its own majoriser, `solved` how many problems were solved.
     """
 
     points: tuple[PricedPruning, ...]
@@ -272,13 +255,7 @@ def _minimiser(solver: Solver, bound: PruningProblem, lam: float) -> Pruning:
 
 
 class Pool:
-    """Points by rising cost and strictly falling loss; for all others only (cost, loss) is kept.
-
-    Attributes
-    ----------
-    visited
-        (cost, loss) of every point that was visited.
-    """
+    """Points by rising cost and strictly falling loss; of all others `visited` keeps (cost, loss)."""
 
     def __init__(self) -> None:
         self._cost: list[float] = []

@@ -38,15 +38,7 @@ ITERATIONS = 200
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """The leaf in which each row ends.
-
-    Parameters
-    ----------
-    nodes
-        for each output, the leaves whose values may change, ascending.
-    indicators
-        for each output, Z of (1), shape (N, leaves of the output).
-    """
+    """The leaf in which each row ends: for each output the leaves whose values may change, ascending, and Z of (1) for these."""
 
     nodes: tuple[NDArray[np.int64], ...]
     indicators: tuple[csr_matrix, ...]

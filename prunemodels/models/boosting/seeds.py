@@ -40,20 +40,9 @@ from prunemodels.models.removal_effects import RemovalEffects, units_of
 
 @dataclass(frozen=True, eq=False)
 class SomeTrees:
-    """A part of the trees, with the rows and prices of the whole.
+    """A part of the trees, with the rows and prices of the whole, of which its first `trees` trees count.
 
-    Parameters
-    ----------
-    forest, usage
-        the part's own trees, and what their predictions cost.
-    loss
-        of the rows.
-    nodes
-        int64: the whole ensemble's number of each node of the part.
-    size
-        number of nodes of the whole ensemble.
-    trees
-        how many of the whole's trees count, from the first on.
+    The forest and its usage are the part's own. `nodes` has the number of each of its nodes among the `size` nodes of the whole.
     """
 
     forest: ModelForest

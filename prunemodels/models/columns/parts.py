@@ -261,17 +261,7 @@ class SideBySide:
 
 @dataclass(frozen=True, eq=False)
 class SingleStep:
-    """A transformer that does not consist of others, or whose (1) a user stated.
-
-    Parameters
-    ----------
-    sources, stated
-        see `Part`.
-    names
-        the columns' names, if it reads a table; else None.
-    single
-        see `part_of`.
-    """
+    """A transformer that does not consist of others, or whose (1) was stated; `names` are its columns', if it reads a table."""
 
     transformer: Any
     inputs: Inputs

@@ -16,16 +16,8 @@ from formulations.errors import InvalidInputError
 class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The first step of a pipeline without its unused columns: it puts a constant in the place of each.
 
-    Parameters
-    ----------
-    names
-        all columns that the next step was fitted on, in their order.
-    values
-        for each of them the value that stands for it where it is gone.
-    kept
-        the places of the columns that remain, ascending.
-    named
-        whether tables have these names; False: rows are arrays.
+    The next step was fitted on the columns `names`, of which those in the places `kept`, ascending, remain; `values` stand for
+    the others. Only if they are `named` do tables have these names; else rows are arrays.
     """
 
     def __init__(self, names: Sequence[str], values: Sequence[Any], kept: Sequence[int], *, named: bool) -> None:

@@ -23,18 +23,9 @@ STATEMENT = "made_from_"
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What is known of the columns that a transformer reads and writes.
+    """What is known of the columns that a transformer reads and writes: how many, and the names of those that it reads.
 
-    Parameters
-    ----------
-    path
-        names of the steps that lead to the transformer, for messages.
-    count
-        number of its input columns.
-    names
-        their names, or None.
-    n_out
-        number of its output columns, or None.
+    The path has the names of the steps that lead to it, for messages.
     """
 
     path: str

@@ -18,12 +18,12 @@ import skops.io
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from xgboost import Booster, XGBClassifier, XGBRegressor
 
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.example import X_test, X_train, X_valid, costs, y_train, y_valid
 from prunemodels.files import trial_loading
 from prunemodels.models.boosting.boosted_pruning import BoostedPruning
 from prunemodels.models.libraries.lightgbm_models import ModelText
@@ -266,11 +266,3 @@ def test_a_library_that_crashes_or_does_not_end_is_named(tmp_path: Path, monkeyp
     monkeypatch.setattr(trial_loading, "SECONDS", 0.2)
     with pytest.raises(BrokenFileError, match="XGBoost did not load it within 0 s"):
         pm.load_forest(place)
-
-
-def test_pipelines_of_boosted_models_in_files(tmp_path: Path) -> None:
-    """A skops file holds them whole."""
-    pipe = make_pipeline(StandardScaler(), XGBClassifier(**SMALL, n_jobs=1)).fit(X_train, y_train)
-    pm.save_forest(pipe, tmp_path / "pipe.skops")
-    again = pm.load_forest(tmp_path / "pipe.skops")
-    assert vars(pm.evaluate(again, X_test, y_test, costs=costs)) == vars(pm.evaluate(pipe, X_test, y_test, costs=costs))

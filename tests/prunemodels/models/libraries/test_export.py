@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -62,23 +60,6 @@ def test_the_exported_model_predicts_what_the_pruning_says(library: str, name: s
         ends = np.flatnonzero(~kept & (kept[forest.ensemble.parent] | (forest.ensemble.parent < 0)))
         stored = back.leaf_value[~back.ensemble.is_split]
         assert np.array_equal(np.sort(stored, axis=0), np.sort(forest.leaf_value[ends], axis=0))
-
-
-def test_xgboost_files_and_copies(tmp_path: Path) -> None:
-    """JSON, UBJ, pickle and deepcopy of a pruned estimator predict the same; labels stay."""
-    model, X, _ = model_of("xgboost", "two classes")
-    forest = read_model(model)
-    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
-    assert pruned.get_params() == model.get_params()
-    expected = pruned.predict_proba(X)
-    for name in ("model.json", "model.ubj"):
-        pruned.save_model(tmp_path / name)
-        loaded = xgboost.XGBClassifier()
-        loaded.load_model(tmp_path / name)
-        assert np.array_equal(loaded.predict_proba(X), expected)
-    assert np.array_equal(pickle.loads(pickle.dumps(pruned)).predict_proba(X), expected)
-    assert np.array_equal(copy.deepcopy(pruned).predict_proba(X), expected)
-    assert np.array_equal(pruned.predict(X), expected.argmax(axis=1))
 
 
 def test_a_pruned_booster_trains_on() -> None:
