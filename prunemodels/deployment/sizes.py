@@ -218,9 +218,9 @@ def _single_job(forest: Any) -> Any:
     return single
 
 
-def _batches(X: Any, rows: int, most: int = 100) -> list[Any]:
-    """Slices of X with that many rows each, at most `most` of them."""
-    starts = range(0, n_examples(X) - rows + 1, rows)[:most]
+def _batches(X: Any, rows: int) -> list[Any]:
+    """Slices of X with that many rows each, at most 100 of them."""
+    starts = range(0, n_examples(X) - rows + 1, rows)[:100]
     return [X.iloc[k : k + rows] if hasattr(X, "iloc") else X[k : k + rows] for k in starts]
 
 

@@ -353,12 +353,10 @@ def _gather(left, right, value, cover, leaves):  # type: ignore[no-untyped-def]
             value[h, k] = share * value[a, k] + (1.0 - share) * value[b, k]
 
 
-def counterparts(
-    ensemble: Ensemble, t: int, left: NDArray[np.integer], right: NDArray[np.integer], root: int = 0
-) -> NDArray[np.int64]:
+def counterparts(ensemble: Ensemble, t: int, left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.int64]:
     """The file's number of each node of tree t, in our order; `left` and `right` are the file's children."""
     nodes = ensemble.nodes_of(t)
-    file = np.full(nodes.stop - nodes.start, root, dtype=np.int64)
+    file = np.zeros(nodes.stop - nodes.start, dtype=np.int64)
     for h in range(nodes.start, nodes.stop):
         if ensemble.left[h] >= 0:
             file[ensemble.left[h] - nodes.start] = left[file[h - nodes.start]]

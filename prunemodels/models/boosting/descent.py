@@ -48,6 +48,15 @@ from prunemodels.models.losses import SampleLoss
 
 
 @dataclass(frozen=True, eq=False)
+class OnRows:
+    """A model's trees, what their predictions of some rows cost, and the loss of these rows."""
+
+    forest: ModelForest
+    usage: Usage
+    loss: SampleLoss
+
+
+@dataclass(frozen=True, eq=False)
 class Majorised:
     """The problem whose error is (2) less `constant`.
 
@@ -72,39 +81,42 @@ class State:
     loss: float
 
 
-def state_of(forest: ModelForest, usage: Usage, loss: SampleLoss, kept: NDArray[np.bool_]) -> State:
-    """Margins and loss of a pruning on the rows of the usage, in float64."""
-    margins = np.tile(forest.base, (usage.n_rows, 1))
-    add_leaves(forest, usage, forest.ensemble.value[pruned_ends(forest.ensemble, kept), 0], margins)
-    return State(kept, margins, float(np.average(loss.values(margins), weights=usage.weights)))
+def state_of(model: OnRows, kept: NDArray[np.bool_]) -> State:
+    """Margins and loss of a pruning, in float64."""
+    ensemble = model.forest.ensemble
+    margins = np.tile(model.forest.base, (model.usage.n_rows, 1))
+    add_leaves(model, ensemble.value[pruned_ends(ensemble, kept), 0], margins)
+    return State(kept, margins, mean_loss(model, margins))
 
 
-def add_leaves(
-    forest: ModelForest, usage: Usage, amount: NDArray[np.float64], into: NDArray[np.float64], trees: range | None = None
-) -> None:
+def mean_loss(model: OnRows, margins: NDArray[np.float64]) -> float:
+    """The mean loss of the rows, with their weights, at these margins, shape (N, outputs)."""
+    return float(np.average(model.loss.values(margins), weights=model.usage.weights))
+
+
+def add_leaves(model: OnRows, amount: NDArray[np.float64], into: NDArray[np.float64], trees: range | None = None) -> None:
     """Add each leaf's amount, shape (n,), to the outputs of the rows that reach it, shape (N, outputs); of all trees, or some."""
-    e, routing = forest.ensemble, usage.routing
+    e, routing = model.forest.ensemble, model.usage.routing
     first, last = (0, e.n_nodes) if trees is None else (int(e.tree_start[trees.start]), int(e.tree_start[trees.stop]))
-    _add_leaves(first, last, e.left, e.tree_of, forest.output, routing.order, routing.start, routing.stop, amount, into)
+    _add_leaves(first, last, e.left, e.tree_of, model.forest.output, routing.order, routing.start, routing.stop, amount, into)
 
 
-def majorise(forest: ModelForest, usage: Usage, loss: SampleLoss, now: State, share: float = 1.0) -> Majorised:
+def majorise(model: OnRows, now: State, share: float = 1.0) -> Majorised:
     """Set up (2) around a pruning, over all prunings of the original trees: pruned splits may come back.
 
-    The usage is on the rows of the loss; with a share of 1 of the curvature the bound (2) holds.
+    With a share of 1 of the curvature the bound (2) holds.
     """
-    ensemble, routing = forest.ensemble, usage.routing
-    value = np.ascontiguousarray(ensemble.value[:, 0])
+    ensemble, usage = model.forest.ensemble, model.usage
+    routing, value = usage.routing, np.ascontiguousarray(ensemble.value[:, 0])
     present = value[pruned_ends(ensemble, now.kept)]
-    reach, together = np.zeros(ensemble.n_nodes), np.zeros_like(now.margins)
+    e, reach, together = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_nodes), np.zeros_like(now.margins)
     _farthest(ensemble.left, ensemble.parent, value, present, reach)
-    add_leaves(forest, usage, reach, together)
-    e = np.zeros(ensemble.n_nodes)
+    add_leaves(model, reach, together)
     dropped = _add_errors(
-        *(ensemble.left, ensemble.parent, ensemble.tree_of, forest.output),
+        *(ensemble.left, ensemble.parent, ensemble.tree_of, model.forest.output),
         *(routing.order, routing.start, routing.stop),
-        *(value, present, reach, together, loss.slopes(now.margins), usage.weights),
-        share * loss.curvature,
+        *(value, present, reach, together, model.loss.slopes(now.margins), usage.weights),
+        share * model.loss.curvature,
         e,
     )
     total = float(usage.weights.sum())
@@ -196,9 +208,7 @@ class Descent:
 
 
 def descend(
-    forest: ModelForest,
-    usage: Usage,
-    loss: SampleLoss,
+    model: OnRows,
     lam: float,
     start: NDArray[np.bool_],
     *,
@@ -210,20 +220,20 @@ def descend(
 
     The deadline, on the clock of ``time.perf_counter``, is checked before each problem is solved.
     """
-    state = state_of(forest, usage, loss, start)
-    points, last_share, solved = [point_of(usage, state)], SMALLEST_SHARE, 0
+    state = state_of(model, start)
+    points, last_share, solved = [point_of(model, state)], SMALLEST_SHARE, 0
     while len(points) <= rounds:
         for share in _shares(last_share):
             if time.perf_counter() > deadline:
                 return Descent(tuple(points), False, solved)
-            bound = majorise(forest, usage, loss, state, share).problem
+            bound = majorise(model, state, share).problem
             best = _minimiser(solver, bound, lam)
             solved += 1
             current = Pruning(bound, state.kept).value(lam)
             if best.value(lam) >= current - NOTICEABLE_FALL * abs(current):
                 return Descent(tuple(points), True, solved)
-            tried = state_of(forest, usage, loss, best.kept)
-            point, last = point_of(usage, tried), points[-1].value(lam)
+            tried = state_of(model, best.kept)
+            point, last = point_of(model, tried), points[-1].value(lam)
             if point.value(lam) < last - NOTICEABLE_FALL * abs(last):
                 state, last_share = tried, share
                 points.append(point)
@@ -233,9 +243,9 @@ def descend(
     return Descent(tuple(points), False, solved)
 
 
-def point_of(usage: Usage, state: State) -> PricedPruning:
+def point_of(model: OnRows, state: State) -> PricedPruning:
     """The state's pruning with its cost."""
-    return PricedPruning(state.kept, state.loss, usage.cost(state.kept))
+    return PricedPruning(state.kept, state.loss, model.usage.cost(state.kept))
 
 
 def _shares(last: float) -> Iterator[float]:

@@ -31,7 +31,7 @@ from formulations.answers.pruning import integer_cost
 from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.descent import PricedPruning, add_leaves, state_of
+from prunemodels.models.boosting.descent import OnRows, PricedPruning, add_leaves, mean_loss, state_of
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.losses import SampleLoss
@@ -39,15 +39,12 @@ from prunemodels.models.removal_effects import RemovalEffects, units_of
 
 
 @dataclass(frozen=True, eq=False)
-class SomeTrees:
+class SomeTrees(OnRows):
     """A part of the trees, with the rows and prices of the whole, of which its first `trees` trees count.
 
     The forest and its usage are the part's own. `nodes` has the number of each of its nodes among the `size` nodes of the whole.
     """
 
-    forest: ModelForest
-    usage: Usage
-    loss: SampleLoss
     nodes: NDArray[np.int64]
     size: int
     trees: int
@@ -125,10 +122,14 @@ def prefixes(part: SomeTrees) -> Iterator[PricedPruning]:
     done = 0
     margins, value = np.tile(forest.base, (usage.n_rows, 1)), np.ascontiguousarray(ensemble.value[:, 0])
     for k, trees in enumerate([0, *ends[:-1].tolist()]):
-        add_leaves(forest, usage, value, margins, range(done, trees))
+        add_leaves(part, value, margins, range(done, trees))
         done = trees
-        loss = float(np.average(part.loss.values(margins), weights=usage.weights))
-        yield PricedPruning(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
+        yield PricedPruning(
+            ensemble.is_split & (ensemble.tree_of < trees),
+            mean_loss(part, margins),
+            float(cost[k - 1]) if k else 0.0,
+            trees=trees,
+        )
 
 
 def single_features(part: SomeTrees) -> Iterator[NDArray[np.bool_]]:
@@ -149,10 +150,10 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning,
 
     The deadline, on the clock of ``time.perf_counter``, is checked before each step.
     """
-    usage, prices, loss = part.usage, part.prices, part.loss
+    usage, prices = part.usage, part.prices
     kept = usage.ensemble.is_split.copy()
     effects = RemovalEffects(usage, prices, units_of(usage, "item"))
-    state = state_of(part.forest, usage, loss, kept)
+    state = state_of(part, kept)
     margins, current_loss = state.margins, state.loss
     unit_price, at_once = prices.price_unit, 0
     cost = integer_cost(usage, prices, kept)
@@ -165,7 +166,7 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning,
         tried = []
         for unit in units.tolist():
             remaining = effects.without(kept, unit)
-            new_loss = float(np.average(loss.values(without(part, kept, remaining, margins)), weights=usage.weights))
+            new_loss = mean_loss(part, without(part, kept, remaining, margins))
             yield PricedPruning(remaining, new_loss, float((cost - int(saved[unit])) * unit_price)), False
             tried.append(((new_loss - current_loss) / float(saved[unit]), unit))
         remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
@@ -173,7 +174,7 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning,
             remaining = effects.without(remaining, unit)
         cost = cost - int(saved[gone[0]]) if len(gone) == 1 else integer_cost(usage, prices, remaining)
         margins = without(part, kept, remaining, margins)
-        current_loss, kept = float(np.average(loss.values(margins), weights=usage.weights)), remaining
+        current_loss, kept = mean_loss(part, margins), remaining
         yield PricedPruning(kept, current_loss, float(cost * unit_price)), True
 
 

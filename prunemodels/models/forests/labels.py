@@ -51,16 +51,14 @@ def class_numbers(
     return found if unknown is None else np.where(found < 0, unknown, found)
 
 
-def prediction_losses(
-    model: Any, predicted: NDArray[Any], y: Any, entry: Callable[[int], str] | None = None
-) -> NDArray[np.float64]:
+def prediction_losses(model: Any, predicted: NDArray[Any], y: Any) -> NDArray[np.float64]:
     """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a model that predicts numbers.
 
     A forest has a loss of its own, see `forest_losses`.
     """
     if is_classifier(model) and not hasattr(model, "classes_"):  # a user's own learner: what it was trained on is not known
         return np.asarray(predicted != one_each(y, len(predicted), "y"), dtype=np.float64)
-    return losses_of(np.asarray(model.classes_) if is_classifier(model) else None, predicted, y, entry)
+    return losses_of(np.asarray(model.classes_) if is_classifier(model) else None, predicted, y)
 
 
 def losses_of(

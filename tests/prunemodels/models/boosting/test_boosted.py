@@ -42,7 +42,7 @@ def test_the_objective_never_rises(name: str, lam: float) -> None:
     t = tiny(name)
     e = t.forest.ensemble
     for start in (e.is_split, np.zeros_like(e.is_split)):
-        found = descend(t.forest, t.usage, t.loss, lam, start, solver=min_cut, rounds=20)
+        found = descend(t, lam, start, solver=min_cut, rounds=20)
         values = []
         for point in found.points:
             assert point.loss == pytest.approx(direct_loss(t, point.kept), rel=1e-12)
@@ -56,10 +56,10 @@ def test_the_objective_never_rises(name: str, lam: float) -> None:
 def test_stationary_means_optimal_for_the_own_majoriser(name: str) -> None:
     """Where a descent ends as stationary, no pruning at all has a lower majoriser + lam * cost around it."""
     t, lam = tiny(name), 0.01
-    found = descend(t.forest, t.usage, t.loss, lam, t.forest.ensemble.is_split, solver=price_sharing, rounds=20)
+    found = descend(t, lam, t.forest.ensemble.is_split, solver=price_sharing, rounds=20)
     assert found.stationary
-    here = state_of(t.forest, t.usage, t.loss, found.points[-1].kept)
-    bound = majorise(t.forest, t.usage, t.loss, here)
+    here = state_of(t, found.points[-1].kept)
+    bound = majorise(t, here)
     values = [Pruning(bound.problem, kept).value(lam) for kept in all_prunings(t.forest.ensemble)]
     assert Pruning(bound.problem, here.kept).value(lam) <= min(values) * (1 + 1e-9)
 
@@ -120,7 +120,7 @@ def test_a_budget_is_kept_and_used() -> None:
 def test_splits_come_back() -> None:
     """From the bare roots at lambda 0 splits return: the majoriser is over the original trees, not over what is left."""
     t = tiny("binary")
-    found = descend(t.forest, t.usage, t.loss, 0.0, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=20)
+    found = descend(t, 0.0, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=20)
     assert found.points[-1].kept.sum() > 3
 
 
@@ -144,9 +144,7 @@ def test_a_time_limit_leaves_the_best_so_far() -> None:
     assert not any(p.stationary for p in path.found)
     assert path.found[0].stats["problems_solved"] == 0
     t = tiny("binary")
-    late = descend(
-        t.forest, t.usage, t.loss, 0.01, t.forest.ensemble.is_split, solver=min_cut, rounds=5, deadline=time.perf_counter() - 1
-    )
+    late = descend(t, 0.01, t.forest.ensemble.is_split, solver=min_cut, rounds=5, deadline=time.perf_counter() - 1)
     assert late.solved == 0
     assert not late.stationary
 
