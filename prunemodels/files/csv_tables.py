@@ -127,7 +127,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class CheckedRows(io.RawIOBase):
+class _CheckedRows(io.RawIOBase):
     """The bytes of a CSV file of this layout, which raise an error before they give a row that violates (1)."""
 
     def __init__(self, place: Path, layout: Layout) -> None:
@@ -141,11 +141,9 @@ class CheckedRows(io.RawIOBase):
         self._last = LINE_FEED
 
     def readable(self) -> bool:
-        """Yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read, and check what was read."""
         n = self._file.readinto(buffer)
         if not self._decided:
             block = np.frombuffer(buffer, dtype=np.uint8, count=n)
@@ -155,7 +153,6 @@ class CheckedRows(io.RawIOBase):
         return int(n)
 
     def close(self) -> None:
-        """Close the file."""
         if not self.closed:
             self._file.close()
         super().close()
@@ -243,7 +240,7 @@ def _shown(fields: Sequence[str], separator: str, most: int = 60) -> str:
     return repr(row) if len(row) <= most else f"{row[:most]!r}..."
 
 
-class Utf8Bytes(io.RawIOBase):
+class _Utf8Bytes(io.RawIOBase):
     """The bytes of a file as UTF-8: a file that is not is taken for Windows-1252.
 
     The first block with a byte beyond ASCII decides. All blocks before it are the same in both.
@@ -255,11 +252,9 @@ class Utf8Bytes(io.RawIOBase):
         self._encoding = ""
 
     def readable(self) -> bool:
-        """Yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read, and turn into UTF-8 where that is needed."""
         if not self._ready:
             self._ready = self._as_utf8(self._file.read(len(buffer)))
         n = min(len(buffer), len(self._ready))
@@ -268,7 +263,6 @@ class Utf8Bytes(io.RawIOBase):
         return n
 
     def close(self) -> None:
-        """Close the file."""
         if not self.closed:
             self._file.close()
         super().close()
@@ -293,12 +287,12 @@ LONGEST_LETTER = 4
 
 
 def _opened(place: Path, layout: Layout) -> io.BufferedReader:
-    return io.BufferedReader(CheckedRows(place, layout), BLOCK)
+    return io.BufferedReader(_CheckedRows(place, layout), BLOCK)
 
 
-def _binary(place: Path) -> Utf8Bytes:
+def _binary(place: Path) -> _Utf8Bytes:
     file: Any = gzip.GzipFile(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb")
-    return Utf8Bytes(file, str(place))
+    return _Utf8Bytes(file, str(place))
 
 
 def _text(place: Path) -> io.TextIOWrapper:

@@ -132,7 +132,7 @@ class Reader:
                 ) from error
             if chunk is None:
                 return
-            chunk = chunk if hasattr(chunk, "shape") else _named_or_array(chunk)
+            chunk = _table_or_array(chunk)
             if len(chunk.shape) != 2:
                 raise InvalidInputError(
                     f"{table.source.name} holds a chunk of shape {tuple(chunk.shape)}; give chunks of shape (rows, features)"
@@ -143,11 +143,11 @@ class Reader:
         """One chunk as float32, with its labels and weights."""
         last = first + raw.shape[0]
         source = self.table.source.name
-        table = _with_names(raw)
-        if table is None and self._columns:
+        named = _has_names(raw)
+        if not named and self._columns:
             what, column = next(iter(self._columns.items()))
             raise InvalidInputError(f"{what} is the column {column!r}, {source} has no names; give an array, one entry a row")
-        chunk = None if table is None else Chunk(table, source, first)
+        chunk = Chunk(raw, source, first) if named else None
         rows = self._features(raw, chunk, first) if self._with_features else np.empty((raw.shape[0], 0), dtype=np.float32)
         y = self._labels_or_weights("y", chunk, first, last)
         weight = self._labels_or_weights("sample_weight", chunk, first, last)
@@ -220,16 +220,17 @@ class Reader:
         return names
 
 
-def _named_or_array(chunk: Any) -> Any:
-    """A chunk without a shape as an Arrow table, or as an array if it is a list of rows."""
-    return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else np.asarray(chunk)
-
-
-def _with_names(chunk: Any) -> Any:
-    """The chunk as a pandas or Arrow table; None if it is an array."""
-    if hasattr(chunk, "iloc") or isinstance(chunk, (pa.Table, pa.RecordBatch)):
+def _table_or_array(chunk: Any) -> Any:
+    """A chunk as a pandas or Arrow table; an array if it has no names, such as a list of rows."""
+    if _has_names(chunk):
         return chunk
-    return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else None
+    if hasattr(chunk, "__arrow_c_stream__"):
+        return pa.table(chunk)
+    return chunk if hasattr(chunk, "shape") else np.asarray(chunk)
+
+
+def _has_names(chunk: Any) -> bool:
+    return hasattr(chunk, "iloc") or isinstance(chunk, (pa.Table, pa.RecordBatch))
 
 
 def labels_of(block: RowBlock) -> NDArray[Any]:

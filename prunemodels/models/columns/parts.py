@@ -73,7 +73,7 @@ class Part(Protocol):
 def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = False) -> Part:
     """Prepare a fitted transformer, which reads a pandas `table` if it does not say so itself, or a `single` line of values."""
     if is_identity(transformer):
-        return Chain([], inputs.count)
+        return _Chain([], inputs.count)
     if not hasattr(transformer, STATEMENT):
         if isinstance(transformer, Pipeline):
             return _chain(transformer, inputs, table=table, single=single)
@@ -84,7 +84,7 @@ def part_of(transformer: Any, inputs: Inputs, *, table: bool, single: bool = Fal
     sources, stated = _sources_of_one(transformer, inputs)
     fitted = getattr(transformer, "feature_names_in_", None)
     names = [str(name) for name in fitted] if fitted is not None else list(inputs.names or []) if table else None
-    return SingleStep(transformer, inputs, sources, stated, names, single)
+    return _SingleStep(transformer, inputs, sources, stated, names, single)
 
 
 def _sources_of_one(transformer: Any, inputs: Inputs) -> tuple[Sources, bool]:
@@ -121,7 +121,7 @@ def _checked(part: Part, inputs: Inputs) -> Part:
     return part
 
 
-def _chain(pipeline: Pipeline, inputs: Inputs, *, table: bool, single: bool) -> Chain:
+def _chain(pipeline: Pipeline, inputs: Inputs, *, table: bool, single: bool) -> _Chain:
     active = [(name, step) for name, step in pipeline.steps if not is_identity(step)]
     parts: list[Part] = []
     count, names = inputs.count, inputs.names
@@ -130,10 +130,10 @@ def _chain(pipeline: Pipeline, inputs: Inputs, *, table: bool, single: bool) -> 
         known = inputs.of_step(name, count, names, n_out)
         parts.append(_checked(part_of(step, known, table=table and not k, single=single and not k), known))
         count, names = len(parts[-1].sources), names_out(step)
-    return Chain(parts, inputs.count)
+    return _Chain(parts, inputs.count)
 
 
-def _side_by_side(transformer: ColumnTransformer, inputs: Inputs, *, table: bool) -> SideBySide:
+def _side_by_side(transformer: ColumnTransformer, inputs: Inputs, *, table: bool) -> _SideBySide:
     names = getattr(transformer, "feature_names_in_", None)
     known = names if names is not None else inputs.names
     parts = []
@@ -146,10 +146,10 @@ def _side_by_side(transformer: ColumnTransformer, inputs: Inputs, *, table: bool
         below = inputs.of_step(name, len(places), own, out.stop - out.start)
         part = part_of(step, below, table=table, single=bool(np.isscalar(columns)))
         parts.append((_checked(part, below), places, out))
-    return SideBySide(parts, bool(transformer.sparse_output_))
+    return _SideBySide(parts, bool(transformer.sparse_output_))
 
 
-def _union(union: FeatureUnion, inputs: Inputs, *, table: bool) -> SideBySide:
+def _union(union: FeatureUnion, inputs: Inputs, *, table: bool) -> _SideBySide:
     parts, done = [], 0
     steps = [(name, step) for name, step in union.transformer_list if not _is_dropped(step)]
     for name, step in steps:
@@ -157,7 +157,7 @@ def _union(union: FeatureUnion, inputs: Inputs, *, table: bool) -> SideBySide:
         part = _checked(part_of(step, below, table=table), below)
         parts.append((part, list(range(inputs.count)), slice(done, done + len(part.sources))))
         done += len(part.sources)
-    return SideBySide(parts)
+    return _SideBySide(parts)
 
 
 def _is_dropped(transformer: Any) -> bool:
@@ -181,7 +181,7 @@ def _selected_places(columns: Any, names: Sequence[str] | None, count: int) -> l
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class _Chain:
     """Steps one after the other, of which the first reads `count` columns; without any, the columns are handed on."""
 
     steps: Sequence[Part]
@@ -189,7 +189,6 @@ class Chain:
 
     @cached_property
     def sources(self) -> Sources:
-        """See `Part`."""
         found = each_alone(range(self.count))
         for step in self.steps:
             found = [frozenset().union(*(found[f] for f in columns)) for columns in step.sources]
@@ -197,28 +196,24 @@ class Chain:
 
     @property
     def stated(self) -> bool:
-        """See `Part`."""
         return any(step.stated for step in self.steps)
 
     def run(self, cells: Cells) -> Cells:
-        """See `Part`."""
         for step in self.steps:
             cells = step.run(cells)
         return cells
 
     def accepted(self, j: int) -> Any:
-        """See `Part`."""
         return self.steps[0].accepted(j) if self.steps else 1.0
 
     def writes_sparse(self, given: bool) -> bool:
-        """See `Part`."""
         for step in self.steps:
             given = step.writes_sparse(given)
         return given
 
 
 @dataclass(frozen=True, eq=False)
-class SideBySide:
+class _SideBySide:
     """Parts, each with the columns that it reads and those that it writes; `sparse`: whether they are joined so, if known."""
 
     parts: Sequence[tuple[Part, list[int], slice]]
@@ -226,7 +221,6 @@ class SideBySide:
 
     @cached_property
     def sources(self) -> Sources:
-        """See `Part`."""
         found: Sources = [frozenset()] * self._width
         for part, places, out in self.parts:
             found[out] = [frozenset(places[f] for f in columns) for columns in part.sources]
@@ -238,11 +232,9 @@ class SideBySide:
 
     @property
     def stated(self) -> bool:
-        """See `Part`."""
         return any(part.stated for part, _, _ in self.parts)
 
     def run(self, cells: Cells) -> Cells:
-        """See `Part`."""
         shape = len(cells[0]), self._width
         values, known = np.zeros(shape, dtype=object), np.zeros(shape, dtype=bool)
         for part, places, out in self.parts:
@@ -255,12 +247,11 @@ class SideBySide:
         return next((value for value in values if value != 1.0), 1.0)
 
     def writes_sparse(self, given: bool) -> bool:
-        """See `Part`."""
         return any(part.writes_sparse(given) for part, _, _ in self.parts) if self.sparse is None else self.sparse
 
 
 @dataclass(frozen=True, eq=False)
-class SingleStep:
+class _SingleStep:
     """A transformer that does not consist of others, or whose (1) was stated; `names` are its columns', if it reads a table."""
 
     transformer: Any
@@ -279,7 +270,6 @@ class SingleStep:
         return needs
 
     def run(self, cells: Cells) -> Cells:
-        """See `Part`."""
         values, known = cells
         out_known = ~(~known @ self._needs.T)  # no column that it needs is missing
         rows = np.flatnonzero(out_known.any(axis=1))
@@ -315,7 +305,6 @@ class SingleStep:
         return 1.0
 
     def writes_sparse(self, given: bool) -> bool:
-        """See `Part`."""
         if given:
             return issparse(self.transformer.transform(csr_matrix((1, self.inputs.count))))
         return bool(getattr(self.transformer, "sparse_output", False)) or getattr(self.transformer, "encode", None) == "onehot"
