@@ -311,3 +311,17 @@ def test_infinite_features_are_refused() -> None:
     rows[0, 4] = 0.0
     with pytest.raises(InvalidInputError, match="column 0 is infinite"):
         traced.features_known(rows, np.ones((1, 6), dtype=bool))
+
+
+def test_a_step_of_steps_that_states_its_sources_is_run_whole() -> None:
+    """Nothing is known of the function inside; the statement of the whole is enough, on whole rows and on parts of them."""
+    pipeline = fitted(columns((RATIO, ["debt", "score"]), ("passthrough", ["age"])))
+    pipeline[0].made_from_ = [["debt", "score"], ["age"]]
+    traced = trace_pipeline(pipeline)
+    assert traced is not None
+    assert (traced.sources, traced.stated) == (((4, 5), (0,)), True)
+    known = np.ones((2, 6), dtype=bool)
+    known[1, 4] = False
+    found, done = traced.features_known(np.where(known, cells()[:2], None), known)
+    assert done.tolist() == [[True, True], [False, True]]
+    assert found[0, 0] == np.float32(X["debt"][0] / X["score"][0])
