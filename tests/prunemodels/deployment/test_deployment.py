@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
@@ -88,18 +86,6 @@ def test_rounding_towards_minus_infinity(number: float, floor: np.float32) -> No
     assert got.dtype == np.float32
     assert got[0] == floor
     assert np.signbit(got[0]) == np.signbit(floor)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.floats(allow_nan=False), st.floats(width=32, allow_nan=False))
-def test_every_float32_goes_the_same_way(threshold: float, x: float) -> None:
-    """That x <= t exactly where x <= floor32(t), for every x that is a float32; also for the neighbours of t."""
-    floor = floor32(np.array([threshold]))[0]
-    with np.errstate(over="ignore"):
-        near = np.float32(threshold)
-        values = (np.float32(x), near, np.nextafter(near, -INF), np.nextafter(near, INF))
-    for value in values:
-        assert (np.float64(value) <= threshold) == (value <= floor)
 
 
 @looped("kind", KINDS)

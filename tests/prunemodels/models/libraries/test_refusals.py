@@ -37,7 +37,6 @@ from tests.prunemodels.models.libraries.models import (
     Y2,
     Y3,
     YR,
-    margins_by_walking,
     model_of,
     some_pruning,
 )
@@ -182,16 +181,6 @@ def test_errors_are_the_trees_mean_loss(library: str, name: str, loss: str) -> N
             losses.append(np.logaddexp(0, u) - y * u if loss == "log_loss" else (u > 0) != y)
         expected = np.average(np.mean(losses, axis=0), weights=weight)
         assert pm.Pruning(problem, kept).error == pytest.approx(expected, rel=1e-9)
-
-
-def test_pruned_treelite_forests_predict() -> None:
-    """prune_model of a treelite forest is a treelite model whose predictions are the pruning's."""
-    model, X, y = model_of("treelite", "mean of numbers")
-    path = pm.pruning_path(problem_from_model(model, X, errors=Given(X, y), costs=1))
-    pruning = path.at_cost(3.0)
-    forest = read_model(model)
-    predicted = treelite.gtil.predict(prune_model(pruning, model), X)[:, 0, 0]
-    assert np.allclose(predicted, margins_by_walking(forest, forest.rows(X), pruning.kept)[:, 0], rtol=1e-12)
 
 
 def test_what_has_no_error_of_its_own_is_refused() -> None:
