@@ -19,11 +19,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError, PruneModelsError
+from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
 from prunemodels.files.csv_tables import check_header, read_csv
-from prunemodels.files.damage import is_damage
+from prunemodels.files.damage import reading_table
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 
@@ -57,13 +57,7 @@ def data_folder() -> Path:
 
 
 def find_dataset(name_or_file: str | Path) -> Path:
-    """The file of a data set: the given path, or for a bare name a file in `data_folder`.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file is absent; the message says how to get it.
-    """
+    """The file of a data set: the given path, or for a bare name a file in `data_folder`."""
     given = Path(name_or_file)
     if os.path.isfile(given):
         return given
@@ -86,17 +80,8 @@ def dataset_name(file: Path) -> str:
 def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Collection[str] = ()) -> pd.DataFrame:
     """Read a CSV (also .csv.gz), Parquet or Excel file with named columns; of an Excel file the first sheet.
 
-    Parameters
-    ----------
-    as_text, as_names
-        columns of a CSV file whose cells are not turned into numbers; of names also NA is one, which else is an empty cell.
-
-    Raises
-    ------
-    InvalidInputError
-        for another ending, a file without examples or without a header row, and a header that names a column twice.
-    BrokenFileError
-        if the file is absent or damaged, and for a CSV row with another number of fields than the header.
+    Of a CSV file the cells of the columns `as_text` and `as_names` are not turned into numbers; of names also NA is one, which
+    else is an empty cell.
     """
     place = Path(path)
     if not place.name.endswith(TABLE_ENDINGS):
@@ -105,15 +90,9 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
         )
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}")
-    try:
+    with reading_table(place):
         readers = {".parquet": _read_parquet, ".xlsx": _read_excel}
         table = readers[place.suffix](place) if place.suffix in readers else read_csv(place, as_text, as_names)
-    except (PruneModelsError, MemoryError):
-        raise
-    except Exception as error:  # pandas, pyarrow and gzip raise different types
-        if not is_damage(error):
-            raise
-        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     table.columns = table.columns.map(str)
     if not len(table):
         raise InvalidInputError(f"{place} holds no examples; give at least one row below the header")
@@ -122,13 +101,7 @@ def read_table(path: str | Path, *, as_text: Collection[str] = (), as_names: Col
 
 
 def read_prices(path: str | Path) -> pd.DataFrame:
-    """Read a table of prices, its costs as the decimals that are written: as a float 1e-400 would be 0.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        as `read_table`; and for a cost that is no decimal number.
-    """
+    """Read a table of prices, its costs as the decimals that are written: as a float 1e-400 would be 0."""
     table = read_table(path, as_text=PRICE_COLUMNS, as_names=("feature",))
     for name in PRICE_COLUMNS:
         if name in table.columns and not pd.api.types.is_numeric_dtype(table[name].dtype):
@@ -172,13 +145,7 @@ def _read_excel(place: Path) -> pd.DataFrame:
 
 
 def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> NDArray[Any]:
-    """One column of a table, without empty cells; error messages name the `option` that needs it and the table's `source`.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no such column (the message lists the columns that exist), or if a cell is empty.
-    """
+    """One column of a table, without empty cells; error messages name the `option` that needs it and the table's `source`."""
     if column not in table.columns:
         raise InvalidInputError(f"{option}: {source} has no column {column!r}; it has {shown(table.columns)}")
     empty = np.flatnonzero(table[column].isna())
@@ -191,13 +158,7 @@ def take_column(table: pd.DataFrame, column: str, option: str, source: str) -> N
 
 
 def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
-    """The named columns, in that order, as float64; NaN where a cell is empty.
-
-    Raises
-    ------
-    InvalidInputError
-        for a missing column (the message lists the columns that exist), for text, or for an infinite number.
-    """
+    """The named columns, in that order, as float64; NaN where a cell is empty."""
     features = take_columns(table, names, source)
     for name, kind in features.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
@@ -230,13 +191,7 @@ def take_any_features(table: pd.DataFrame, names: Sequence[str], source: str) ->
 
 
 def take_columns(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
-    """The named columns, in that order, as they are.
-
-    Raises
-    ------
-    InvalidInputError
-        for a missing column; the message lists the columns that exist.
-    """
+    """The named columns, in that order, as they are."""
     absent = [n for n in names if n not in table.columns]
     if absent:
         raise InvalidInputError(
@@ -253,15 +208,7 @@ def shown(names: Sequence[str] | pd.Index[Any], most: int = 12) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled examples, and the sizes of the training, validation and test part.
-
-    Parameters
-    ----------
-    X, y
-        features and labels, one row for each example.
-    sizes
-        rows of the training, validation and test part.
-    """
+    """Labelled examples, and how many of them are for training, validation and test."""
 
     name: str
     X: pd.DataFrame
@@ -276,18 +223,7 @@ class Dataset:
 
 
 def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
-    """Load a data set, with the sizes of its parts as in the papers, see `SPLITS` and `PROPORTIONS`.
-
-    Parameters
-    ----------
-    label
-        the label column; default: the last one.
-
-    Raises
-    ------
-    BrokenFileError, InvalidInputError
-        see `find_dataset`, `read_table`, `take_column`; and if the data set has too few rows.
-    """
+    """Load a data set whose label is in the column `label`, or the last one; its parts have the sizes of `part_sizes`."""
     file = find_dataset(name_or_file)
     table = read_table(file)
     label = str(table.columns[-1]) if label is None else label
@@ -297,13 +233,7 @@ def load_dataset(name_or_file: str | Path, label: str | None = None) -> Dataset:
 
 
 def part_sizes(name: str, n_rows: int) -> tuple[int, int, int]:
-    """Rows of the training, validation and test part of a data set.
-
-    Raises
-    ------
-    InvalidInputError
-        if a part would be empty.
-    """
+    """Rows of the training, validation and test part of a data set."""
     if name in SPLITS:
         train, valid, rest = SPLITS[name]
     else:

@@ -1,11 +1,13 @@
-from prunemodels.deployment.forests import (
-    Deployment as Deployment,
-    ForestSize as ForestSize,
+from prunemodels.deployment.onnx_models import (
     OnnxAgreement as OnnxAgreement,
-    Timing as Timing,
     compare_onnx as compare_onnx,
     float32_thresholds as float32_thresholds,
+    to_onnx as to_onnx,
+)
+from prunemodels.deployment.sizes import (
+    Deployment as Deployment,
+    ForestSize as ForestSize,
+    Timing as Timing,
     forest_size as forest_size,
     measure_deployment as measure_deployment,
-    to_onnx as to_onnx,
 )

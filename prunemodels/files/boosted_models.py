@@ -33,23 +33,10 @@ HEAD = 64
 
 
 def load_boosted(place: Path) -> Any:
-    """Read a model from its library's own file.
+    """Read a model from its library's own file, with one of `BOOSTED_ENDINGS`.
 
-    Parameters
-    ----------
-    place
-        a file with one of `BOOSTED_ENDINGS`.
-
-    Returns
-    -------
-    Any
-        an estimator of XGBoost where one wrote the file, else a ``Booster`` of XGBoost or LightGBM; the `ModelForest` of a model
-        of CatBoost. The labels are 0, 1, ..., which is all that XGBoost and LightGBM store; CatBoost stores them.
-
-    Raises
-    ------
-    BrokenFileError
-        for a file that is missing, damaged, or holds something else; the message says what was found, and what to save instead.
+    It is an estimator of XGBoost where one wrote the file, else a ``Booster`` of XGBoost or LightGBM, or the `ModelForest` of a
+    model of CatBoost. The labels are 0, 1, ..., which is all that XGBoost and LightGBM store; CatBoost stores them.
     """
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give the path of {KINDS}")

@@ -52,13 +52,7 @@ class Layout:
 
 
 def layout_of(place: Path) -> Layout:
-    """How a CSV file is written; no names for a file without any line.
-
-    Raises
-    ------
-    InvalidInputError
-        see `check_header`.
-    """
+    """How a CSV file is written; no names for a file without any line."""
     with _text(place) as text:
         head = next((line for line in text if line.strip()), "")
     counts = {mark: len(next(csv.reader([head], delimiter=mark), [])) for mark in SEPARATORS}
@@ -75,13 +69,6 @@ def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[st
     """The table in a CSV file (.csv, .csv.gz); some columns stay text, with NaN for empty cells and for NA, None, nan ...
 
     Names are what is written: a column may be called NA, or 01.
-
-    Raises
-    ------
-    InvalidInputError
-        see `check_header`.
-    BrokenFileError
-        for a row with another number of fields than the header, and a file that is damaged.
     """
     layout = layout_of(place)
     with _opened(place, layout) as rows:
@@ -97,13 +84,7 @@ def read_csv(place: Path, as_text: Collection[str] = (), as_names: Collection[st
 
 
 def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:
-    """The table in a CSV file, `size` rows at a time.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        as `read_csv`.
-    """
+    """The table in a CSV file, `size` rows at a time."""
     layout = layout_of(place)
     with (
         _opened(place, layout) as rows,
@@ -113,13 +94,7 @@ def csv_chunks(place: Path, size: int) -> Iterator[pd.DataFrame]:
 
 
 def columns_of_csv(place: Path) -> list[str]:
-    """The names of the columns as the tables of `csv_chunks` have them: pandas makes names for those without one.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        as `read_csv`.
-    """
+    """The names of the columns as the tables of `csv_chunks` have them: pandas makes names for those without one."""
     layout = layout_of(place)
     with _opened(place, layout) as rows:
         return [str(name) for name in pd.read_csv(rows, nrows=0, **_options(layout)).columns]
@@ -131,13 +106,7 @@ def _options(layout: Layout) -> dict[str, Any]:
 
 
 def check_header(names: Sequence[str], source: str) -> None:
-    """Refuse names of columns that are all numbers, because then the header is missing, and two columns of one name.
-
-    Raises
-    ------
-    InvalidInputError
-        with the first row, or the column and its two places. Several columns without a name are no error.
-    """
+    """Refuse names of columns that are all numbers, because then the header is missing, and two columns of one name."""
     if names and all(_is_number(name) for name in names):
         raise InvalidInputError(f"{source} has no header row (its first row is {list(names[:3])}, ...); name the columns there")
     first: dict[str, int] = {}
@@ -158,16 +127,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class CheckedRows(io.RawIOBase):
-    """The bytes of a CSV file, which raise an error before they give a row that violates (1).
-
-    Parameters
-    ----------
-    place
-        of the file.
-    layout
-        how it is written.
-    """
+class _CheckedRows(io.RawIOBase):
+    """The bytes of a CSV file of this layout, which raise an error before they give a row that violates (1)."""
 
     def __init__(self, place: Path, layout: Layout) -> None:
         self._place, self._layout, self._names = place, layout, layout.names
@@ -180,11 +141,9 @@ class CheckedRows(io.RawIOBase):
         self._last = LINE_FEED
 
     def readable(self) -> bool:
-        """Yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read, and check what was read."""
         n = self._file.readinto(buffer)
         if not self._decided:
             block = np.frombuffer(buffer, dtype=np.uint8, count=n)
@@ -194,7 +153,6 @@ class CheckedRows(io.RawIOBase):
         return int(n)
 
     def close(self) -> None:
-        """Close the file."""
         if not self.closed:
             self._file.close()
         super().close()
@@ -237,13 +195,7 @@ class CheckedRows(io.RawIOBase):
 
 
 def check_every_row(place: Path, layout: Layout) -> None:
-    """Go through a file with Python's own reader.
-
-    Raises
-    ------
-    BrokenFileError
-        at the first row with another number of fields than the header.
-    """
+    """Go through a file with Python's own reader."""
     names = layout.names
     with _text(place) as text:
         for line, fields in _rows(text, layout.separator):
@@ -288,7 +240,7 @@ def _shown(fields: Sequence[str], separator: str, most: int = 60) -> str:
     return repr(row) if len(row) <= most else f"{row[:most]!r}..."
 
 
-class Utf8Bytes(io.RawIOBase):
+class _Utf8Bytes(io.RawIOBase):
     """The bytes of a file as UTF-8: a file that is not is taken for Windows-1252.
 
     The first block with a byte beyond ASCII decides. All blocks before it are the same in both.
@@ -300,11 +252,9 @@ class Utf8Bytes(io.RawIOBase):
         self._encoding = ""
 
     def readable(self) -> bool:
-        """Yes."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read, and turn into UTF-8 where that is needed."""
         if not self._ready:
             self._ready = self._as_utf8(self._file.read(len(buffer)))
         n = min(len(buffer), len(self._ready))
@@ -313,7 +263,6 @@ class Utf8Bytes(io.RawIOBase):
         return n
 
     def close(self) -> None:
-        """Close the file."""
         if not self.closed:
             self._file.close()
         super().close()
@@ -338,12 +287,12 @@ LONGEST_LETTER = 4
 
 
 def _opened(place: Path, layout: Layout) -> io.BufferedReader:
-    return io.BufferedReader(CheckedRows(place, layout), BLOCK)
+    return io.BufferedReader(_CheckedRows(place, layout), BLOCK)
 
 
-def _binary(place: Path) -> Utf8Bytes:
+def _binary(place: Path) -> _Utf8Bytes:
     file: Any = gzip.GzipFile(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb")
-    return Utf8Bytes(file, str(place))
+    return _Utf8Bytes(file, str(place))
 
 
 def _text(place: Path) -> io.TextIOWrapper:

@@ -9,7 +9,11 @@ from __future__ import annotations
 import csv
 import traceback
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from formulations.errors import BrokenFileError, PruneModelsError
 
 OURS = tuple(str(Path(__file__).resolve().parents[2] / package) for package in ("formulations", "solvers", "prunemodels"))
 """The folders of this code."""
@@ -29,3 +33,16 @@ def is_damage(error: Exception) -> bool:
         return True
     frames = traceback.extract_tb(error.__traceback__)
     return bool(frames) and not str(Path(frames[-1].filename).resolve()).startswith(OURS)
+
+
+@contextmanager
+def reading_table(place: Path) -> Iterator[None]:
+    """Have what pandas, pyarrow and gzip raise for a damaged table become one error that names the file."""
+    try:
+        yield
+    except (PruneModelsError, MemoryError):
+        raise
+    except Exception as error:  # each has types of its own
+        if not is_damage(error):
+            raise
+        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error

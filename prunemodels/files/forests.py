@@ -128,17 +128,7 @@ def load_forest(path: str | Path, *, trust_pickle: bool = False, trusted: Sequen
 def load_model(place: Path, trusted: Sequence[str], kind: str, *, trust_pickle: bool) -> Any:
     """Read a model from a ``.skops`` or ``.joblib`` file; its contents are not checked yet.
 
-    Parameters
-    ----------
-    trusted
-        types that a skops file may hold beyond those that skops trusts.
-    kind
-        the kind of model that is expected, for messages.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        see `load_forest`.
+    A skops file may hold the types `trusted` beyond those that skops trusts; messages call the model a `kind`.
     """
     check_model_file(place, kind, trust_pickle=trust_pickle)
     return _load_skops(place, trusted, kind) if place.suffix == ".skops" else load_joblib(place, kind)
@@ -210,13 +200,7 @@ def saved_model(model: Any) -> Any:
 
 
 def check_ending(model: Any, path: Path) -> None:
-    """Refuse a path whose ending names no format in which the model can be written.
-
-    Raises
-    ------
-    InvalidInputError
-        with the endings that the model has.
-    """
+    """Refuse a path whose ending names no format in which the model can be written."""
     own = ENDINGS.get(library_of(model), ())
     known = (".joblib",) if isinstance(model, HoldsTrees) else (*FOREST_ENDINGS, *own)
     if path.suffix not in known:
@@ -323,13 +307,7 @@ def _untrusted(place: Path, unknown: list[str], kind: str) -> BrokenFileError:
 
 
 def load_joblib(place: Path, kind: str) -> Any:
-    """Read a model from a joblib file that is trusted, written by this version of scikit-learn or, a forest, by a similar one.
-
-    Raises
-    ------
-    BrokenFileError
-        for a damaged file, and one of another version.
-    """
+    """Read a model from a joblib file that is trusted, written by this version of scikit-learn or, a forest, by a similar one."""
     import joblib
     from sklearn.exceptions import InconsistentVersionWarning
 

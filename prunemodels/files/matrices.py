@@ -29,13 +29,6 @@ def load_matrix(path: str | Path) -> SignMatrix:
 
     NumPy's .npy, scipy.sparse's .npz, Matrix Market's .mtx, numbers between commas (.csv, with names or without), or the rows
     of a linear program (.mps, .lp) with its names.
-
-    Raises
-    ------
-    InvalidInputError
-        for another ending, or what is not a matrix of numbers.
-    BrokenFileError
-        if the file is absent or damaged, needs more memory than there is, or holds no row or no column.
     """
     place = Path(path)
     if place.suffix not in MATRIX_ENDINGS:
@@ -217,13 +210,7 @@ def save_network(network: NetworkMatrix, path: Path) -> None:
 
 
 def load_network(path: str | Path) -> NetworkMatrix:
-    """Read a certificate as `save_network` writes it; `check_network_matrix` decides whether it is right.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file is absent, damaged, or holds something else.
-    """
+    """Read a certificate as `save_network` writes it; `check_network_matrix` decides whether it is right."""
     place = Path(path)
     if not os.path.isfile(place):
         raise BrokenFileError(f"there is no file {place}; give the path of a certificate")

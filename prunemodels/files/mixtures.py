@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +120,8 @@ def load_mixture(
     for file in files:
         check_model_file(file, "forest", trust_pickle=trust_pickle)
     cheaper, dearer = (load_forest(file, trust_pickle=trust_pickle) for file in files)
-    return MixturePredictor(cheaper, dearer, _weight(place, entries), random_state, stratified=stratified)
+    weight = stored_fraction(_entry(place, entries, "weight"), f"{place}: 'weight'")
+    return MixturePredictor(cheaper, dearer, weight, random_state, stratified=stratified)
 
 
 def _read(place: Path) -> dict[str, Any]:
@@ -154,9 +154,3 @@ def _beside(place: Path, entries: dict[str, Any], which: str) -> Path:
             "and give their names without one"
         )
     return place.with_name(name)
-
-
-def _weight(place: Path, entries: dict[str, Any]) -> Fraction:
-    """The dearer forest's share."""
-    text = _entry(place, entries, "weight")
-    return stored_fraction(text, f"{place}: 'weight'")

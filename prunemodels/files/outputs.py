@@ -28,17 +28,7 @@ PATIENCE = 10.0
 def check_output(path: str | Path, name: str, *, endings: Sequence[str] = (), force: bool = False) -> Path:
     """Refuse a path that cannot be written, before long work begins; `name` is the argument that the message blames.
 
-    Parameters
-    ----------
-    endings
-        the endings of the formats that can be written, e.g. ``(".joblib", ".skops")``; empty: any.
-    force
-        allow an existing file to be replaced.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown ending, a folder that does not exist, a file that does, and a name that the file system does not take.
+    Without `endings` any is allowed; with `force` an existing file may be replaced.
     """
     place = Path(path)
     if endings and place.suffix not in endings:
@@ -70,11 +60,6 @@ class OutputFiles:
     inputs
         files that must not be written, by the names that messages give them.
 
-    Raises
-    ------
-    BrokenFileError
-        for a file that cannot be written, or that another process is writing.
-
     Examples
     --------
     >>> with OutputFiles() as outputs:                              # doctest: +SKIP
@@ -92,15 +77,7 @@ class OutputFiles:
         """Whether the files are in their places."""
 
     def reserve(self, path: str | Path, name: str, *, endings: Sequence[str] = ()) -> Path:
-        """Refuse a path that cannot be written, and keep other processes from writing it until the block ends.
-
-        Raises
-        ------
-        InvalidInputError
-            as `check_output`, and for a path that is an input or reserved already.
-        BrokenFileError
-            if another process has it reserved.
-        """
+        """Refuse a path that cannot be written, and keep other processes from writing it until the block ends."""
         place = check_output(path, name, endings=endings, force=self._force)
         for what, file in self._inputs.items():
             if _same_file(place, Path(file)):
@@ -114,13 +91,7 @@ class OutputFiles:
         return place
 
     def folder(self, path: str | Path, name: str) -> Path:
-        """A folder for the files, made if it is not there; it is removed again if they are not written.
-
-        Raises
-        ------
-        InvalidInputError
-            for a file in its place, and as `check_output`.
-        """
+        """A folder for the files, made if it is not there; it is removed again if they are not written."""
         place = Path(path)
         if not place.exists():
             check_output(place, name)

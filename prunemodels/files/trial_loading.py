@@ -61,25 +61,7 @@ MARK = b"\0\0answer"
 
 
 def loaded_elsewhere(place: Path, name: str, package: Any) -> bytes:
-    """Load a file in another process.
-
-    Parameters
-    ----------
-    name
-        XGBoost or LightGBM.
-    package
-        of the library.
-
-    Returns
-    -------
-    bytes
-        the model as XGBoost writes it, as JSON; nothing for LightGBM, whose text is its own.
-
-    Raises
-    ------
-    BrokenFileError
-        if the library refuses the file, crashes, or does not end.
-    """
+    """Load a file in another process: the model as XGBoost writes it, as JSON; nothing for LightGBM, whose text is its own."""
     limit = SECONDS + SECONDS_PER_MEGABYTE * place.stat().st_size / 1e6
     core = package.core if name == "XGBoost" else package.basic
     command = [sys.executable, "-I", "-S", "-c", TRIAL, os.fspath(core._LIB._name), str(place), name]

@@ -3,6 +3,8 @@
     cost(x) = prices of the items that x's ways through the trees need, each once  +  sum of a_f over the splits passed        (1)
     cost_s  = (items paid once that the stages 0..s need)  +  weighted mean of (1), trees of the stages 0..s alone             (2)
 
+The prices of a pruned model travel with it: plain lists in an attribute of the estimator, which every file format keeps.
+
 The model need not be an average of its trees: boosted trees pay in the same way. An item belongs to the first stage in which an
 example meets it, so one pass over the splits gives all stages.
 """
@@ -10,6 +12,8 @@ example meets it, so one pass over the splits gives all stages.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -35,19 +39,9 @@ Costs = Annotated[
 def cost_items(costs: Costs, ensemble: Ensemble) -> CostItems:
     """Turn any of the accepted forms of prices into items for the forest's features.
 
-    For the trees of a pipeline, prices are those of its raw columns. A feature needs the items of all raw columns that it is made
-    from.
-
-    Parameters
-    ----------
-    costs
-        a `CostItems`; one number for all features; one number per feature in the forest's order; a mapping or Series from
-        the names of all features to their prices; or a table with the columns of `CostItems.from_table`.
-
-    Raises
-    ------
-    InvalidInputError
-        for the wrong number of prices, unknown or missing features, negative or non-finite prices.
+    These are a `CostItems`; one number for all features; one number per feature in the forest's order; a mapping or Series from
+    the names of all features to their prices; or a table with the columns of `CostItems.from_table`. For the trees of a pipeline,
+    prices are those of its raw columns, and a feature needs the items of all raw columns that it is made from.
     """
     if isinstance(costs, CostItems) and costs.columns is not None:  # they are about the features already
         costs.check_features(ensemble.n_features)
@@ -100,28 +94,9 @@ def column_prices(
     *,
     evaluation_cost: EvaluationCost = 0,
 ) -> tuple[CostItems, NDArray[np.float64]]:
-    """Read prices as any forest that is trained on these columns would.
+    """The items, and the evaluation prices a_f, shape (n_features,), as any forest that is trained on these columns reads them.
 
-    Parameters
-    ----------
-    costs
-        as in `cost_items`; None: 1 for each column.
-    n_features, names
-        number and names of the columns.
-    evaluation_cost
-        price a of evaluating a split: one number, or one per column.
-
-    Returns
-    -------
-    CostItems, NDArray
-        the items; and the evaluation prices a_f as float64, shape (n_features,).
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that do not fit the columns, are negative or not finite.
-    CapacityOverflowError
-        for prices too far apart for 64-bit integers.
+    Without costs each column costs 1; `evaluation_cost` is one number, or one per column.
     """
     leaf = one_leaf(n_features, names)
     items = cost_items(1 if costs is None else costs, leaf)
@@ -143,17 +118,7 @@ BLOCK_BYTES = 2**27
 
 
 def example_costs(ensemble: Ensemble, X: Any, costs: Costs, *, evaluation_cost: EvaluationCost = 0) -> NDArray[np.float64]:
-    """(1) for every row of X, shape (N,), in the unit of the prices; items that are paid once for all are left out.
-
-    Parameters
-    ----------
-    ensemble
-        the trees.
-    X
-        examples, shape (N, n_features).
-    costs, evaluation_cost
-        as in `problem_from_forest`.
-    """
+    """(1) for every row of X, shape (N,), in the unit of the prices; items that are paid once for all are left out."""
     stage = np.zeros(ensemble.n_nodes, dtype=np.int32)
     paid: NDArray[np.float64] = staged_example_costs(ensemble, X, costs, stage, 1, evaluation_cost=evaluation_cost)[0]
     return paid
@@ -170,10 +135,7 @@ def staged_example_costs(
 ) -> NDArray[np.float64]:
     """(1) for every row of X and the splits of the stages 0..s alone, shape (S, N); items paid once for all are left out.
 
-    Parameters
-    ----------
-    stage
-        int32, shape (n,): the first stage that each split belongs to, not before its parent's; S: none.
+    `stage`, shape (n,), is the first stage that each split belongs to, not before its parent's; S: none.
     """
     blocks = _by_blocks(ensemble, X, costs, evaluation_cost, n_stages)
     return np.concatenate([np.cumsum(usage.stage_costs(stage, n_stages), axis=0) for usage in blocks], axis=1)
@@ -182,10 +144,7 @@ def staged_example_costs(
 def first_stages_of_items(ensemble: Ensemble, X: Any, costs: Costs, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.int64]:
     """The first stage at which each row needs each priced item, shape (M, N); S: at none. Items paid once for all count for all.
 
-    Parameters
-    ----------
-    stage
-        as in `staged_example_costs`.
+    `stage` is as in `staged_example_costs`.
     """
     found = []
     for usage in _by_blocks(ensemble, X, costs, 0, n_stages):
@@ -203,20 +162,7 @@ def staged_costs(
     stage: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """(2) for every stage, shape (S,), rising.
-
-    Parameters
-    ----------
-    stage
-        int, shape (T,): the stage that each tree belongs to, from 0 on; default: each tree is one.
-    sample_weight
-        weights of the examples in the mean, >= 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if the stages do not fit the trees, or weights or columns do not fit.
-    """
+    """(2) for every stage, shape (S,), rising; `stage`, shape (T,), is that of each tree, by default its number."""
     stages = np.arange(ensemble.n_trees, dtype=np.int32) if stage is None else np.asarray(stage, dtype=np.int32)
     if stages.shape != (ensemble.n_trees,) or (stages < 0).any():
         raise InvalidInputError(f"stage has shape {stages.shape}; give one number >= 0 for each of {ensemble.n_trees} trees")
@@ -242,3 +188,26 @@ def _by_blocks(ensemble: Ensemble, X: Any, costs: Costs, evaluation_cost: Evalua
     yield usage
     for first in range(size, n_examples(X), size):
         yield usage.on(X[first : first + size])
+
+
+ATTRIBUTE = "prunemodels_prices_"
+
+
+def keep_prices(model: Any, costs: CostItems, evaluation: Sequence[Any]) -> None:
+    """Store the prices of a model's features, and those of evaluating splits, on the model."""
+    setattr(model, ATTRIBUTE, {**costs.as_plain(), "evaluation": [str(Fraction(a)) for a in evaluation]})
+
+
+def saved_prices(model: Any, n_columns: int) -> tuple[CostItems, list[Fraction]] | None:
+    """The prices that a model holds for its columns; None where it holds none, or was given other columns since."""
+    is_pipeline = hasattr(model, "steps")
+    holder = model.steps[-1][1] if is_pipeline and not hasattr(model, ATTRIBUTE) else model
+    told = getattr(holder, ATTRIBUTE, None)
+    if told is None:
+        return None
+    try:
+        costs, evaluation = CostItems.from_plain(told), [Fraction(a) for a in told["evaluation"]]
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise InvalidInputError(f"the prices that the model holds are damaged ({error!r}); give costs") from error
+    costs = replace(costs, needs=costs.by_column if is_pipeline else costs.needs, columns=None)
+    return (costs, evaluation) if costs.n_features == n_columns else None

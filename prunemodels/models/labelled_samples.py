@@ -61,15 +61,7 @@ class Sample:
 
 
 def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
-    """The training sample of `fit`; sets the estimator's ``n_features_in_`` and ``feature_names_in_``.
-
-    Raises
-    ------
-    InvalidInputError
-        for targets with several outputs.
-    ValueError
-        for everything else that scikit-learn refuses.
-    """
+    """The training sample of `fit`; sets the estimator's ``n_features_in_`` and ``feature_names_in_``."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidInputError(f"y has {shape[1]} outputs (multi-output); fit one estimator for each column")
@@ -80,13 +72,7 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sampl
 
 
 def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) -> Sample:
-    """Further examples, checked against the estimator's training sample.
-
-    Raises
-    ------
-    InvalidInputError
-        for labels that do not fit the rows.
-    """
+    """Further examples, checked against the estimator's training sample."""
     return labelled(estimator, rows_to_predict(estimator, X), y, sample_weight, name)
 
 
@@ -140,17 +126,7 @@ def split(
 ) -> tuple[Sample, Sample]:
     """Training and validation examples, drawn at random.
 
-    Each stratum gives the same fraction of its examples to validation, and keeps at least one to train on.
-
-    Parameters
-    ----------
-    strata
-        the class of each example. Default: all examples are in one stratum.
-
-    Raises
-    ------
-    InvalidInputError
-        for a fraction outside (0, 1), and for one that leaves a part empty.
+    Each stratum, by default all examples, gives the same fraction to validation, and keeps at least one to train on.
     """
     if not 0 < fraction < 1:
         raise InvalidInputError(

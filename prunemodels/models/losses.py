@@ -18,8 +18,9 @@ step. The factor of h in (3) is Friedman's (2000), for trees that are fitted cla
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,41 +35,41 @@ LossName = Literal["log_loss", "squared_error"]
 Floats = NDArray[np.float64]
 
 
-class Loss(Protocol):
+class Loss(ABC):
     """A loss of margins."""
 
     @property
+    @abstractmethod
     def curvature(self) -> float:
         """The Hessian in F of one row's loss is at most this times the identity, everywhere."""
-        ...
 
+    @abstractmethod
     def baseline(self, targets: Floats, weight: Floats | None) -> Floats:
         """The constant margins of least mean loss, shape (K,)."""
-        ...
 
+    @abstractmethod
     def values(self, targets: Floats, F: Floats) -> Floats:
         """The loss of each row, shape (N,)."""
-        ...
 
+    @abstractmethod
     def slopes(self, targets: Floats, F: Floats) -> Floats:
         """l', shape (N, K)."""
-        ...
 
     def gradient(self, targets: Floats, F: Floats) -> Floats:
         """G of (4), shape (N, K)."""
-        ...
+        return self.slopes(targets, F)
 
+    @abstractmethod
     def hessian(self, F: Floats) -> Floats:
         """H of (4), shape (N, K)."""
-        ...
 
+    @abstractmethod
     def probabilities(self, F: Floats) -> Floats:
         """Probability of each class, shape (N, classes)."""
-        ...
 
 
 @dataclass(frozen=True)
-class SquaredError:
+class SquaredError(Loss):
     """Squared error, (1)."""
 
     curvature: float = 2.0
@@ -101,7 +102,7 @@ class SquaredError:
 
 
 @dataclass(frozen=True)
-class LogLoss:
+class LogLoss(Loss):
     """Log loss, (2); probabilities are those of two classes."""
 
     sharpness: float = 1.0
@@ -125,10 +126,6 @@ class LogLoss:
         """See `Loss.slopes`."""
         return np.asarray(self.sharpness * (expit(self.sharpness * F) - targets))
 
-    def gradient(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.gradient`."""
-        return self.slopes(targets, F)
-
     def hessian(self, F: Floats) -> Floats:
         """See `Loss.hessian`."""
         p = expit(self.sharpness * F)
@@ -140,7 +137,7 @@ class LogLoss:
 
 
 @dataclass(frozen=True)
-class Softmax:
+class Softmax(Loss):
     """Log loss of more classes, (3)."""
 
     curvature: float = 0.5
@@ -156,10 +153,6 @@ class Softmax:
     def slopes(self, targets: Floats, F: Floats) -> Floats:
         """See `Loss.slopes`."""
         return np.asarray(softmax(F, axis=1) - targets)
-
-    def gradient(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.gradient`."""
-        return self.slopes(targets, F)
 
     def hessian(self, F: Floats) -> Floats:
         """See `Loss.hessian`."""
@@ -205,19 +198,7 @@ class SampleLoss:
 
 
 def loss_of(forest: ModelForest, y: object, n_rows: int) -> SampleLoss:
-    """The loss that fits the model's link: squares, log loss, softmax, or one log loss for each class.
-
-    Parameters
-    ----------
-    y
-        one label or target for each row.
-
-    Raises
-    ------
-    InvalidInputError
-        for labels that the model does not know, targets that are not finite, and forests of class fractions, which have
-        no margins.
-    """
+    """The loss that fits the model's link: squares, log loss, softmax, or one log loss for each class; y has one label a row."""
     if forest.link == "fractions":
         raise InvalidInputError("a forest of class fractions has no margins; prune it with problem_from_model")
     if forest.classes is None:

@@ -60,13 +60,7 @@ class RemovalEffects:
         self._saved_by_item = np.zeros((usage.costs.n_items, self.n_units), dtype=np.int64)
 
     def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """(2), (3) and the number of topmost kept splits, for every unit, shape (units,), in integers.
-
-        Parameters
-        ----------
-        kept
-            bool, shape (n,): closed under parents.
-        """
+        """(2), (3) and the number of topmost kept splits of every unit, in integers; `kept` is closed under parents."""
         ints, routing, ensemble = self.integers, self.usage.routing, self.usage.ensemble
         rise, saved, users = (np.zeros(self.n_units, dtype=np.int64) for _ in range(3))
         _add_subtrees(ensemble.parent, kept, ints.gain, self._topmost.start, self._topmost.item, rise, users)

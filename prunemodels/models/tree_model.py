@@ -26,13 +26,11 @@ from formulations.instance.routing import features_of, leaves_of
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from prunemodels.models.columns import final_step, trace_pipeline
-from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.costs import Costs, cost_items, saved_prices
 from prunemodels.models.forests.labels import forest_losses, losses_of
 from prunemodels.models.forests.reading import check_columns, is_boosted, read_forest, read_trees
-from prunemodels.models.forests.saved_prices import saved_prices
 from prunemodels.models.forests.survival import predicts_curves
-from prunemodels.models.response import Response, average_response, sum_response
-from prunemodels.models.wrappers import TwoClassRule, merged, unwrapped
+from prunemodels.models.response import Response, TwoClassRule, average_response, merged, sum_response, unwrapped
 
 if TYPE_CHECKING:
     from prunemodels.models.libraries.model_forest import ModelForest
@@ -51,24 +49,12 @@ class HoldsModel(ABC):
     """An object that predicts with a fitted model of another class: it is read as that model."""
 
     def _how_pruned(self) -> HowPruned:
-        """How the model was pruned.
-
-        Raises
-        ------
-        InvalidInputError
-            if it does not know.
-        """
+        """How the model was pruned; refused where it does not know."""
         raise InvalidInputError(f"a {type(self).__name__} does not know how it was pruned; give a PruningPath with its forest")
 
     @abstractmethod
     def _fitted_model(self) -> Any:
-        """The model that predicts.
-
-        Raises
-        ------
-        NotFittedForestError
-            before there is one.
-        """
+        """The model that predicts; a `NotFittedForestError` before there is one."""
 
 
 @runtime_checkable
@@ -92,13 +78,7 @@ class PrunesTrees(HoldsTrees, Protocol):
 
 
 def fitted_model(model: Any) -> Any:
-    """What predicts: the model itself, or the one that it holds, such as the pruned forest of a `BudgetPrunedForestClassifier`.
-
-    Raises
-    ------
-    NotFittedForestError
-        if it holds none yet.
-    """
+    """What predicts: the model itself, or the one that it holds, as a `BudgetPrunedForestClassifier` does."""
     while isinstance(model, HoldsModel):
         model = model._fitted_model()
     return model
@@ -182,13 +162,7 @@ class TreeModel:
         return own, (evaluation if free and len(evaluation) == self.ensemble.n_features else evaluation_cost)
 
     def items(self, costs: Costs | None) -> CostItems:
-        """The prices of the trees' features, see `prunemodels.models.costs.cost_items`.
-
-        Raises
-        ------
-        InvalidInputError
-            for prices that do not fit the model, and for None.
-        """
+        """The prices of the trees' features, see `prunemodels.models.costs.cost_items`."""
         if costs is None:
             raise InvalidInputError(
                 "costs is None, and the forest was not pruned with prices; give one number, or one for each feature"
@@ -205,13 +179,7 @@ class TreeModel:
         return replace(self, forest=forest, ensemble=forest.ensemble)
 
     def rows(self, X: Any) -> Any:
-        """Examples in a form that the trees are routed by; rows of raw columns for a `Pipeline`.
-
-        Raises
-        ------
-        InvalidInputError
-            for a table with other columns than the model's.
-        """
+        """Examples in a form that the trees are routed by; rows of raw columns for a `Pipeline`."""
         if self.forest is not None and self.ensemble.made is None:
             return self.forest.rows(X)
         check_columns(X, self.ensemble.names_to_check)
@@ -220,13 +188,7 @@ class TreeModel:
     def usage(
         self, X: Any, costs: Costs | None, sample_weight: ArrayLike | None = None, evaluation_cost: EvaluationCost = 0
     ) -> Usage:
-        """What predictions of X cost; arguments as in `problem_from_forest`.
-
-        Raises
-        ------
-        InvalidInputError, CapacityOverflowError
-            as `problem_from_forest`.
-        """
+        """What predictions of X cost; arguments as in `problem_from_forest`."""
         costs, evaluation_cost = self.priced(costs, evaluation_cost)
         items, evaluation = self.items(costs), self.per_feature(evaluation_cost)
         return Usage.build(self.ensemble, items, self.rows(X), sample_weight=sample_weight, evaluation_cost=evaluation)
@@ -255,11 +217,6 @@ class TreeModel:
     def loss(self, X: Any, y: Any, sample_weight: NDArray[np.float64] | None = None) -> float:
         """The mean loss of a sum of trees, see `prunemodels.models.losses`; NaN for averages of class fractions or
         numbers, and for models whose probabilities are calibrated.
-
-        Raises
-        ------
-        InvalidInputError
-            for labels that do not fit the rows or the model.
         """
         if self.forest is None or self.forest.link == "fractions" or (self.decision and self.decision.calibration):
             return np.nan
@@ -269,13 +226,7 @@ class TreeModel:
         return float(np.average(loss_of(self.forest, y, len(rows)).values(self.forest.margins(rows)), weights=sample_weight))
 
     def losses(self, X: Any, y: Any, entry: Callable[[int], str] | None = None) -> NDArray[np.float64]:
-        """The loss of each row's prediction, see `measure`; shape (n,). Messages call the label of row i ``entry(i)``.
-
-        Raises
-        ------
-        InvalidInputError
-            for labels that do not fit the rows or the model.
-        """
+        """The loss of each row's prediction, see `measure`; shape (n,). Messages call the label of row i ``entry(i)``."""
         if self.forest is None:
             return forest_losses(self.model, X, y, self.ensemble.loss, entry)
         return losses_of(self.classes, self.predict(X), y, entry)
@@ -284,21 +235,11 @@ class TreeModel:
 def tree_model_of(model: Any, *, several_outputs: bool = False) -> TreeModel:
     """The trees of any fitted model that is read.
 
-    Parameters
-    ----------
-    model
-        a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what that
-        returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
-        `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
-        `TunedThresholdClassifierCV` or `FrozenEstimator`.
-    several_outputs
-        whether a forest may have several outputs, see `Ensemble.output_classes`. Survival forests predict one number, and are
-        always read.
-
-    Raises
-    ------
-    UnsupportedModelError, NotFittedForestError, InvalidInputError
-        see `read_forest` and `read_model`.
+    These are a forest of scikit-learn, see `read_forest`; a boosted model or one of another library, see `read_model`, or what
+    that returned; a `BoostedPruning`; an object that holds one of these, such as a `BudgetPrunedForestClassifier` or a
+    `PrunedForest`; one of these at the end of a `Pipeline`, or in a `CalibratedClassifierCV`, `FixedThresholdClassifier`,
+    `TunedThresholdClassifierCV` or `FrozenEstimator`. Only with `several_outputs` may a forest have several outputs; survival
+    forests predict one number, and are always read.
     """
     if isinstance(model, TreeModel):
         return model
@@ -342,15 +283,7 @@ def _at_end_of(pipeline: Pipeline, last: TreeModel) -> TreeModel:
 
 
 def with_threshold(model: TreeModel, threshold: float) -> TreeModel:
-    """The same trees, where the second of two classes is predicted if its probability is at least `threshold`.
-
-    Raises
-    ------
-    InvalidInputError
-        for numbers, and for more than two classes.
-    UnsupportedModelError
-        for a model that has a threshold.
-    """
+    """The same trees, where the second of two classes is predicted if its probability is at least `threshold`."""
     if model.classes is None or len(model.classes) != 2:
         found = "numbers" if model.classes is None else f"{len(model.classes)} classes"
         raise InvalidInputError(f"threshold is {threshold}, but the model predicts {found}; a threshold is for two classes")

@@ -14,6 +14,12 @@ cell of x matters. So each t_j gets a float32 s_j, with s_1 < ... < s_k, as clos
 This is float32(x) itself except for doubles within rounding of a threshold, and it routes every double, infinities included, as
 the library does.
 
+A categorical split sends a row left or right by the category of a column, which the library numbers 0, 1, 2, ... It becomes a
+comparison with a column of zeros and ones that is made from the category, missing and unknown ones included: 0 <= 1/2 where the
+row goes left, 1 > 1/2 where it goes right. So each split stays one split, routing is exact, and a pruned model keeps the
+library's own split. There is one such column for each set of categories that some split tests; it costs what the category's
+column costs.
+
 Libraries keep no values at splits, or not those that are wanted. A collapsed split predicts the mean of the leaves below it,
 weighted by their cover:
 
@@ -26,17 +32,98 @@ and H are sums over leaves. Otherwise cover is the number of training rows, or o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.errors import UnsupportedModelError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
-from prunemodels.models.libraries.categories import CategorySet
+
+MOST_CATEGORIES = 2**24
+"""Codes from here on are no categories in any library."""
+
+
+@dataclass(frozen=True)
+class CategorySet:
+    """The test of a categorical split.
+
+    Parameters
+    ----------
+    feature
+        the column of the category.
+    listed, listed_left
+        categories that go to one side, and whether that is the left one. Other known categories go to the other side.
+    known
+        the categories that the model knows; None: all numbers. Others go where missing values go.
+    missing_left
+        whether these go left.
+    """
+
+    feature: int
+    listed: frozenset[int]
+    listed_left: bool
+    known: frozenset[int] | None
+    missing_left: bool
+
+    def right(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows go right, for their numbers of categories; NaN is missing."""
+        found, place = np.unique(np.where(np.isnan(codes), np.inf, codes), return_inverse=True)
+        return np.array([not self._left(code) for code in found.tolist()], dtype=bool)[place]
+
+    def _left(self, code: float) -> bool:
+        if code == np.inf:
+            return self.missing_left
+        number = int(code) if -1 < code < MOST_CATEGORIES else -1
+        if number in self.listed:
+            return self.listed_left
+        return not self.listed_left if self.known is None or number in self.known else self.missing_left
+
+
+Codes = Callable[[Any, int, str], Any]
+"""Turns a user's table of so many columns and that name into numbers as the library does: categories into their codes.
+
+NaN stands for missing values, and for unknown categories that the library takes for missing.
+"""
+
+
+@dataclass(frozen=True)
+class TableCodes:
+    """Codes of columns that hold categories in a pandas table; other tables hold codes already.
+
+    Of each column of categories it has those of the model in their order; `refuses`: the library refuses others.
+    """
+
+    categories: Mapping[int, Sequence[Any]]
+    refuses: bool
+
+    def __call__(self, X: Any, n_columns: int, name: str) -> Any:
+        """See `Codes`."""
+        if not hasattr(X, "iloc") or X.shape[1] != n_columns:
+            return X
+        columns = {f: X.iloc[:, f] for f in range(n_columns)}
+        coded = {f: self._codes(f, c, name) if f in self.categories else c.to_numpy(np.float64) for f, c in columns.items()}
+        return np.column_stack([coded[f] for f in range(n_columns)])
+
+    def _codes(self, f: int, column: pd.Series[Any], name: str) -> NDArray[np.float64]:
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            return column.to_numpy(np.float64)
+        missing = column.isna().to_numpy()
+        place = pd.Index(self.categories[f]).get_indexer(pd.Index(np.asarray(column)))
+        codes: NDArray[np.float64] = place.astype(np.float64)
+        unknown = (codes < 0) & ~missing
+        if self.refuses and unknown.any():
+            raise InvalidInputError(
+                f"{name} has {column.iloc[int(np.flatnonzero(unknown)[0])]!r} in the column {column.name!r}; the model knows "
+                f"{', '.join(map(repr, self.categories[f][:8]))}"
+            )
+        codes[codes < 0] = np.nan
+        return codes
+
 
 LARGEST = np.finfo(np.float32).max
 
@@ -52,7 +139,7 @@ class Cells:
     def of(cls, thresholds: NDArray[np.float64]) -> Cells:
         """Number the cells of a feature's thresholds, each of the form ``x <= t``."""
         edges = np.unique(thresholds)
-        return cls(edges, _strictly_rising(_below(edges)))
+        return cls(edges, _strictly_rising(floor32(edges)))
 
     def cast(self, x: NDArray[np.float64]) -> NDArray[np.float32]:
         """(3); NaN stays NaN."""
@@ -89,12 +176,12 @@ def before(threshold: NDArray[np.floating]) -> NDArray[np.floating]:
         return np.asarray(np.nextafter(threshold, threshold.dtype.type(-np.inf)))
 
 
-def _below(t: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The largest float32 <= t."""
+def floor32(numbers: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest float32 that is at most each number."""
     with np.errstate(over="ignore"):
-        s = t.astype(np.float32)
-        lower = np.nextafter(s, np.float32(-np.inf))
-    return np.where(s.astype(np.float64) > t, lower, s).astype(np.float32)
+        nearest = numbers.astype(np.float32)
+        below = np.nextafter(nearest, np.float32(-np.inf))
+    return np.where(nearest > numbers, below, nearest).astype(np.float32)
 
 
 def _strictly_rising(s: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -217,13 +304,7 @@ def one_tree(
 
 
 def joined(trees: Sequence[Trees]) -> Trees:
-    """Single trees, whose children are numbered from their own root, one after the other.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if there are none.
-    """
+    """Single trees, whose children are numbered from their own root, one after the other."""
     if not trees:
         raise UnsupportedModelError("the model has no trees: nothing to prune")
     start = np.concatenate([[0], np.cumsum([len(tree.left) for tree in trees])]).astype(np.int64)
@@ -249,12 +330,7 @@ def mean_of_leaves(
 ) -> NDArray[np.floating]:
     """(4) at splits and the leaf's own value at leaves, in the values' own type; all arrays over nodes, parents first.
 
-    Parameters
-    ----------
-    leaf_value
-        shape (n, K), read at leaves only.
-    cover
-        shape (n,), >= 0, read at leaves only.
+    `leaf_value`, shape (n, K), and `cover` >= 0 are read at leaves only.
     """
     leaf = left < 0
     values = np.where(leaf[:, None], leaf_value, 0.0).astype(np.float64)
@@ -277,12 +353,10 @@ def _gather(left, right, value, cover, leaves):  # type: ignore[no-untyped-def]
             value[h, k] = share * value[a, k] + (1.0 - share) * value[b, k]
 
 
-def counterparts(
-    ensemble: Ensemble, t: int, left: NDArray[np.integer], right: NDArray[np.integer], root: int = 0
-) -> NDArray[np.int64]:
+def counterparts(ensemble: Ensemble, t: int, left: NDArray[np.integer], right: NDArray[np.integer]) -> NDArray[np.int64]:
     """The file's number of each node of tree t, in our order; `left` and `right` are the file's children."""
     nodes = ensemble.nodes_of(t)
-    file = np.full(nodes.stop - nodes.start, root, dtype=np.int64)
+    file = np.zeros(nodes.stop - nodes.start, dtype=np.int64)
     for h in range(nodes.start, nodes.stop):
         if ensemble.left[h] >= 0:
             file[ensemble.left[h] - nodes.start] = left[file[h - nodes.start]]

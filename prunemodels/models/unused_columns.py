@@ -7,7 +7,6 @@ own JSON or text, and nothing else changes: predictions, leaves and importances 
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,7 +28,7 @@ from prunemodels.models.forests.reading import (
     tree_views,
 )
 from prunemodels.models.libraries.lightgbm_models import ModelText, lightgbm_booster, numbers
-from prunemodels.models.libraries.xgboost_models import check_has_trees, trees_in, xgboost_booster
+from prunemodels.models.libraries.xgboost_models import check_has_trees, document_of, load_document, trees_in, xgboost_booster
 from prunemodels.models.tree_model import HoldsModel, PrunesTrees, tree_model_of
 
 Columns = NDArray[np.int64]
@@ -121,8 +120,9 @@ def _tested(features: Iterable[NDArray[Any]]) -> Columns:
 def _forest(forest: Any) -> Any:
     """A copy of a forest of scikit-learn, or of a tree, whose trees are renumbered."""
     views = tree_views(forest, several_outputs=True)
-    kept = _tested(view.columns[_feature_of_splits(view)] for view in views)
-    slim = copy.deepcopy(forest, {id(view.estimator.tree_): view.estimator.tree_ for view in views})
+    trees = [view.estimator.tree_ for view in views]
+    kept = _tested(view.columns[np.unique(t.feature[t.children_left >= 0])] for view, t in zip(views, trees, strict=True))
+    slim = copy.deepcopy(forest, {id(tree): tree for tree in trees})
     place = np.full(forest.n_features_in_, -1, dtype=np.int64)
     place[kept] = np.arange(kept.size)
     columns = []
@@ -138,11 +138,6 @@ def _forest(forest: Any) -> Any:
     if not is_tree(slim):
         _narrow(slim, kept)
     return slim
-
-
-def _feature_of_splits(view: TreeView) -> Columns:
-    tree = view.estimator.tree_
-    return np.unique(tree.feature[tree.children_left >= 0]).astype(np.int64)
 
 
 def _renumbered_tree(view: TreeView, stays: Columns) -> Tree:
@@ -176,7 +171,7 @@ def _xgboost(model: Any) -> Any:
     """A copy of a ``Booster`` or estimator of XGBoost, whose JSON is renumbered."""
     slim = copy.deepcopy(model)
     booster = xgboost_booster(slim)
-    document = json.loads(bytes(booster.save_raw(raw_format="json")))
+    document = document_of(booster)
     learner = document["learner"]
     check_has_trees(learner["gradient_booster"]["name"])
     grown = trees_in(document)
@@ -191,7 +186,7 @@ def _xgboost(model: Any) -> Any:
     for name in ("feature_names", "feature_types"):
         if learner.get(name):
             learner[name] = [learner[name][f] for f in kept]
-    booster.load_model(bytearray(json.dumps(document), "utf-8"))
+    load_document(booster, document)
     return slim
 
 
@@ -205,13 +200,7 @@ def _keep_categories(table: Any, kept: Columns) -> None:
 
 
 def _lightgbm(model: Any) -> Any:
-    """A copy of a ``Booster`` or estimator of LightGBM, whose text is renumbered.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for linear leaves, and for categories of pandas, whose table the text stores by place.
-    """
+    """A copy of a ``Booster`` or estimator of LightGBM, whose text is renumbered."""
     slim = copy.deepcopy(model)
     booster = lightgbm_booster(slim)
     text = ModelText.parse(booster.model_to_string())

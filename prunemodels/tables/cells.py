@@ -21,17 +21,7 @@ from formulations.errors import InvalidInputError
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Some rows of a table.
-
-    Parameters
-    ----------
-    rows
-        an Arrow table or batch, or a pandas table.
-    source
-        the table's name in error messages.
-    first
-        number of rows of the table before these.
-    """
+    """Some rows of the table `source`, after its `first` rows: an Arrow table or batch, or a pandas table."""
 
     rows: Any
     source: str
@@ -42,13 +32,7 @@ class Chunk:
         return f"{self.source}, row {self.first + i + 1:,}"
 
     def features(self, names: Sequence[str], used: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The named columns in the order of `names`. Only those at the places `used` are read; the others are 0.
-
-        Raises
-        ------
-        InvalidInputError
-            for a column that is absent or not numeric, and an infinite number.
-        """
+        """The named columns in the order of `names`. Only those at the places `used` are read; the others are 0."""
         rows = np.zeros((self.rows.shape[0], len(names)), dtype=np.float32)
         for j in used.tolist():
             numbers = self.numbers(names[j])
@@ -62,13 +46,7 @@ class Chunk:
         return rows
 
     def numbers(self, name: str, kind: type[np.float32] | type[np.float64] = np.float32) -> NDArray[Any]:
-        """One column as floats, NaN where a cell is empty.
-
-        Raises
-        ------
-        InvalidInputError
-            if the column is absent, or holds anything but numbers.
-        """
+        """One column as floats, NaN where a cell is empty."""
         column = self._column(name)
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
             return _arrow_numbers(column, name, self.source, kind)
@@ -84,13 +62,7 @@ class Chunk:
             ) from error
 
     def values(self, name: str) -> NDArray[Any]:
-        """One column with its values unchanged; no cell may be empty.
-
-        Raises
-        ------
-        InvalidInputError
-            if the column is absent, or a cell is empty.
-        """
+        """One column with its values unchanged; no cell may be empty."""
         column = self._column(name)
         if isinstance(column, (pa.Array, pa.ChunkedArray)):
             column = pd.Series(column.to_pandas())
@@ -113,13 +85,7 @@ def column_names(rows: Any) -> list[str]:
 
 
 def check_present(wanted: Sequence[str], names: Sequence[str], source: str) -> None:
-    """Check that each wanted column exists exactly once.
-
-    Raises
-    ------
-    InvalidInputError
-        names the first column that is missing and lists the columns that exist, or names one that exists twice.
-    """
+    """Check that each wanted column exists exactly once."""
     have = set(names)
     absent = [n for n in wanted if n not in have]
     if absent:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from formulations.arguments import Column, checked
 from formulations.instance.chunked_routing import ChunkedRouting
@@ -168,29 +168,19 @@ def problem_from_table(
     reader = Reader(as_chunked(table), ensemble, weight=sample_weight)
     check_size(items, reader.n_rows or 0, reader.table.source.name)
     node_errors = errors.measure(forest, ensemble)
-    routed = _Routed(ensemble, reader, scratch)
-    routing = routed.routing.finish()
-    rows = np.flatnonzero(routed.weights > 0)
-    weights = routed.weights if rows.size == routed.weights.size else routed.weights[rows]
+    chunked, given = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch), list[Any]()
+
+    def take(block: RowBlock) -> None:
+        if block.weight is not None:
+            given.append(block.weight)
+        chunked.add(block.rows if block.weight is None or block.weight.all() else block.rows[block.weight > 0])
+
+    n_rows = reader.each("routing", take)
+    weights = weights_of(given, reader.table.source.name) if given else np.ones(n_rows)
+    routing = chunked.finish()
+    rows = np.flatnonzero(weights > 0)
     check_size(items, rows.size, reader.table.source.name)
-    X = RowsInTurn(reader.without_labels(quiet=True), len(routed.weights))
+    weights = weights if rows.size == n_rows else weights[rows]
+    X = RowsInTurn(reader.without_labels(quiet=True), n_rows)
     usage = Usage(ensemble, items, evaluation, charges_of(ensemble, items), X, rows, weights, routing)
     return PruningProblem.of(usage, node_errors)
-
-
-class _Routed:
-    """The routing of the rows of positive weight, and the weights of all rows."""
-
-    def __init__(self, ensemble: Ensemble, reader: Reader, scratch: str | Path | None) -> None:
-        self.routing = ChunkedRouting(ensemble, reader.n_rows, scratch=scratch)
-        self._block_weights: list[NDArray[np.float64]] = []
-        n_rows = reader.each("routing", self._take)
-        self.weights = np.ones(n_rows) if not self._block_weights else weights_of(self._block_weights, reader.table.source.name)
-
-    def _take(self, block: RowBlock) -> None:
-        if block.weight is None:
-            self.routing.add(block.rows)
-            return
-        self._block_weights.append(block.weight)
-        positive = block.weight > 0
-        self.routing.add(block.rows if positive.all() else block.rows[positive])

@@ -25,18 +25,9 @@ from prunemodels.tables.table import ChunkedTable
 
 @dataclass(frozen=True, eq=False)
 class RowBlock:
-    """Consecutive rows of a table.
+    """Consecutive rows of a table, as float32, after its `first` rows; features with names that no tree splits on are 0.
 
-    Parameters
-    ----------
-    rows
-        float32, shape (n, n_features); if the features have names, those that no tree splits on are 0.
-    y
-        shape (n,): labels as they are in the table; None if the reader was given no labels.
-    weight
-        float64, shape (n,), >= 0; None: 1 each.
-    first
-        number of rows of the table before these.
+    Labels are as they are in the table, None if the reader was given none; weights are >= 0, None: 1 each.
     """
 
     rows: NDArray[np.float32]
@@ -51,20 +42,7 @@ class RowBlock:
 
 
 class Reader:
-    """Reads a table for a forest, as often as the table allows.
-
-    Parameters
-    ----------
-    table, ensemble
-        the table, and the trees that it is read for.
-    y, weight
-        labels and weights: the name of a column, or an array with one entry a row.
-
-    Raises
-    ------
-    InvalidInputError
-        for missing columns, or a wrong number of them, if that is known before reading.
-    """
+    """Reads a table for some trees, as often as the table allows; labels and weights are columns of it, or arrays."""
 
     def __init__(self, table: ChunkedTable, ensemble: Ensemble, *, y: Column = None, weight: Column = None) -> None:
         if ensemble.made is not None:
@@ -108,15 +86,7 @@ class Reader:
         return self.table.n_rows
 
     def each(self, what: str, do: Callable[[RowBlock], None]) -> int:
-        """Read the table once, call `do` with each block, and return the number of rows.
-
-        Raises
-        ------
-        InvalidInputError, BrokenFileError
-            as `blocks`.
-        InterruptedSolveError
-            on Ctrl-C.
-        """
+        """Read the table once, call `do` with each block, and return the number of rows."""
         read = 0
         try:
             for block in self.blocks(what):
@@ -127,16 +97,7 @@ class Reader:
         return read
 
     def blocks(self, what: str) -> Iterator[RowBlock]:
-        """Read the table once, block by block; `what` names the activity in the progress bar.
-
-        Raises
-        ------
-        InvalidInputError
-            for cells that are not numbers, infinite features, missing labels, negative weights, and a table without rows; the
-            message names file, column and row.
-        BrokenFileError
-            if a file changes, or ends early, while it is read.
-        """
+        """Read the table once, block by block; `what` names the activity in the progress bar."""
         read = 0
         with tqdm(
             total=self.n_rows, desc=what, unit=" rows", file=sys.stderr, leave=False, disable=not self._progress, delay=1
@@ -171,7 +132,7 @@ class Reader:
                 ) from error
             if chunk is None:
                 return
-            chunk = chunk if hasattr(chunk, "shape") else _named_or_array(chunk)
+            chunk = _table_or_array(chunk)
             if len(chunk.shape) != 2:
                 raise InvalidInputError(
                     f"{table.source.name} holds a chunk of shape {tuple(chunk.shape)}; give chunks of shape (rows, features)"
@@ -182,11 +143,11 @@ class Reader:
         """One chunk as float32, with its labels and weights."""
         last = first + raw.shape[0]
         source = self.table.source.name
-        table = _with_names(raw)
-        if table is None and self._columns:
+        named = _has_names(raw)
+        if not named and self._columns:
             what, column = next(iter(self._columns.items()))
             raise InvalidInputError(f"{what} is the column {column!r}, {source} has no names; give an array, one entry a row")
-        chunk = None if table is None else Chunk(table, source, first)
+        chunk = Chunk(raw, source, first) if named else None
         rows = self._features(raw, chunk, first) if self._with_features else np.empty((raw.shape[0], 0), dtype=np.float32)
         y = self._labels_or_weights("y", chunk, first, last)
         weight = self._labels_or_weights("sample_weight", chunk, first, last)
@@ -259,26 +220,21 @@ class Reader:
         return names
 
 
-def _named_or_array(chunk: Any) -> Any:
-    """A chunk without a shape as an Arrow table, or as an array if it is a list of rows."""
-    return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else np.asarray(chunk)
-
-
-def _with_names(chunk: Any) -> Any:
-    """The chunk as a pandas or Arrow table; None if it is an array."""
-    if hasattr(chunk, "iloc") or isinstance(chunk, (pa.Table, pa.RecordBatch)):
+def _table_or_array(chunk: Any) -> Any:
+    """A chunk as a pandas or Arrow table; an array if it has no names, such as a list of rows."""
+    if _has_names(chunk):
         return chunk
-    return pa.table(chunk) if hasattr(chunk, "__arrow_c_stream__") else None
+    if hasattr(chunk, "__arrow_c_stream__"):
+        return pa.table(chunk)
+    return chunk if hasattr(chunk, "shape") else np.asarray(chunk)
+
+
+def _has_names(chunk: Any) -> bool:
+    return hasattr(chunk, "iloc") or isinstance(chunk, (pa.Table, pa.RecordBatch))
 
 
 def labels_of(block: RowBlock) -> NDArray[Any]:
-    """The block's labels.
-
-    Raises
-    ------
-    InvalidInputError
-        if the reader was given no labels.
-    """
+    """The block's labels."""
     if block.y is None:
         raise InvalidInputError("y is None; give the name of the column of labels, or an array with one label a row")
     return block.y

@@ -13,17 +13,10 @@ from prunemodels.tables.reading import Reader, RowBlock
 
 
 class RowsInTurn:
-    """The features of a table as float32. Rows are read in rising order and are not kept afterwards.
+    """The features of a table of so many rows as float32. Rows are read in rising order and are not kept afterwards.
 
     Each indexing continues where the last one ended. Indexing an earlier row starts a new pass over the table. `numpy.asarray`
     reads the whole table.
-
-    Parameters
-    ----------
-    reader
-        the reader of the table.
-    n_rows
-        number of rows of the table.
     """
 
     def __init__(self, reader: Reader, n_rows: int) -> None:

@@ -20,10 +20,10 @@ import pyarrow.dataset as ds
 from pyarrow import parquet
 
 from formulations.arguments import Count, checked
-from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
+from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.sparse_arrays import check_sparse
 from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
-from prunemodels.files.damage import is_damage
+from prunemodels.files.damage import reading_table
 from prunemodels.tables.cells import check_present
 
 ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}
@@ -67,15 +67,7 @@ class Source:
 
 
 def open_source(given: Any) -> Source:
-    """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts.
-
-    Raises
-    ------
-    InvalidInputError
-        for anything that is not a table, and for a file of another kind.
-    BrokenFileError
-        for a file that is absent or damaged.
-    """
+    """The source of any table that `prunemodels.tables.table.ChunkedTable` accepts."""
     if isinstance(given, str) and "://" in given:
         raise InvalidInputError(f"{given} is not a local file; give pyarrow.dataset.dataset({given!r})")
     if isinstance(given, (str, Path)):
@@ -104,17 +96,11 @@ def _of_file(place: Path) -> Source:
         raise BrokenFileError(f"there is no file {place}")
     if place.is_dir() and not any(place.rglob("*")):
         raise BrokenFileError(f"there is no Parquet file in the folder {place}")
-    try:
+    with reading_table(place):
         if ending in ARROW_FORMATS:
             found = _of_dataset(ds.dataset(place, format=ARROW_FORMATS[ending]), str(place))
             return found if ending != ".parquet" else replace(found, chunks=partial(_parquet_chunks, found.files))
         header = columns_of_csv(place)
-    except PruneModelsError:
-        raise
-    except Exception as error:  # pandas, pyarrow and gzip raise different types
-        if not is_damage(error):
-            raise
-        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error
     return Source(str(place), partial(_csv_chunks, place), tuple(header), files=(place,))
 
 
@@ -185,23 +171,11 @@ class Unchanged:
 
     @classmethod
     def of(cls, files: Sequence[Path]) -> Unchanged:
-        """Record the state of the files.
-
-        Raises
-        ------
-        BrokenFileError
-            if a file is absent.
-        """
+        """Record the state of the files."""
         return cls(tuple((file, _stamp(file)) for file in files))
 
     def check(self) -> None:
-        """Compare the files with their recorded state.
-
-        Raises
-        ------
-        BrokenFileError
-            for a file that changed or is absent.
-        """
+        """Compare the files with their recorded state."""
         for file, was in self.stamps:
             now = _stamp(file)
             if now != was:

@@ -65,16 +65,18 @@ def weights(n: int = 90) -> NDArray[np.float64]:
     return rng.uniform(0.1, 3, n) * (rng.random(n) < 0.9)
 
 
-def _classifier(forest: Any, names: list[Any], *, missing: float = 0.0, weighted: bool = False) -> Fitted:
+def _fitted(forest: Any, answer: Callable[..., NDArray[Any]], *, missing: float = 0.0, weighted: bool = False) -> Fitted:
     X = rows(missing=missing)
-    y, w = labels(X, names), weights() if weighted else None
+    y, w = answer(X), weights() if weighted else None
     return Fitted(forest.fit(X, y, sample_weight=w) if weighted else forest.fit(X, y), X, y, w)
 
 
-def _regressor(forest: Any, *, missing: float = 0.0, weighted: bool = False) -> Fitted:
-    X = rows(missing=missing)
-    y, w = targets(X), weights() if weighted else None
-    return Fitted(forest.fit(X, y, sample_weight=w) if weighted else forest.fit(X, y), X, y, w)
+def _classifier(forest: Any, names: list[Any], **how: Any) -> Fitted:
+    return _fitted(forest, lambda X: labels(X, names), **how)
+
+
+def _regressor(forest: Any, **how: Any) -> Fitted:
+    return _fitted(forest, targets, **how)
 
 
 def _named() -> Fitted:

@@ -19,7 +19,7 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.tree_loss import usual_loss
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown
-from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.boosting.descent import OnRows, state_of
 from prunemodels.models.boosting.refitting import STRENGTHS, refitted
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.libraries.reading import write_model
@@ -126,7 +126,7 @@ class BoostedPruning(Shown):
         loss, weight = loss_of(self.forest, y, len(rows)), check_weights(sample_weight, len(rows), "sample_weight")
         best = self
         for strength, forest in refitted(self.forest, self.kept, rows, loss, weight, strengths):
-            new_loss = state_of(forest, self.usage, self.sample, self.kept).loss
+            new_loss = state_of(OnRows(forest, self.usage, self.sample), self.kept).loss
             if new_loss < best.loss:
                 stats = {**self.stats, "strength": strength}
                 best = replace(self, forest=forest, loss=new_loss, stationary=False, stats=stats)
@@ -140,7 +140,7 @@ class BoostedPruning(Shown):
             rows = (("cost per prediction", amount(self.usage.cost(e.is_split)), amount(self.cost)), size)
             return Card(title, rows, ("", "before", "after"), (f"Mean loss {self.loss:.4g}.", self._bought(), NEXT))
         kept = (e.is_split, self.kept)
-        states = [state_of(self.forest, self.usage, self.sample, k) for k in kept]
+        states = [state_of(OnRows(self.forest, self.usage, self.sample), k) for k in kept]
         losses = [self._losses(self.sample, state.margins) for state in states]
         paid = [SampleCost(self.usage.row_costs(k), self.usage.once_cost(k)) for k in kept]
         kind = usual_loss("regression" if self.forest.classes is None else "classification")
@@ -291,12 +291,9 @@ def _not_beaten(prunings: Sequence[BoostedPruning]) -> list[BoostedPruning]:
 
 
 def warn_if_empty(found: BoostedPruning, budget: float, visited: Sequence[tuple[float, float]]) -> BoostedPruning:
-    """The answer for a budget, with a warning if it is the pruning without splits although the budget is above 0.
+    """The answer for a budget; it warns if that is the pruning without splits although the budget is above 0.
 
-    Parameters
-    ----------
-    visited
-        (cost, loss) of all prunings that were visited.
+    `visited` has (cost, loss) of all prunings that were visited.
     """
     if budget > 0 and not found.kept.any() and found.forest.ensemble.n_splits:
         cheapest = min((cost for cost, _ in visited if cost > 0), default=math.inf)

@@ -1,13 +1,28 @@
 """Pruning a boosted ensemble for one lambda: minimise the majoriser, move there, repeat.
 
-    minimise  loss(pruning) + lam * cost(pruning),                                                     (1)
+    minimise  loss(pruning) + lam * cost(pruning),                                                                    (1)
 
 where loss is the mean loss of the ensemble's prediction, not of its trees'. One step solves, exactly, the pruning problem whose
-error is the majoriser around the current pruning. The majoriser lies above the loss and touches it at the current pruning, so (1)
-never rises. It is a pessimistic bound where trees' changes cancel, so each step first tries it with a share of the curvature and
-takes a candidate only if (1) itself falls; the share grows up to 1. If not even 1 makes (1) fall, the current pruning is optimal
-for its own majoriser: it is stationary. (If it is optimal for a smaller share, then also for 1: more curvature only raises the
-value of the others.) That is what is proven; there may be better prunings.
+error is the majoriser around the current pruning: a sum over the trees that lies above the loss and touches it there. So (1)
+never rises. The majoriser is a pessimistic bound where trees' changes cancel, so each step first tries it with a share of the
+curvature and takes a candidate only if (1) itself falls; the share grows up to 1. If not even 1 makes (1) fall, the current
+pruning is optimal for its own majoriser: it is stationary. (If it is optimal for a smaller share, then also for 1: more curvature
+only raises the value of the others.) That is what is proven; there may be better prunings.
+
+Around a current pruning with margins F, let d_t(i) be what another pruning changes in tree t's output for row i, g_i the slope of
+the row's loss and h the bound of its curvature (`losses`). With a_t(i) the largest |d_t(i)| that any pruning can bring about, A_i
+their sum over the trees of the same output, Cauchy-Schwarz gives (sum_t d_t)^2 <= A_i sum_t d_t^2 / a_t, so, output by output,
+
+    loss_i(F + sum_t d_t)  <=  loss_i(F) + sum_t [ g_i d_t + (c / 2) d_t^2 ],      c = h A_i / a_t(i),                (2)
+
+with equality at the current pruning, d = 0. (With the number of trees in place of A_i / a_t it is the textbook bound.) Completing
+the square, g d + (c / 2) d^2 = (c / 2) (d + g / c)^2 - g^2 / 2c. The last term does not depend on the pruning, and each row ends
+in one leaf of each tree, so (2), averaged over the rows with weights w_i, is a constant plus the mean over all rows of
+
+    e_u = sum over the rows i that reach u of  w_i (c / 2) (v_u - r_ti)^2,         r_ti = v_now(t, i) - g_i / c:        (3)
+
+summed over the leaves u: weighted squared residuals, as in a regression forest, where each row has its own target in each tree. A
+share below 1 multiplies h: then steps are longer, but (2) need not hold.
 """
 
 from __future__ import annotations
@@ -23,12 +38,135 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Solver
+from formulations.compiled import njit
 from formulations.errors import SolverFailedError
+from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.majoriser import State, majorise, state_of
-from prunemodels.models.libraries.model_forest import ModelForest
+from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.losses import SampleLoss
+
+
+@dataclass(frozen=True, eq=False)
+class OnRows:
+    """A model's trees, what their predictions of some rows cost, and the loss of these rows."""
+
+    forest: ModelForest
+    usage: Usage
+    loss: SampleLoss
+
+
+@dataclass(frozen=True, eq=False)
+class Majorised:
+    """The problem whose error is (2) less `constant`.
+
+    Parameters
+    ----------
+    problem
+        with the errors (3) and unchanged prices.
+    constant
+        loss at the current pruning less the sum of w g^2 / 2c: ``constant + pruning.error`` is (2), the mean over the rows.
+    """
+
+    problem: PruningProblem
+    constant: float
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A pruning, shape (n,), its margins on the rows, shape (N, outputs), and their mean loss with the weights of the rows."""
+
+    kept: NDArray[np.bool_]
+    margins: NDArray[np.float64]
+    loss: float
+
+
+def state_of(model: OnRows, kept: NDArray[np.bool_]) -> State:
+    """Margins and loss of a pruning, in float64."""
+    ensemble = model.forest.ensemble
+    margins = np.tile(model.forest.base, (model.usage.n_rows, 1))
+    add_leaves(model, ensemble.value[pruned_ends(ensemble, kept), 0], margins)
+    return State(kept, margins, mean_loss(model, margins))
+
+
+def mean_loss(model: OnRows, margins: NDArray[np.float64]) -> float:
+    """The mean loss of the rows, with their weights, at these margins, shape (N, outputs)."""
+    return float(np.average(model.loss.values(margins), weights=model.usage.weights))
+
+
+def add_leaves(model: OnRows, amount: NDArray[np.float64], into: NDArray[np.float64], trees: range | None = None) -> None:
+    """Add each leaf's amount, shape (n,), to the outputs of the rows that reach it, shape (N, outputs); of all trees, or some."""
+    e, routing = model.forest.ensemble, model.usage.routing
+    first, last = (0, e.n_nodes) if trees is None else (int(e.tree_start[trees.start]), int(e.tree_start[trees.stop]))
+    _add_leaves(first, last, e.left, e.tree_of, model.forest.output, routing.order, routing.start, routing.stop, amount, into)
+
+
+def majorise(model: OnRows, now: State, share: float = 1.0) -> Majorised:
+    """Set up (2) around a pruning, over all prunings of the original trees: pruned splits may come back.
+
+    With a share of 1 of the curvature the bound (2) holds.
+    """
+    ensemble, usage = model.forest.ensemble, model.usage
+    routing, value = usage.routing, np.ascontiguousarray(ensemble.value[:, 0])
+    present = value[pruned_ends(ensemble, now.kept)]
+    e, reach, together = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_nodes), np.zeros_like(now.margins)
+    _farthest(ensemble.left, ensemble.parent, value, present, reach)
+    add_leaves(model, reach, together)
+    dropped = _add_errors(
+        *(ensemble.left, ensemble.parent, ensemble.tree_of, model.forest.output),
+        *(routing.order, routing.start, routing.stop),
+        *(value, present, reach, together, model.loss.slopes(now.margins), usage.weights),
+        share * model.loss.curvature,
+        e,
+    )
+    total = float(usage.weights.sum())
+    component = ErrorComponent(ensemble.n_trees * e, np.full(ensemble.n_trees, total), source="majorised loss")
+    return Majorised(PruningProblem.of(usage, NodeErrors((component,))), now.loss - dropped / total)
+
+
+@njit(cache=True)
+def _farthest(left, parent, value, present, reach):  # type: ignore[no-untyped-def]
+    """The a_t of the rows of each leaf: the largest change that any pruning can bring to its tree's output."""
+    for leaf in range(left.shape[0]):
+        if left[leaf] >= 0:
+            continue
+        u = leaf
+        while u >= 0:
+            reach[leaf] = max(reach[leaf], abs(value[u] - present[leaf]))
+            u = parent[u]
+
+
+@njit(cache=True)
+def _add_leaves(first, last, left, tree_of, output, order, start, stop, amount, into):  # type: ignore[no-untyped-def]
+    for h in range(first, last):
+        if left[h] < 0:
+            t = tree_of[h]
+            for k in range(start[h], stop[h]):
+                into[order[t, k], output[t]] += amount[h]
+
+
+@njit(cache=True)
+def _add_errors(  # type: ignore[no-untyped-def]
+    left, parent, tree_of, output, order, start, stop, value, present, reach, together, slope, weight, curvature, e
+):
+    """(3), added to e; returns the sum of w g^2 / 2c."""
+    dropped = 0.0
+    for h in range(left.shape[0]):
+        if left[h] >= 0 or reach[h] == 0.0:  # no pruning of its tree changes the rows of a leaf without reach
+            continue
+        t = tree_of[h]
+        o = output[t]
+        for k in range(start[h], stop[h]):
+            i = order[t, k]
+            c = curvature * together[i, o] / reach[h]
+            target = present[h] - slope[i, o] / c
+            dropped += weight[i] * slope[i, o] ** 2 / (2.0 * c)
+            u = h
+            while u >= 0:
+                e[u] += weight[i] * c / 2.0 * (value[u] - target) ** 2
+                u = parent[u]
+    return dropped
+
 
 SMALLEST_SHARE, SHARE_GROWTH = 1 / 64, 4.0
 """The first share of the curvature that is tried, and the factor by which it grows after a failure."""
@@ -43,8 +181,6 @@ class PricedPruning:
 
     Parameters
     ----------
-    share
-        of the curvature with which a descent found it; 0 for a descent's start, and for prunings that no descent found.
     trees
         how many trees count, from the first on: the others add nothing, not even as single leaves. None: all.
     """
@@ -52,7 +188,6 @@ class PricedPruning:
     kept: NDArray[np.bool_]
     loss: float
     cost: float
-    share: float = 0.0
     trees: int | None = None
 
     def value(self, lam: float) -> float:
@@ -62,16 +197,9 @@ class PricedPruning:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """The prunings of a descent.
+    """The start of a descent and every pruning that it accepted; (1) falls from each to the next.
 
-    Parameters
-    ----------
-    points
-        the start, and every pruning that was accepted after it; (1) falls from each to the next.
-    stationary
-        whether the last one was shown to be optimal for its own majoriser.
-    solved
-        number of pruning problems solved.
+    `stationary` says whether the last one was shown to be optimal for its own majoriser, `solved` how many problems were solved.
     """
 
     points: tuple[PricedPruning, ...]
@@ -80,9 +208,7 @@ class Descent:
 
 
 def descend(
-    forest: ModelForest,
-    usage: Usage,
-    loss: SampleLoss,
+    model: OnRows,
     lam: float,
     start: NDArray[np.bool_],
     *,
@@ -90,31 +216,24 @@ def descend(
     rounds: int,
     deadline: float = math.inf,
 ) -> Descent:
-    """Lower (1) from a given pruning on.
+    """Lower (1) from the pruning that keeps the splits `start` on, by at most so many steps.
 
-    Parameters
-    ----------
-    start
-        bool, shape (n,): the splits that it keeps.
-    rounds
-        largest number of steps.
-    deadline
-        on the clock of ``time.perf_counter``, checked before each problem is solved.
+    The deadline, on the clock of ``time.perf_counter``, is checked before each problem is solved.
     """
-    state = state_of(forest, usage, loss, start)
-    points, last_share, solved = [point_of(usage, state)], SMALLEST_SHARE, 0
+    state = state_of(model, start)
+    points, last_share, solved = [point_of(model, state)], SMALLEST_SHARE, 0
     while len(points) <= rounds:
         for share in _shares(last_share):
             if time.perf_counter() > deadline:
                 return Descent(tuple(points), False, solved)
-            bound = majorise(forest, usage, loss, state, share).problem
+            bound = majorise(model, state, share).problem
             best = _minimiser(solver, bound, lam)
             solved += 1
             current = Pruning(bound, state.kept).value(lam)
             if best.value(lam) >= current - NOTICEABLE_FALL * abs(current):
                 return Descent(tuple(points), True, solved)
-            tried = state_of(forest, usage, loss, best.kept)
-            point, last = point_of(usage, tried, share), points[-1].value(lam)
+            tried = state_of(model, best.kept)
+            point, last = point_of(model, tried), points[-1].value(lam)
             if point.value(lam) < last - NOTICEABLE_FALL * abs(last):
                 state, last_share = tried, share
                 points.append(point)
@@ -124,9 +243,9 @@ def descend(
     return Descent(tuple(points), False, solved)
 
 
-def point_of(usage: Usage, state: State, share: float = 0.0) -> PricedPruning:
+def point_of(model: OnRows, state: State) -> PricedPruning:
     """The state's pruning with its cost."""
-    return PricedPruning(state.kept, state.loss, usage.cost(state.kept), share)
+    return PricedPruning(state.kept, state.loss, model.usage.cost(state.kept))
 
 
 def _shares(last: float) -> Iterator[float]:
@@ -146,13 +265,7 @@ def _minimiser(solver: Solver, bound: PruningProblem, lam: float) -> Pruning:
 
 
 class Pool:
-    """Points by rising cost and strictly falling loss; for all others only (cost, loss) is kept.
-
-    Attributes
-    ----------
-    visited
-        (cost, loss) of every point that was visited.
-    """
+    """Points by rising cost and strictly falling loss; of all others `visited` keeps (cost, loss)."""
 
     def __init__(self) -> None:
         self._cost: list[float] = []

@@ -38,15 +38,7 @@ ITERATIONS = 200
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """The leaf in which each row ends.
-
-    Parameters
-    ----------
-    nodes
-        for each output, the leaves whose values may change, ascending.
-    indicators
-        for each output, Z of (1), shape (N, leaves of the output).
-    """
+    """The leaf in which each row ends: for each output the leaves whose values may change, ascending, and Z of (1) for these."""
 
     nodes: tuple[NDArray[np.int64], ...]
     indicators: tuple[csr_matrix, ...]
@@ -93,19 +85,7 @@ def corrections(
     strength: float,
     start: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The minimiser of (1), float64, shape (leaves,).
-
-    Parameters
-    ----------
-    margins
-        F, shape (N, outputs).
-    weight
-        >= 0, shape (N,).
-    strength
-        k.
-    start
-        the starting point.
-    """
+    """The minimiser of (1) at k = `strength`, shape (leaves,), found from `start`; F is `margins`, w is `weight` >= 0."""
     w = weight / weight.mean()
     if isinstance(loss.loss, SquaredError):
         root = np.sqrt(w)
@@ -133,12 +113,7 @@ def refitted(
 ) -> Iterator[tuple[float, ModelForest]]:
     """The refitted forest for each strength, from the largest on; values are rounded as in the model's own file.
 
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits of the pruning.
-    rows, loss, weight
-        the data to fit: from `ModelForest.rows`, from `loss_of`, and one weight >= 0 for each row.
+    The data to fit are rows from `ModelForest.rows`, their loss, and one weight >= 0 for each.
     """
     for k, strength in enumerate(strengths):
         if not (math.isfinite(strength) and strength > 0):

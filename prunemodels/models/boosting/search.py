@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import Solver
 from formulations.instance.usage import Usage
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
-from prunemodels.models.boosting.descent import Pool, PricedPruning, descend, point_of
-from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.boosting.descent import OnRows, Pool, PricedPruning, descend, point_of, state_of
 from prunemodels.models.boosting.seeds import (
     SomeTrees,
     eliminate,
@@ -65,7 +64,7 @@ class BoostedSearch:
     ) -> None:
         self.started = time.perf_counter()
         self.deadline = self.started + time_limit
-        self.loss, self.rounds, self.solver, self.solved = loss, rounds, solver, 0
+        self.rounds, self.solver, self.solved = rounds, solver, 0
         self.pool, self.stationary = Pool(), set[tuple[PricedPruning, float]]()
         self.whole = SomeTrees.whole(forest, usage, loss)
         self.firsts = {self.whole.trees: self.whole}
@@ -76,7 +75,7 @@ class BoostedSearch:
 
     def _point(self, part: SomeTrees, kept: NDArray[np.bool_]) -> PricedPruning:
         """A pruning of a part, with loss and cost; the pool takes it up."""
-        point = point_of(part.usage, state_of(part.forest, part.usage, self.loss, kept))
+        point = point_of(part, state_of(part, kept))
         return self._see(part, point) or point
 
     def _see(self, part: SomeTrees, point: PricedPruning, *, rough: bool = False) -> PricedPruning | None:
@@ -104,10 +103,9 @@ class BoostedSearch:
         rounded = whole.prices.cost_rounding > 0
         for trees in reversed(self._ends(ELIMINATED_PREFIXES)):
             part = self.first(trees)
-            for removal in eliminate(part, self.deadline):
-                point = PricedPruning(removal.kept, removal.loss, removal.cost)
+            for point, taken in eliminate(part, self.deadline):
                 self._see(part, point, rough=rounded)
-                if removal.taken and part is whole:
+                if taken and part is whole:
                     self.eliminated.append(point)
 
     def _prefixes(self) -> Iterator[PricedPruning]:
@@ -135,16 +133,7 @@ class BoostedSearch:
 
     def _descend(self, part: SomeTrees, start: NDArray[np.bool_], lam: float) -> tuple[NDArray[np.bool_], bool]:
         """One descent of a part, whose points go into the pool; the last pruning, and whether it is the start and stationary."""
-        found = descend(
-            part.forest,
-            part.usage,
-            self.loss,
-            lam,
-            start,
-            solver=self.solver,
-            rounds=self.rounds,
-            deadline=self.deadline,
-        )
+        found = descend(part, lam, start, solver=self.solver, rounds=self.rounds, deadline=self.deadline)
         self.solved += found.solved
         end = None
         for point in found.points[1:]:
@@ -247,9 +236,9 @@ class BoostedSearch:
             "problems_solved": float(self.solved),
             "visited": float(len(self.pool.visited)),
         }
-        loss = state_of(forest, part.usage, self.loss, point.kept).loss
+        loss = state_of(OnRows(forest, part.usage, part.loss), point.kept).loss
         stationary = (point, lam) in self.stationary
-        return BoostedPruning(forest, part.usage, point.kept, lam, loss, point.cost, stationary, stats, self.loss)
+        return BoostedPruning(forest, part.usage, point.kept, lam, loss, point.cost, stationary, stats, part.loss)
 
 
 def _first_rounds(forest: ModelForest, trees: int) -> ModelForest:

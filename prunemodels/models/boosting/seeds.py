@@ -31,8 +31,7 @@ from formulations.answers.pruning import integer_cost
 from formulations.compiled import njit
 from formulations.instance.integers import Integers
 from formulations.instance.usage import Usage
-from prunemodels.models.boosting.descent import PricedPruning
-from prunemodels.models.boosting.majoriser import state_of
+from prunemodels.models.boosting.descent import OnRows, PricedPruning, add_leaves, mean_loss, state_of
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_part
 from prunemodels.models.losses import SampleLoss
@@ -40,26 +39,12 @@ from prunemodels.models.removal_effects import RemovalEffects, units_of
 
 
 @dataclass(frozen=True, eq=False)
-class SomeTrees:
-    """A part of the trees, with the rows and prices of the whole.
+class SomeTrees(OnRows):
+    """A part of the trees, with the rows and prices of the whole, of which its first `trees` trees count.
 
-    Parameters
-    ----------
-    forest, usage
-        the part's own trees, and what their predictions cost.
-    loss
-        of the rows.
-    nodes
-        int64: the whole ensemble's number of each node of the part.
-    size
-        number of nodes of the whole ensemble.
-    trees
-        how many of the whole's trees count, from the first on.
+    The forest and its usage are the part's own. `nodes` has the number of each of its nodes among the `size` nodes of the whole.
     """
 
-    forest: ModelForest
-    usage: Usage
-    loss: SampleLoss
     nodes: NDArray[np.int64]
     size: int
     trees: int
@@ -135,24 +120,16 @@ def prefixes(part: SomeTrees) -> Iterator[PricedPruning]:
     rows, evaluation = np.asarray(usage.X)[usage.rows], list(usage.evaluation)
     cost = staged_costs(ensemble, rows, usage.costs, evaluation_cost=evaluation, stage=stage, sample_weight=usage.weights)
     done = 0
-    margins = np.tile(forest.base, (usage.n_rows, 1))
+    margins, value = np.tile(forest.base, (usage.n_rows, 1)), np.ascontiguousarray(ensemble.value[:, 0])
     for k, trees in enumerate([0, *ends[:-1].tolist()]):
-        for t in range(done, trees):
-            margins[:, forest.output[t]] += _values(part, t)
+        add_leaves(part, value, margins, range(done, trees))
         done = trees
-        loss = float(np.average(part.loss.values(margins), weights=usage.weights))
-        yield PricedPruning(ensemble.is_split & (ensemble.tree_of < trees), loss, float(cost[k - 1]) if k else 0.0, trees=trees)
-
-
-def _values(part: SomeTrees, t: int) -> NDArray[np.float64]:
-    """What an unpruned tree adds to each row."""
-    ensemble, routing = part.forest.ensemble, part.usage.routing
-    nodes = ensemble.nodes_of(t)
-    leaves = nodes.start + np.flatnonzero(~ensemble.is_split[nodes])
-    leaves = leaves[np.argsort(routing.start[leaves], kind="stable")]
-    added = np.empty(routing.n_rows)
-    added[routing.order[t]] = np.repeat(ensemble.value[leaves, 0], routing.stop[leaves] - routing.start[leaves])
-    return added
+        yield PricedPruning(
+            ensemble.is_split & (ensemble.tree_of < trees),
+            mean_loss(part, margins),
+            float(cost[k - 1]) if k else 0.0,
+            trees=trees,
+        )
 
 
 def single_features(part: SomeTrees) -> Iterator[NDArray[np.bool_]]:
@@ -168,31 +145,15 @@ MOST_STEPS = 300
 """Approximate limit on the steps of an elimination: with more items, each step removes several, the best ones by (2)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Removal:
-    """One removal that was tried: the remaining pruning, its loss and cost, and whether the elimination goes on from it.
+def eliminate(part: SomeTrees, deadline: float) -> Iterator[tuple[PricedPruning, bool]]:
+    """All removals of an elimination that starts with all splits of a part, at integer prices; True: the step that it takes.
 
-    The cost is that of the integer prices.
+    The deadline, on the clock of ``time.perf_counter``, is checked before each step.
     """
-
-    kept: NDArray[np.bool_]
-    loss: float
-    cost: float
-    taken: bool
-
-
-def eliminate(part: SomeTrees, deadline: float) -> Iterator[Removal]:
-    """All removals of an elimination that starts with all splits of a part; the one taken in a step comes last.
-
-    Parameters
-    ----------
-    deadline
-        on the clock of ``time.perf_counter``, checked before each step.
-    """
-    usage, prices, loss = part.usage, part.prices, part.loss
+    usage, prices = part.usage, part.prices
     kept = usage.ensemble.is_split.copy()
     effects = RemovalEffects(usage, prices, units_of(usage, "item"))
-    state = state_of(part.forest, usage, loss, kept)
+    state = state_of(part, kept)
     margins, current_loss = state.margins, state.loss
     unit_price, at_once = prices.price_unit, 0
     cost = integer_cost(usage, prices, kept)
@@ -205,16 +166,16 @@ def eliminate(part: SomeTrees, deadline: float) -> Iterator[Removal]:
         tried = []
         for unit in units.tolist():
             remaining = effects.without(kept, unit)
-            new_loss = float(np.average(loss.values(without(part, kept, remaining, margins)), weights=usage.weights))
-            yield Removal(remaining, new_loss, float((cost - int(saved[unit])) * unit_price), taken=False)
+            new_loss = mean_loss(part, without(part, kept, remaining, margins))
+            yield PricedPruning(remaining, new_loss, float((cost - int(saved[unit])) * unit_price)), False
             tried.append(((new_loss - current_loss) / float(saved[unit]), unit))
         remaining, gone = kept, [unit for _, unit in sorted(tried)[:at_once]]
         for unit in gone:
             remaining = effects.without(remaining, unit)
         cost = cost - int(saved[gone[0]]) if len(gone) == 1 else integer_cost(usage, prices, remaining)
         margins = without(part, kept, remaining, margins)
-        current_loss, kept = float(np.average(loss.values(margins), weights=usage.weights)), remaining
-        yield Removal(kept, current_loss, float(cost * unit_price), taken=True)
+        current_loss, kept = mean_loss(part, margins), remaining
+        yield PricedPruning(kept, current_loss, float(cost * unit_price)), True
 
 
 def without(

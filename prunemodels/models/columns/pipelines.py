@@ -15,10 +15,9 @@ from scipy.sparse import csr_matrix
 from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
-from prunemodels.models.columns.partial import Cells, PartialStep, accepted_values, part_of, writes_sparse
+from prunemodels.models.columns.parts import Cells, Part, is_identity, part_of
 from prunemodels.models.columns.restored import RestoredColumns
 from prunemodels.models.columns.steps import STATEMENT, Inputs, dense, names_out
-from prunemodels.models.columns.tracing import is_identity, sources_of
 
 MOST_CHECKED = 64
 """Most rows on which a statement of what columns are made from is tried."""
@@ -73,13 +72,7 @@ class TracedColumns:
         return Inputs("", len(self.names), self.names if self.named else None, n_columns)
 
     def features(self, X: Any, name: str = "X") -> Any:
-        """The features of rows of raw columns, as the last step returns them; `name` is what messages call X.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the step that refuses the rows.
-        """
+        """The features of rows of raw columns, as the last step returns them; `name` is what messages call X."""
         rows = X
         for step, transformer in self.steps:
             try:
@@ -91,15 +84,7 @@ class TracedColumns:
     def features_known(self, values: NDArray[Any], known: NDArray[np.bool_]) -> Cells:
         """The features of rows of which some raw columns are known, as float32, and whether each is known.
 
-        Parameters
-        ----------
-        values, known
-            shape (n, R): values of any type, and whether each is known.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the step that refuses the rows, and for features that are not finite numbers or NaN.
+        The values are of any type; they and `known` have the shape (n, R).
         """
         found, done = self._part.run((values, known))
         features = np.where(done, found, 0)
@@ -119,21 +104,15 @@ class TracedColumns:
     @cached_property
     def _sparse(self) -> bool:
         """Whether the last step writes a sparse matrix."""
-        return writes_sparse(Pipeline(list(self.steps)), self.inputs)
+        return self._part.writes_sparse(given=False)
 
     @cached_property
-    def _part(self) -> PartialStep:
+    def _part(self) -> Part:
         return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
 
     def restored(self, kept: Sequence[int]) -> RestoredColumns:
-        """A step before the others, by which they are given only the raw columns `kept`.
-
-        Raises
-        ------
-        InvalidInputError
-            for a step that accepts none of the values that stand for the others.
-        """
-        values = accepted_values(self._part, len(self.names))
+        """A step before the others, by which they are given only the raw columns `kept`."""
+        values = [self._part.accepted(j) for j in range(len(self.names))]
         found = RestoredColumns(self.names, values, [int(f) for f in kept], named=self.named)
         one = [[values[f] for f in found.kept]]
         rows = found.transform(pd.DataFrame(one, columns=list(found.feature_names_in_)) if self.named else np.array(one))
@@ -147,13 +126,7 @@ class TracedColumns:
         return found
 
     def check(self, X: Any) -> None:
-        """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the feature and the column.
-        """
+        """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources."""
         if not self.stated:
             return
         table = X.to_pandas() if hasattr(X, "to_pandas") else X
@@ -179,26 +152,17 @@ def final_step(model: Any) -> Any:
 
 
 def trace_pipeline(model: Any) -> TracedColumns | None:
-    """Trace the features of a pipeline's model back to raw columns; None for a model that reads raw columns itself.
-
-    Raises
-    ------
-    NotFittedForestError
-        for a pipeline that is not fitted.
-    UnsupportedModelError, InvalidInputError
-        for steps that cannot be traced, see `sources_of`.
-    """
+    """Trace the features of a pipeline's model back to raw columns; None for a model that reads raw columns itself."""
     steps: list[tuple[str, Any]] = []
-    part = model
-    while isinstance(part, Pipeline):
-        steps += [(name, step) for name, step in part.steps[:-1] if not is_identity(step)]
-        part = part.steps[-1][1]
+    while isinstance(model, Pipeline):
+        steps += [(name, step) for name, step in model.steps[:-1] if not is_identity(step)]
+        model = model.steps[-1][1]
     if not steps:
         return None
     given = getattr(steps[0][1], "feature_names_in_", None)
-    count, n_out = getattr(steps[0][1], "n_features_in_", None), getattr(part, "n_features_in_", None)
+    count, n_out = getattr(steps[0][1], "n_features_in_", None), getattr(model, "n_features_in_", None)
     if n_out is None:
-        raise NotFittedForestError(f"the {type(part).__name__} of the pipeline is not fitted: call fit(X, y) first")
+        raise NotFittedForestError(f"the {type(model).__name__} of the pipeline is not fitted: call fit(X, y) first")
     if count is None:
         raise UnsupportedModelError(
             f"the step {steps[0][0]!r}, a {type(steps[0][1]).__name__}, does not say how many columns it was fitted on; "
@@ -206,12 +170,11 @@ def trace_pipeline(model: Any) -> TracedColumns | None:
         )
     names = tuple(f"x{f}" for f in range(count)) if given is None else tuple(str(name) for name in given)
     known = Inputs("", int(count), None if given is None else names, int(n_out))
-    # parts of a pipeline that is never run by itself
-    sources, stated = sources_of(Pipeline(steps), known)
-    if len(sources) != n_out:
-        raise UnsupportedModelError(f"the pipeline's steps write {len(sources)} columns, its model was trained on {n_out}")
-    ascending = tuple(tuple(sorted(columns)) for columns in sources)
-    return TracedColumns(tuple(steps), names, given is not None, ascending, _feature_names(steps, part, int(n_out)), stated)
+    part = part_of(Pipeline(steps), known, table=given is not None)  # a pipeline that is never run by itself
+    if len(part.sources) != n_out:
+        raise UnsupportedModelError(f"the pipeline's steps write {len(part.sources)} columns, its model was trained on {n_out}")
+    ascending = tuple(tuple(sorted(columns)) for columns in part.sources)
+    return TracedColumns(tuple(steps), names, given is not None, ascending, _feature_names(steps, model, int(n_out)), part.stated)
 
 
 def _feature_names(steps: Sequence[tuple[str, Any]], model: Any, n_out: int) -> tuple[str, ...] | None:

@@ -16,16 +16,8 @@ from formulations.errors import InvalidInputError
 class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The first step of a pipeline without its unused columns: it puts a constant in the place of each.
 
-    Parameters
-    ----------
-    names
-        all columns that the next step was fitted on, in their order.
-    values
-        for each of them the value that stands for it where it is gone.
-    kept
-        the places of the columns that remain, ascending.
-    named
-        whether tables have these names; False: rows are arrays.
+    The next step was fitted on the columns `names`, of which those in the places `kept`, ascending, remain; `values` stand for
+    the others. Only if they are `named` do tables have these names; else rows are arrays.
     """
 
     def __init__(self, names: Sequence[str], values: Sequence[Any], kept: Sequence[int], *, named: bool) -> None:
@@ -44,20 +36,14 @@ class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the columns that remain.
-
-        Raises
-        ------
-        AttributeError
-            without names, as everywhere in scikit-learn.
-        """
+        """The names of the columns that remain."""
         if not self.named:
             raise AttributeError("feature_names_in_")
         return np.array([self.names[f] for f in self.kept], dtype=object)
 
     @property
     def made_from_(self) -> list[list[int]]:
-        """What each column is made from, see `prunemodels.models.columns.tracing`."""
+        """What each column is made from, see `prunemodels.models.columns.parts`."""
         place = {f: k for k, f in enumerate(self.kept)}
         return [[place[f]] if f in place else [] for f in range(len(self.names))]
 
@@ -66,13 +52,7 @@ class RestoredColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """All columns: those of X, which may have others beside those that remain, and the constants.
-
-        Raises
-        ------
-        InvalidInputError
-            for rows that lack a column.
-        """
+        """All columns: those of X, which may have others beside those that remain, and the constants."""
         if not self.named:
             return self._array(X)
         table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X), columns=list(self.feature_names_in_))

@@ -1,6 +1,6 @@
 """One fitted step of a pipeline: the columns that it reads and writes, and from which of them each output column is made.
 
-That is (1) of `prunemodels.models.columns.tracing`, known for the transformers of scikit-learn, or stated by a user.
+That is (1) of `prunemodels.models.columns.parts`, known for the transformers of scikit-learn, or stated by a user.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from formulations.errors import InvalidInputError, UnsupportedModelError
 
 Sources = list[frozenset[int]]
-"""For each output column the input columns that it is made from, see (1) of `prunemodels.models.columns.tracing`."""
+"""For each output column the input columns that it is made from, see (1) of `prunemodels.models.columns.parts`."""
 
 STATEMENT = "made_from_"
 """The attribute in which a fitted transformer says itself what its columns are made from."""
@@ -23,18 +23,9 @@ STATEMENT = "made_from_"
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What is known of the columns that a transformer reads and writes.
+    """What is known of the columns that a transformer reads and writes: how many, and the names of those that it reads.
 
-    Parameters
-    ----------
-    path
-        names of the steps that lead to the transformer, for messages.
-    count
-        number of its input columns.
-    names
-        their names, or None.
-    n_out
-        number of its output columns, or None.
+    The path has the names of the steps that lead to it, for messages.
     """
 
     path: str
@@ -68,13 +59,7 @@ def names_out(transformer: Any) -> list[str] | None:
 
 
 def n_outputs(transformer: Any, inputs: Inputs) -> int:
-    """Number of output columns.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if neither the step behind the transformer nor its own names tell.
-    """
+    """Number of output columns."""
     if inputs.n_out is not None:
         return inputs.n_out
     names = names_out(transformer)
@@ -220,13 +205,7 @@ def tracer_of(transformer: Any) -> Callable[[Any, Inputs], Sources | None] | Non
 
 
 def stated_sources(transformer: Any, inputs: Inputs) -> Sources:
-    """What the attribute ``made_from_`` states: by the names of output columns, or one entry for each in their order.
-
-    Raises
-    ------
-    InvalidInputError
-        for columns that the transformer does not read or write.
-    """
+    """What the attribute ``made_from_`` states: by the names of output columns, or one entry for each in their order."""
     stated, out = getattr(transformer, STATEMENT), names_out(transformer)
     if isinstance(stated, Mapping):
         by_name = {str(name): columns for name, columns in stated.items()}

@@ -22,7 +22,7 @@ from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors, errors_on_sample
-from formulations.instance.routing import features_of, route
+from formulations.instance.routing import Routing, features_of, route
 from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.models.forests.labels import true_outputs
@@ -86,8 +86,7 @@ class InBag:
         """See `ErrorSample.measure`."""
         if self.X is None and self.y is None:
             return NodeErrors((_stored_errors(forest, ensemble),))
-        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
-        routing = route(ensemble, rows)
+        routing, y, w = _labelled(ensemble, self.X, self.y, self.sample_weight)
         weights = training_weights(forest, ensemble, y, w)
         check_training_data(forest, ensemble, routing, y, weights)
         return NodeErrors((errors_on_sample(ensemble, routing, y, weights, "in-bag"),))
@@ -120,8 +119,7 @@ class OutOfBag:
     @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
-        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
-        routing = route(ensemble, rows)
+        routing, y, w = _labelled(ensemble, self.X, self.y, self.sample_weight)
         out = out_of_bag(forest, ensemble, routing, y)
         return NodeErrors((errors_on_sample(ensemble, routing, y, out * w, "out-of-bag"),))
 
@@ -154,8 +152,8 @@ class Given:
     @checked
     def measure(self, forest: Any, ensemble: Ensemble) -> NodeErrors:
         """See `ErrorSample.measure`."""
-        rows, y, w = _labelled(forest, ensemble, self.X, self.y, self.sample_weight)
-        return NodeErrors((errors_on_sample(ensemble, route(ensemble, rows), y, w, "given"),))
+        routing, y, w = _labelled(ensemble, self.X, self.y, self.sample_weight)
+        return NodeErrors((errors_on_sample(ensemble, routing, y, w, "given"),))
 
 
 @checked
@@ -196,13 +194,7 @@ class Blend:
 
 
 def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
-    """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for trees whose nodes do not store what they need.
-    """
+    """e_h from the fractions or impurities that each tree stores, times the in-bag weight of the node."""
     e, total = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_trees)
     outputs = ensemble.outputs if is_classifier(forest) else (ensemble,)  # an impurity of numbers is a mean over the outputs
     for t, view in enumerate(tree_views(forest, several_outputs=True)):
@@ -210,8 +202,11 @@ def _stored_errors(forest: Any, ensemble: Ensemble) -> ErrorComponent:
             raise UnsupportedModelError(f"tree {t} was grown with {missing}; give errors=InBag(X, y)")
         nodes = ensemble.nodes_of(t)
         for one in outputs:
-            errors = _stored_class_errors if is_classifier(forest) else _stored_impurities
-            e[nodes] += errors(view.estimator, one.value[nodes], one.loss)
+            if is_classifier(forest):
+                e[nodes] += _stored_class_errors(view.estimator, one.value[nodes], one.loss)
+            else:  # the weight of each node times its impurity, which for the criterion "poisson" is half of the deviance
+                tree = view.estimator.tree_
+                e[nodes] += (2.0 if one.loss.name == "poisson" else 1.0) * tree.weighted_n_node_samples * tree.impurity
         total[t] = view.estimator.tree_.weighted_n_node_samples[0] * len(outputs)
     return ErrorComponent(np.maximum(e, 0.0), total * ensemble.loss.denominator, source="in-bag")
 
@@ -226,12 +221,6 @@ def _stored_class_errors(estimator: Any, value: NDArray[np.float64], loss: TreeL
     predicted = value.argmax(axis=1)
     each = [np.rint(loss.of_classes(np.full_like(predicted, j), predicted) * loss.denominator) for j in range(value.shape[1])]
     return np.asarray((counts * np.stack(each, axis=1)).sum(axis=1))
-
-
-def _stored_impurities(estimator: Any, value: NDArray[np.float64], loss: TreeLoss) -> NDArray[np.float64]:
-    """The node's weight times its impurity; for the criterion "poisson" the impurity is half of the deviance."""
-    factor = 2.0 if loss.name == "poisson" else 1.0
-    return np.asarray(factor * estimator.tree_.weighted_n_node_samples * estimator.tree_.impurity)
 
 
 def stores_errors(forest: Any) -> bool:
@@ -281,12 +270,13 @@ def _is_clipped(estimator: Any) -> bool:
 
 
 def _labelled(
-    forest: Any, ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.float32], NDArray[Any] | CensoredSample, NDArray[np.float64]]:
-    """Examples as float32; labels as class indices, targets, or events and times; weights."""
+    ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None
+) -> tuple[Routing, NDArray[Any] | CensoredSample, NDArray[np.float64]]:
+    """Examples, routed; labels as class indices, targets, or events and times; weights."""
     if X is None or y is None:
         raise InvalidInputError("errors: give both X and y, or neither for the in-bag statistics that the trees store")
     check_columns(X, ensemble.names_to_check, "errors: X")
     rows = features_of(ensemble, X, "errors: X")
     w = check_weights(sample_weight, rows.shape[0], "errors: sample_weight")
-    return rows, true_outputs(ensemble, y, rows.shape[0], "errors: y", weights=w), w
+    labels = true_outputs(ensemble, y, rows.shape[0], "errors: y", weights=w)
+    return route(ensemble, rows), labels, w

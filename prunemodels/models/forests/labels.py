@@ -28,22 +28,8 @@ def class_numbers(
 ) -> NDArray[Any]:
     """Labels as places among the classes, int64; targets of a model without classes as float64.
 
-    Parameters
-    ----------
-    classes
-        the labels that the model was trained on; None: it predicts numbers.
-    name
-        what messages call all labels.
-    entry
-        what messages call the label of row i; default: ``name[i]``.
-    unknown
-        what stands for labels that the model was not trained on, if it knows others of `y`; None: they are refused.
-
-    Raises
-    ------
-    InvalidInputError
-        for a label that the model was not trained on, a target that is not a finite number, or if the numbers of labels and rows
-        differ.
+    Messages call all labels `name`, and that of row i ``entry(i)``, by default ``name[i]``. Labels that the model was not trained
+    on become `unknown`, if it knows others of y; None: they are refused.
     """
     labels = one_each(y, n_rows, name)
     entry = entry or (lambda i: f"{name}[{i}]")
@@ -65,21 +51,14 @@ def class_numbers(
     return found if unknown is None else np.where(found < 0, unknown, found)
 
 
-def prediction_losses(
-    model: Any, predicted: NDArray[Any], y: Any, entry: Callable[[int], str] | None = None
-) -> NDArray[np.float64]:
+def prediction_losses(model: Any, predicted: NDArray[Any], y: Any) -> NDArray[np.float64]:
     """Of each row 1 for a wrong label and 0 for the right one, or the squared error of a model that predicts numbers.
 
     A forest has a loss of its own, see `forest_losses`.
-
-    Raises
-    ------
-    InvalidInputError
-        as `class_numbers`.
     """
     if is_classifier(model) and not hasattr(model, "classes_"):  # a user's own learner: what it was trained on is not known
         return np.asarray(predicted != one_each(y, len(predicted), "y"), dtype=np.float64)
-    return losses_of(np.asarray(model.classes_) if is_classifier(model) else None, predicted, y, entry)
+    return losses_of(np.asarray(model.classes_) if is_classifier(model) else None, predicted, y)
 
 
 def losses_of(
@@ -109,15 +88,7 @@ def forest_losses(
 ) -> NDArray[np.float64]:
     """The loss of what a forest of scikit-learn or scikit-survival predicts for each row.
 
-    Parameters
-    ----------
-    weights
-        of the rows, where censoring is estimated from them; default: 1 each.
-
-    Raises
-    ------
-    InvalidInputError
-        as `class_numbers`; and for targets that have no Poisson deviance.
+    The weights count where censoring is estimated from the rows; default: 1 each.
     """
     if loss == SURVIVAL_LOSS:
         return survival_losses(forest, X, y, weights)
@@ -149,11 +120,6 @@ def true_outputs(
     """`class_numbers` of labels or targets for trees; of several outputs one column each, shape (n, outputs).
 
     For survival trees a `CensoredSample`, in whose estimate of censoring the rows have these weights; default: 1 each.
-
-    Raises
-    ------
-    InvalidInputError
-        as `class_numbers`, and for another number of columns; for survival trees as `censored_sample`.
     """
     if ensemble.curves is not None:
         return censored_sample(ensemble.curves.times, y, n_rows, weights, name)

@@ -18,10 +18,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import timed_step
 from prunemodels.models.columns import final_step
-from prunemodels.models.costs import Costs, cost_items
+from prunemodels.models.costs import Costs, cost_items, keep_prices
 from prunemodels.models.forests.error_samples import Errors, InBag
 from prunemodels.models.forests.reading import check_columns, read_trees, tree_views
-from prunemodels.models.forests.saved_prices import keep_prices
 from prunemodels.models.forests.sklearn_versions import pruned_tree
 
 LOG = logging.getLogger(__name__)
@@ -137,13 +136,7 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     (84, 9)
     """
     ours, theirs = pruning.problem.ensemble, read_trees(forest)
-    arrays = ("tree_start", "left", "right", "feature", "threshold", "missing_left", "value")
-    same = all(np.array_equal(getattr(ours, a), getattr(theirs, a)) for a in arrays)
-    if not same:
-        raise InvalidInputError(
-            f"the forest has other trees ({theirs!r}) than the problem that was pruned ({ours!r}); "
-            "give the forest that the problem was built from"
-        )
+    check_same_trees(ours, theirs, "forest", (*SPLITS, "value"))
     pruned = _copy_without_trees(forest)
     for t, view in enumerate(tree_views(pruned, several_outputs=True)):  # its estimators still hold the original trees
         view.estimator.tree_ = pruned_tree(view.estimator.tree_, pruning.is_leaf[ours.nodes_of(t)])
@@ -151,21 +144,21 @@ def apply_pruning(pruning: Pruning, forest: Any) -> Any:
     return pruned
 
 
+SPLITS = ("tree_start", "left", "right", "feature", "threshold", "missing_left")
+"""The arrays of an ensemble that say how it routes rows."""
+
+
+def check_same_trees(ours: Ensemble, theirs: Ensemble, model: str, arrays: Sequence[str] = SPLITS) -> None:
+    """Refuse a model with other trees than those of a problem; messages call it a `model`."""
+    if not all(np.array_equal(getattr(ours, a), getattr(theirs, a)) for a in arrays):
+        raise InvalidInputError(
+            f"the {model} has other trees ({theirs!r}) than the problem that was pruned ({ours!r}); "
+            f"give the {model} that the problem was built from"
+        )
+
+
 def pruning_from_forest(problem: PruningProblem, pruned: Any) -> Pruning:
-    """The pruning that turns the problem's forest into a pruned one, whoever pruned it.
-
-    Parameters
-    ----------
-    problem
-        the problem of the forest before it was pruned.
-    pruned
-        a fitted forest whose trees are those of the problem, with some splits turned into leaves and nothing else changed.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the first tree and node of the pruned forest that the problem's forest does not have there.
-    """
+    """The pruning that turns the problem's forest into a pruned one, whoever pruned it: nothing but some splits may differ."""
     ours, theirs = problem.ensemble, read_trees(pruned)
     if ours.n_trees != theirs.n_trees:
         raise InvalidInputError(f"the pruned forest has {theirs.n_trees} trees, the problem's {ours.n_trees}")

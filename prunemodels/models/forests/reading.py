@@ -96,19 +96,7 @@ def is_tree(forest: Any) -> bool:
 def tree_views(forest: Any, *, several_outputs: bool = False) -> list[TreeView]:
     """The trees of a fitted forest, in order; those of the last step of a `Pipeline`.
 
-    Parameters
-    ----------
-    several_outputs
-        whether the trees may predict several outputs, or survival curves; then `TreeView.classes` is empty.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for a model that is not an average of decision trees, and for several outputs or survival curves unless they are allowed.
-    NotFittedForestError
-        if it has no trees yet.
-    InvalidInputError
-        if its arrays are damaged, see `prunemodels.models.forests.soundness`.
+    Only with `several_outputs` may they predict several outputs, or survival curves; then `TreeView.classes` is empty.
     """
     forest = final_step(forest)
     _check_kind(forest)

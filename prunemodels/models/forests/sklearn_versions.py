@@ -53,13 +53,7 @@ MEDIANS_MEASURED_EXACTLY = VERSION >= (1, 8)
 
 
 def pruned_tree(tree: Tree, is_leaf: NDArray[np.bool_]) -> Tree:
-    """A copy of a tree with the given nodes as leaves, and without what is below them.
-
-    Parameters
-    ----------
-    is_leaf
-        bool, shape (n,): leaves of the copy; those of the tree itself may be among them.
-    """
+    """A copy of a tree with the given nodes, shape (n,), as leaves, and without what is below them."""
     pruned = Tree(tree.n_features, np.array(tree.n_classes, dtype=np.intp), tree.n_outputs)
     _build_pruned_tree_py(pruned, tree, is_leaf.astype(np.uint8))
     return pruned

@@ -24,14 +24,9 @@ CURVES = ("cumulative hazard", "survival probability")
 
 
 def wrong_with_forest(forest: Any, trees: list[Any], columns: list[NDArray[np.int64]] | None) -> str | None:
-    """The first thing that is wrong with a fitted forest, None where it is sound.
+    """The first thing that is wrong with a fitted forest of these trees, None where it is sound.
 
-    Parameters
-    ----------
-    trees
-        its fitted decision trees.
-    columns
-        for a bag, the columns of the forest that each tree sees; else None.
+    For a bag, `columns` has the columns of the forest that each tree sees; else it is None.
     """
     given = forest.n_features_in_
     if not isinstance(given, (int, np.integer)) or isinstance(given, bool) or given < 1:
@@ -100,11 +95,8 @@ def _wrong_with_classes(tree: Any, classes: Any, *, whole: bool) -> str | None:
 def wrong_with_tree(estimator: Any, n_features: int, outputs: list[Any] | None = None) -> str | None:
     """The first thing that is wrong with the arrays of a fitted decision tree on so many features, None where it is sound.
 
-    Parameters
-    ----------
-    outputs
-        of a tree with several outputs: the classes of each, or an empty list for numbers; of a survival tree `CURVES` for each
-        time; None: one output.
+    `outputs` has, of a tree with several outputs, the classes of each, or is an empty list for numbers; of a survival tree it has
+    `CURVES` for each time; None: one output.
     """
     tree = estimator.tree_
     if not isinstance(tree, Tree):

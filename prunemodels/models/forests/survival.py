@@ -55,13 +55,7 @@ def predicts_curves(forest: Any) -> bool:
 
 
 def check_holds_curves(forest: Any) -> None:
-    """Refuse survival forests whose nodes hold risk scores only.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for ``low_memory=True``.
-    """
+    """Refuse survival forests whose nodes hold risk scores only."""
     if forest.low_memory:
         raise UnsupportedModelError(
             f"the {type(forest).__name__} was trained with low_memory=True: its nodes hold no survival curves, by which errors "
@@ -101,22 +95,8 @@ def censored_sample(
 ) -> CensoredSample:
     """Events and times of examples, weighed by the censoring among them, see `formulations.instance.survival`.
 
-    Parameters
-    ----------
-    times
-        the forest's event times.
-    y
-        a structured array of the shape (n_rows,): whether each example has an event, and until when it was observed.
-    weights
-        shape (n_rows,), >= 0; default: 1 each.
-    name
-        what messages call y.
-
-    Raises
-    ------
-    InvalidInputError
-        for another kind of array, which the message names with its field; if all examples are censored; if they are observed in
-        another span of time than the forest's.
+    `times` are the forest's event times. y is a structured array of the shape (n_rows,): whether each example has an event, and
+    until when it was observed; messages call it `name`. Weights are >= 0, by default 1 each.
     """
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if not isinstance(y, np.ndarray) or fields is None or len(fields) != 2:
@@ -141,15 +121,7 @@ def censored_sample(
 def survival_losses(model: Any, X: Any, y: Any, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """The integrated Brier score of the curve that a forest, or a pipeline with one, predicts for each row; shape (N,).
 
-    Parameters
-    ----------
-    weights
-        shape (N,), >= 0: weights of the rows in the estimate of censoring; default: 1 each.
-
-    Raises
-    ------
-    InvalidInputError
-        as `censored_sample`.
+    The weights >= 0 of the rows count in the estimate of censoring; default: 1 each.
     """
     forest, n_rows = final_step(model), n_examples(X)
     sample = censored_sample(forest.unique_times_[forest.is_event_time_], y, n_rows, weights)
@@ -167,14 +139,8 @@ def wrong_with_training_data(
 ) -> int | None:
     """The first leaf of a tree that was not grown on the events and times that reach it, None where all were.
 
-    Nelson and Aalen's hazard H of the examples at a leaf satisfies  sum w_i H(T_i) = sum w_i delta_i.
-
-    Parameters
-    ----------
-    leaf
-        the leaf that each example reaches, counted from the tree's root.
-    weights
-        of the examples in the tree.
+    Nelson and Aalen's hazard H of the examples at a leaf satisfies  sum w_i H(T_i) = sum w_i delta_i. `leaf` is the leaf that
+    each example reaches, counted from the tree's root; the weights are those in the tree.
     """
     n, drawn = tree.tree_.node_count, weights > 0
     leaf, weights, time, event = leaf[drawn], weights[drawn], sample.time[drawn], sample.event[drawn]

@@ -57,20 +57,7 @@ def check_training_data(
 
 
 def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample) -> NDArray[np.bool_]:
-    """Which training rows each tree did not draw: bool, shape (T, N).
-
-    Parameters
-    ----------
-    routing
-        of the training data, in the order in which ``fit`` saw them.
-    y
-        their labels as class indices, their targets, or their events and times.
-
-    Raises
-    ------
-    InvalidInputError
-        for other rows, rows in another order, and trees that were grown on all rows.
-    """
+    """Which training rows each tree did not draw: bool, shape (T, N); the routing and y are those of ``fit``, in its order."""
     draws = _draws(forest, len(y))
     out = np.asarray(draws == 0)
     if not out.any():

@@ -30,6 +30,7 @@ from formulations.instance.routing import route
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Given
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.problems import check_same_trees
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model, write_model
 
@@ -100,10 +101,7 @@ def problem_from_model(
         raise InvalidInputError(f"tree_loss is {tree_loss!r}; for {forest.link} leaves it is one of {', '.join(kinds)}")
     rows = forest.rows(errors.X, "errors: X")
     weight = check_weights(errors.sample_weight, len(rows), "errors: sample_weight")
-    if forest.classes is None:
-        y: NDArray[Any] = class_numbers(None, errors.y, len(rows))
-    else:
-        y = class_numbers(forest.classes, errors.y, len(rows))
+    y = class_numbers(forest.classes, errors.y, len(rows))
     routing = route(ensemble, rows)
     kind = tree_loss or kinds[0]
     if forest.link == "sigmoid":
@@ -151,13 +149,7 @@ def prune_model(pruning: Pruning, model: Any) -> Any:
     ('XGBRFClassifier', array([0, 1, 1]))
     """
     forest = model if isinstance(model, ModelForest) else read_model(model)
-    ours, theirs = pruning.problem.ensemble, forest.ensemble
-    arrays = ("tree_start", "left", "right", "feature", "threshold", "missing_left")
-    if not all(np.array_equal(getattr(ours, a), getattr(theirs, a)) for a in arrays):
-        raise InvalidInputError(
-            f"the model has other trees ({theirs!r}) than the problem that was pruned ({ours!r}); "
-            "give the model that the problem was built from"
-        )
+    check_same_trees(pruning.problem.ensemble, forest.ensemble, "model")
     return write_model(forest, pruning.kept)
 
 

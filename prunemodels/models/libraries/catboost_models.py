@@ -29,15 +29,7 @@ LINKS |= {"MultiClassOneVsAll": "one_vs_rest"}
 
 
 def read_catboost(model: Any) -> ModelForest:
-    """Read a fitted ``CatBoost``, ``CatBoostClassifier`` or ``CatBoostRegressor``.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for columns of categories, texts or embeddings, and for losses without bounded curvature.
-    NotFittedForestError
-        for a model that was not fitted.
-    """
+    """Read a fitted ``CatBoost``, ``CatBoostClassifier`` or ``CatBoostRegressor``."""
     if not model.is_fitted():
         raise NotFittedForestError.of(model)
     if model.get_cat_feature_indices() or model.get_text_feature_indices() or model.get_embedding_feature_indices():
@@ -56,23 +48,9 @@ def read_catboost(model: Any) -> ModelForest:
 def catboost_forest(
     document: Mapping[str, Any], classes: ArrayLike | None = None, names: Sequence[str] = (), source: Any = None
 ) -> ModelForest:
-    """Read the content of CatBoost's JSON file.
+    """Read the content of CatBoost's JSON file; `source` is the model itself, if it is there.
 
-    Parameters
-    ----------
-    classes
-        the labels in CatBoost's order; default: 0, 1, ...
-    names
-        of the features.
-    source
-        the model itself, which predicts.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for losses and splits that are not read.
-    ValueError
-        for scales, biases and leaves that are not as many numbers as the model has outputs.
+    The classes are the labels in CatBoost's order, by default 0, 1, ...
     """
     loss = document["model_info"]["params"]["loss_function"]["type"]
     if loss not in LINKS:

@@ -24,10 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.libraries.categories import TableCodes
-from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.libraries.model_forest import ModelForest, remaining
 from prunemodels.models.libraries.treelite_models import forest_of, treelite
-from prunemodels.models.trees import counterparts
+from prunemodels.models.trees import TableCodes, counterparts
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 NONE_MISSING, ZEROS_MISSING, NANS_MISSING = 0, 1, 2
@@ -85,15 +84,7 @@ PANDAS, INFOS = "pandas_categorical:", "feature_infos="
 
 
 def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
-    """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for linear leaves, splits that disagree on what is missing, and models that `forest_of` refuses.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a ``Booster`` or any of the scikit-learn estimators of LightGBM, up to its best iteration."""
     booster = lightgbm_booster(model)
     text = ModelText.parse(booster.model_to_string())
     text.refuse_linear_leaves()
@@ -197,16 +188,11 @@ def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], N
 
 
 def write_lightgbm(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """A copy of the model whose booster is pruned; the library predicts with it and saves it like any other.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay.
-    """
+    """A copy of the model that keeps these splits; the library predicts with it and saves it like any other."""
     booster = lightgbm_booster(forest.source)
     text = ModelText.parse(booster.model_to_string())
-    trees = tuple(_pruned_tree(tree, forest, t, kept) for t, tree in enumerate(text.trees))
+    stay = remaining(forest.ensemble, kept)
+    trees = tuple(_pruned_tree(tree, forest, t, kept, stay) for t, tree in enumerate(text.trees))
     names = booster.feature_name()
     pruned = copy.deepcopy(forest.source)
     tail = _with_importances(text.tail, np.bincount(forest.ensemble.feature[kept], minlength=len(names)), names)
@@ -214,14 +200,16 @@ def write_lightgbm(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
     return pruned
 
 
-def _pruned_tree(tree: dict[str, str], forest: ModelForest, t: int, kept: NDArray[np.bool_]) -> dict[str, str]:
+def _pruned_tree(
+    tree: dict[str, str], forest: ModelForest, t: int, kept: NDArray[np.bool_], stay: NDArray[np.bool_]
+) -> dict[str, str]:
     """The block of a tree with some splits made leaves; splits and leaves numbered in the ensemble's order."""
     ensemble, nodes = forest.ensemble, forest.ensemble.nodes_of(t)
     if not ensemble.is_split[nodes.start]:
         return {**tree, "leaf_value": repr(float(forest.leaf_value[nodes.start, 0]))} if forest.revalued else tree
     left, right = children(tree)
     file = counterparts(ensemble, t, left, right)
-    stays = np.flatnonzero(pruned_ends(ensemble, kept)[nodes] == np.arange(nodes.start, nodes.stop)) + nodes.start
+    stays = np.flatnonzero(stay[nodes]) + nodes.start
     splits, leaves = stays[kept[stays]], stays[~kept[stays]]
     number = np.zeros(ensemble.n_nodes, dtype=np.int64)
     number[splits], number[leaves] = np.arange(splits.size), ~np.arange(leaves.size)

@@ -25,9 +25,8 @@ from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, features_named_in, one_leaf
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.libraries.categories import CategorySet, Codes
 from prunemodels.models.response import Link, SecondClass, numbers_of, places_of
-from prunemodels.models.trees import Cells, Trees, cast_rows, mean_of_leaves
+from prunemodels.models.trees import CategorySet, Cells, Codes, Trees, cast_rows, mean_of_leaves
 
 NEARLY_ZERO = float(np.float32(1e-35))
 """LightGBM takes numbers up to this size for zero."""
@@ -315,19 +314,8 @@ def forest_from_trees(
 ) -> ModelForest:
     """A `ModelForest` of trees in arrays; splits get the values that they predict as leaves.
 
-    Parameters
-    ----------
-    compares_doubles
-        whether data are compared as doubles, if the thresholds are doubles.
-    cover
-        examples whose numbers in the leaves are the leaves' weights; None: `Trees.cover`.
-    other
-        further fields of `ModelForest`.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if neither the trees nor `cover` say how to weigh leaves.
+    Thresholds that are doubles are compared with doubles, or with float32. Leaves weigh as many of the examples `cover` as they
+    hold, or, without any, `Trees.cover`. `other` are further fields of `ModelForest`.
     """
     labels = classes if link == "fractions" else None
     names = feature_names
@@ -360,10 +348,15 @@ def pruned_ends(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.int32
     return ends
 
 
+def remaining(ensemble: Ensemble, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which nodes a pruning leaves, shape (n,): the splits that are kept, and the leaves of the pruned trees."""
+    return np.asarray(pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes))
+
+
 def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tuple[ModelForest, NDArray[np.int64]]:
     """The first trees of a forest, in which all splits outside of `kept`, shape (n,), are leaves, and the nodes that remain."""
     ensemble = forest.ensemble
-    stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
+    stays = remaining(ensemble, kept)
     stays[ensemble.tree_start[trees] :] = False
     nodes = np.flatnonzero(stays)
     place = np.cumsum(stays) - 1
@@ -391,13 +384,7 @@ def pruned_part(forest: ModelForest, kept: NDArray[np.bool_], trees: int) -> tup
 
 
 def with_absent_missing(X: Any) -> NDArray[Any]:
-    """A sparse matrix as an array with NaN in the place of entries that it does not store.
-
-    Raises
-    ------
-    InvalidInputError
-        for a sparse matrix whose arrays do not fit each other.
-    """
+    """A sparse matrix as an array with NaN in the place of entries that it does not store."""
     stored = without_duplicates(X, "X", rounded=True).tocoo()
     rows = np.full(X.shape, np.nan, dtype=np.result_type(X.dtype, np.float32))
     rows[stored.row, stored.col] = stored.data
@@ -405,13 +392,7 @@ def with_absent_missing(X: Any) -> NDArray[Any]:
 
 
 def as_doubles(X: Any, n_features: int, name: str) -> NDArray[np.float64]:
-    """Check a table of examples and copy it as float64; a pandas NA is NaN, infinities pass.
-
-    Raises
-    ------
-    InvalidInputError
-        if X is empty, not two-dimensional, not numeric, or has another number of columns.
-    """
+    """Check a table of examples and copy it as float64; a pandas NA is NaN, infinities pass."""
     if issparse(X):
         X = dense_array(X, "X")
     elif hasattr(X, "toarray"):

@@ -86,18 +86,7 @@ def read_model(model: Any, *, cover: Any = None) -> ModelForest:
 
 
 def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """The pruned model, of the same class and library as the one that was read, which is not changed; or its pipeline with it.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay, closed under parents.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for trees that were not read from a library's model, and for CatBoost, which cannot hold pruned trees.
-    """
+    """The model with the splits `kept`, closed under parents, alone: of the same class and library, or its pipeline with it."""
     if library_of(forest.source) == "catboost":
         raise UnsupportedModelError(
             f"a pruned {type(forest.source).__name__} has no form in CatBoost, whose files hold whole trees; predict with the "

@@ -24,25 +24,16 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
 from prunemodels.models.forests.sklearn_versions import pruned_tree
-from prunemodels.models.libraries.categories import CategorySet
-from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends
+from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees, pruned_ends, remaining
 from prunemodels.models.response import Link
-from prunemodels.models.trees import Trees, joined, one_tree
+from prunemodels.models.trees import CategorySet, Trees, joined, one_tree
 
 LOSSES = {"log_loss": "log loss", "squared_error": "squared error"}
 """The losses whose curvature is bounded, by scikit-learn's names."""
 
 
 def read_gradient_boosting(model: Any) -> ModelForest:
-    """Read a fitted ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for other losses than log loss and squared error, and for an `init` that is an estimator of its own.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a fitted ``GradientBoostingClassifier`` or ``GradientBoostingRegressor``."""
     if not hasattr(model, "estimators_"):
         raise NotFittedForestError.of(model)
     check_loss(model)
@@ -50,13 +41,7 @@ def read_gradient_boosting(model: Any) -> ModelForest:
 
 
 def trees_of_any_loss(model: Any) -> ModelForest:
-    """The trees of a fitted model, whatever loss they were grown for; for "exponential" the sigmoid has a = 2.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for an `init` that is an estimator of its own.
-    """
+    """The trees of a fitted model, whatever loss they were grown for; for "exponential" the sigmoid has a = 2."""
     base = _start(model)
     classes = model.classes_ if is_classifier(model) else None
     n_outputs = model.estimators_.shape[1]
@@ -116,13 +101,7 @@ def _read_tree(tree: Any) -> Trees:
 
 
 def write_gradient_boosting(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """A copy of the model with pruned trees, whose leaves hold the values of `forest`.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay.
-    """
+    """A copy of the model that keeps these splits, whose leaves hold the values of `forest`."""
     source, ensemble = forest.source, forest.ensemble
     shared = {id(estimator.tree_): estimator.tree_ for estimator in source.estimators_.ravel()}
     pruned = copy.deepcopy(source, shared)  # large, and about to be replaced
@@ -148,31 +127,21 @@ def _places(pruned: Any, tree: Any) -> NDArray[np.int64]:
 
 
 def read_hist_gradient_boosting(model: Any) -> ModelForest:
-    """Read a fitted ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for other losses than log loss and squared error.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a fitted ``HistGradientBoostingClassifier`` or ``HistGradientBoostingRegressor``."""
     if not hasattr(model, "n_trees_per_iteration_"):
         raise NotFittedForestError.of(model)
     check_loss(model)
-    nodes, base = _records(model), np.array(model._baseline_prediction, dtype=np.float64).ravel()
+    grown, base = _trees(model), np.array(model._baseline_prediction, dtype=np.float64).ravel()
     classes = model.classes_ if is_classifier(model) else None
     link: Link = "identity" if classes is None else "sigmoid" if base.size == 1 else "softmax"
     column, known = _columns(model)
-    bits = _bitsets(model)
-    trees = joined([_read_records(records, sets, column, known) for records, sets in zip(nodes, bits, strict=True)])
     return forest_from_trees(
-        trees,
+        joined([_read_records(tree.nodes, tree.raw_left_cat_bitsets, column, known) for tree in grown]),
         n_features=int(model.n_features_in_),
         feature_names=names_of(model),
         classes=classes,
-        output=np.tile(np.arange(base.size, dtype=np.int32), len(nodes) // base.size),
-        scale=np.ones(len(nodes)),
+        output=np.tile(np.arange(base.size, dtype=np.int32), len(grown) // base.size),
+        scale=np.ones(len(grown)),
         base=base,
         link=link,
         source=model,
@@ -181,22 +150,12 @@ def read_hist_gradient_boosting(model: Any) -> ModelForest:
     )
 
 
-def _records(model: Any) -> list[NDArray[Any]]:
-    """The records of each tree, round after round; with `_with_records` and `_columns` what is private here."""
-    return [predictor.nodes for one_round in model._predictors for predictor in one_round]
+def _trees(model: Any) -> list[Any]:
+    """The trees, round after round; with `_columns` what is private here.
 
-
-def _with_records(model: Any, records: list[NDArray[Any]]) -> Any:
-    """A copy of the model with other trees."""
-    changed = copy.deepcopy(model)
-    for predictor, nodes in zip((p for one_round in changed._predictors for p in one_round), records, strict=True):
-        predictor.nodes = nodes
-    return changed
-
-
-def _bitsets(model: Any) -> list[NDArray[np.uint32]]:
-    """For each tree the categories that go left, one row of 256 bits for each categorical split."""
-    return [predictor.raw_left_cat_bitsets for one_round in model._predictors for predictor in one_round]
+    Each has its records as ``nodes``, and in ``raw_left_cat_bitsets`` the categories that go left at each categorical split.
+    """
+    return [tree for one_round in model._predictors for tree in one_round]
 
 
 def _columns(model: Any) -> tuple[NDArray[np.int64], dict[int, frozenset[int]] | None]:
@@ -258,24 +217,13 @@ def _read_records(
 
 
 def write_hist_gradient_boosting(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """A copy of the model with pruned trees, whose leaves hold the values of `forest`.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay.
-    """
+    """A copy of the model that keeps these splits, whose leaves hold the values of `forest`."""
     ensemble = forest.ensemble
-    stays = pruned_ends(ensemble, kept) == np.arange(ensemble.n_nodes)
-    return _with_records(
-        forest.source,
-        [
-            _pruned_tree(
-                records, stays[ensemble.nodes_of(t)], kept[ensemble.nodes_of(t)], forest.leaf_value[ensemble.nodes_of(t), 0]
-            )
-            for t, records in enumerate(_records(forest.source))
-        ],
-    )
+    stays, pruned = remaining(ensemble, kept), copy.deepcopy(forest.source)
+    for t, tree in enumerate(_trees(pruned)):
+        nodes = ensemble.nodes_of(t)
+        tree.nodes = _pruned_tree(tree.nodes, stays[nodes], kept[nodes], forest.leaf_value[nodes, 0])
+    return pruned
 
 
 def _pruned_tree(
@@ -287,16 +235,9 @@ def _pruned_tree(
     split = kept[stays]
     for side in ("left", "right"):
         nodes[side] = np.where(split, place[nodes[side]], 0)
-    for name, of_leaf in {
-        "feature_idx": 0,
-        "num_threshold": 0.0,
-        "missing_go_to_left": 0,
-        "gain": -1.0,
-        "bin_threshold": 0,
-    }.items():
+    zero = ("feature_idx", "num_threshold", "missing_go_to_left", "bin_threshold", "is_categorical", "bitset_idx")
+    for name, of_leaf in {"gain": -1, **dict.fromkeys(zero, 0)}.items():
         nodes[name] = np.where(split, nodes[name], of_leaf)
-    for name in ("is_categorical", "bitset_idx"):
-        nodes[name] = np.where(split, nodes[name], 0)
     nodes["is_leaf"] = ~split
     nodes["value"] = np.where(split, nodes["value"], value[stays])
     return nodes

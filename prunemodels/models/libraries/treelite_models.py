@@ -11,20 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from formulations.errors import UnsupportedModelError
 from formulations.extras import package
 from prunemodels.models.forests.reading import library_of
-from prunemodels.models.libraries.categories import CategorySet
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
 from prunemodels.models.response import Link
-from prunemodels.models.trees import Trees, before, joined, one_tree
+from prunemodels.models.trees import CategorySet, Trees, before, joined, one_tree
 
 
 def treelite() -> Any:
-    """The treelite package, which is imported when a model of another library is read.
-
-    Raises
-    ------
-    MissingPackageError
-        with the command that installs it.
-    """
+    """The treelite package, which is imported when a model of another library is read."""
     package("treelite.frontend")
     package("treelite.model_builder")
     return package("treelite")
@@ -39,18 +32,7 @@ CATEGORICAL = 2
 
 
 def read_trees(model: Any, n_values: int) -> Trees:
-    """Read all trees of a ``treelite.Model``.
-
-    Parameters
-    ----------
-    n_values
-        K: numbers in a leaf.
-
-    Raises
-    ------
-    UnsupportedModelError
-        naming the tree and the node, for unknown comparisons and thresholds that are not numbers.
-    """
+    """The trees of a ``treelite.Model`` with `n_values` numbers in each leaf."""
     return joined([_read_tree(model.get_tree_accessor(t), t, n_values) for t in range(model.num_tree)])
 
 
@@ -166,23 +148,10 @@ def forest_of(
     source: Any = None,
     cover: Any = None,
 ) -> ModelForest:
-    """Read a ``treelite.Model``.
+    """Read a ``treelite.Model``, which treelite read from `source`; the labels are 0, 1, ... unless `classes` has others.
 
-    Parameters
-    ----------
-    averaged
-        whether trees that are summed are shares of a mean, as XGBoost's parallel trees are; treelite's own flag also counts.
-    classes
-        the labels; default 0, 1, ...
-    source
-        the model that treelite read it from; default: the treelite model.
-    cover
-        examples whose numbers in the leaves are their weights, if the model holds no cover.
-
-    Raises
-    ------
-    UnsupportedModelError
-        naming the part that cannot be pruned.
+    With `averaged`, trees that are summed are shares of a mean, as XGBoost's parallel trees are. `cover` has examples to weigh
+    the leaves by, if the model does not say.
     """
     header = model.get_header_accessor()
     task = TASKS.get(int(header.get_field("task_type")[0]), "an unknown task")
@@ -193,12 +162,12 @@ def forest_of(
     base = np.array(header.get_field("base_scores"), dtype=np.float64)
     output = _outputs(header, link, trees)
     share = 1.0 / np.bincount(output, minlength=base.size) if mean and link != "fractions" else np.ones(base.size)
-    labels = None if task == "kRegressor" else _labels(classes, max(2, base.size))
+    labels = np.arange(max(2, base.size)) if classes is None else np.asarray(classes)
     return forest_from_trees(
         trees,
         n_features=model.num_feature,
         feature_names=feature_names,
-        classes=labels,
+        classes=None if task == "kRegressor" else labels,
         output=output,
         scale=share[output],
         base=base,
@@ -238,18 +207,8 @@ def _outputs(header: Any, link: Link, trees: Trees) -> NDArray[np.int32]:
     return output
 
 
-def _labels(classes: ArrayLike | None, n_classes: int) -> NDArray[Any]:
-    return np.arange(n_classes) if classes is None else np.asarray(classes)
-
-
 def write_treelite(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """The source, a ``treelite.Model``, rebuilt without the splits that are pruned; all else is copied.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay.
-    """
+    """The source, a ``treelite.Model``, rebuilt with these splits alone; all else is copied."""
     source = forest.source
     if library_of(source) != "treelite":
         raise UnsupportedModelError(f"the forest was read from a {type(source).__name__}, not from a treelite.Model")

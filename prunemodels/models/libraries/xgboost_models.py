@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.errors import NotFittedForestError, UnsupportedModelError
-from prunemodels.models.libraries.categories import TableCodes
-from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.libraries.model_forest import ModelForest, remaining
 from prunemodels.models.libraries.treelite_models import forest_of, treelite
-from prunemodels.models.trees import counterparts
+from prunemodels.models.trees import TableCodes, counterparts
 
 NO_PARENT = 2147483647
 """What XGBoost writes for the parent of a root."""
@@ -40,15 +39,7 @@ PER_NODE = (
 
 
 def read_xgboost(model: Any, cover: Any = None) -> ModelForest:
-    """Read a ``Booster`` or any of the scikit-learn estimators of XGBoost; after early stopping, the trees that it predicts with.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for linear boosters, and models that `forest_of` refuses.
-    NotFittedForestError
-        for an estimator that was not fitted.
-    """
+    """Read a ``Booster`` or estimator of XGBoost; after early stopping, the trees that it predicts with."""
     booster = _booster(model)
     check_has_trees(json.loads(booster.save_config())["learner"]["gradient_booster"]["name"])
     names = booster.feature_names
@@ -88,10 +79,10 @@ def _through_treelite(booster: Any) -> Any:
 def _without_names_of_categories(booster: Any) -> Any:
     if "c" not in (booster.feature_types or []):
         return booster
-    document = json.loads(bytes(booster.save_raw(raw_format="json")))
+    document = document_of(booster)
     trees_in(document)["cats"] = {"enc": [], "feature_segments": [], "sorted_idx": []}
     plain = type(booster)()
-    plain.load_model(bytearray(json.dumps(document), "utf-8"))
+    load_document(plain, document)
     return plain
 
 
@@ -99,6 +90,17 @@ def check_has_trees(kind: str) -> None:
     """Refuse linear boosters."""
     if kind not in ("gbtree", "dart"):
         raise UnsupportedModelError(f"the booster is {kind!r}: it has no trees; train with booster='gbtree'")
+
+
+def document_of(booster: Any) -> dict[str, Any]:
+    """The content of a model file."""
+    document: dict[str, Any] = json.loads(bytes(booster.save_raw(raw_format="json")))
+    return document
+
+
+def load_document(booster: Any, document: dict[str, Any]) -> None:
+    """Replace a booster by the content of a model file."""
+    booster.load_model(bytearray(json.dumps(document), "utf-8"))
 
 
 def trees_in(document: dict[str, Any]) -> dict[str, Any]:
@@ -112,8 +114,7 @@ def _codes(booster: Any) -> TableCodes | None:
     """The categories of the table's columns that XGBoost was trained on."""
     if "c" not in (booster.feature_types or []):
         return None
-    document = json.loads(bytes(booster.save_raw(raw_format="json")))
-    stored = trees_in(document).get("cats", {"enc": []})["enc"]
+    stored = trees_in(document_of(booster)).get("cats", {"enc": []})["enc"]
     return TableCodes({f: _names(booster, f, column) for f, column in enumerate(stored) if column["values"]}, refuses=True)
 
 
@@ -148,28 +149,25 @@ def _booster(model: Any) -> Any:
 
 
 def write_xgboost(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
-    """A copy of the model whose booster is pruned; the library predicts with it and saves it like any other.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits that stay.
-    """
-    document = json.loads(bytes(_booster(forest.source).save_raw(raw_format="json")))
+    """A copy of the model that keeps these splits; the library predicts with it and saves it like any other."""
+    document = document_of(_booster(forest.source))
     model = trees_in(document)
     weight = model.get("weight_drop") or document["learner"]["gradient_booster"].get("weight_drop")  # from 3.4 on; before
+    stays = remaining(forest.ensemble, kept)
     for t, tree in enumerate(model["trees"]):
-        _prune_tree(tree, forest, t, kept, weight[t] if weight else 1.0)
+        _prune_tree(tree, forest, t, kept, stays, weight[t] if weight else 1.0)
     pruned = copy.deepcopy(forest.source)
-    xgboost_booster(pruned).load_model(bytearray(json.dumps(document), "utf-8"))
+    load_document(xgboost_booster(pruned), document)
     return pruned
 
 
-def _prune_tree(tree: dict[str, Any], forest: ModelForest, t: int, kept: NDArray[np.bool_], weight: float) -> None:
+def _prune_tree(
+    tree: dict[str, Any], forest: ModelForest, t: int, kept: NDArray[np.bool_], stay: NDArray[np.bool_], weight: float
+) -> None:
     """Keep the entries of the nodes that remain, in the ensemble's order; collapsed splits become leaves."""
     ensemble, nodes = forest.ensemble, forest.ensemble.nodes_of(t)
     old = counterparts(ensemble, t, np.array(tree["left_children"]), np.array(tree["right_children"]))
-    stays = np.flatnonzero(pruned_ends(ensemble, kept)[nodes] == np.arange(nodes.start, nodes.stop)) + nodes.start
+    stays = np.flatnonzero(stay[nodes]) + nodes.start
     new = np.full(ensemble.n_nodes, -1)
     new[stays] = np.arange(stays.size)
     ids = old[stays - nodes.start]

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.pipeline import make_pipeline
@@ -22,12 +20,13 @@ from prunemodels.deployment import (
     compare_onnx,
     float32_thresholds,
     forest_size,
-    forests,
     measure_deployment,
+    onnx_models,
+    sizes,
     to_onnx,
 )
-from prunemodels.deployment.forests import floor32
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
+from prunemodels.models.trees import floor32
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, trees_of
 from tests.prunemodels.models.columns.tables import WORDS, raw_table
@@ -89,18 +88,6 @@ def test_rounding_towards_minus_infinity(number: float, floor: np.float32) -> No
     assert np.signbit(got[0]) == np.signbit(floor)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.floats(allow_nan=False), st.floats(width=32, allow_nan=False))
-def test_every_float32_goes_the_same_way(threshold: float, x: float) -> None:
-    """That x <= t exactly where x <= floor32(t), for every x that is a float32; also for the neighbours of t."""
-    floor = floor32(np.array([threshold]))[0]
-    with np.errstate(over="ignore"):
-        near = np.float32(threshold)
-        values = (np.float32(x), near, np.nextafter(near, -INF), np.nextafter(near, INF))
-    for value in values:
-        assert (np.float64(value) <= threshold) == (value <= floor)
-
-
 @looped("kind", KINDS)
 def test_thresholds_in_single_precision_change_no_prediction(kind: str) -> None:
     """Of every kind of forest, on rows at and beside every threshold; the forest that was given is not changed."""
@@ -113,21 +100,6 @@ def test_thresholds_in_single_precision_change_no_prediction(kind: str) -> None:
         np.testing.assert_array_equal(new.tree_.threshold.astype(np.float32), new.tree_.threshold)
         leaves = new.tree_.children_left < 0
         np.testing.assert_array_equal(new.tree_.threshold[leaves], kept[leaves])
-
-
-def test_adversarial_thresholds_change_without_rounding_down() -> None:
-    """A forest with thresholds that round up, on the rows that they round to: nearest changes predictions, floor32 does not."""
-    X = rows(200).astype(np.float32)
-    forest = RandomForestClassifier(3, random_state=0).fit(X, X[:, 0] + X[:, 1] > 0)
-    for tree in forest.estimators_:  # thresholds as a decimal grid would have them
-        splits = tree.tree_.children_left >= 0
-        tree.tree_.threshold[splits] = tree.tree_.threshold[splits].round(1)
-    nearest = float32_thresholds(forest)
-    for tree, own in zip(nearest.estimators_, forest.estimators_, strict=True):
-        splits = tree.tree_.children_left >= 0
-        tree.tree_.threshold[splits] = own.tree_.threshold[splits].astype(np.float32)
-    assert (nearest.predict_proba(X) != forest.predict_proba(X)).any()
-    np.testing.assert_array_equal(float32_thresholds(forest).predict_proba(X), forest.predict_proba(X))
 
 
 @looped("kind", [kind for kind in KINDS if kind != "bag, missing classes"])
@@ -169,7 +141,7 @@ def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPat
     """And what to type."""
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(pm.errors.MissingPackageError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
-        getattr(forests, call)(fitted("random forest").forest)
+        getattr(onnx_models, call)(fitted("random forest").forest)
 
 
 @pytest.mark.parametrize(
@@ -229,12 +201,12 @@ def test_a_model_of_another_forest_does_not_agree() -> None:
 def test_a_label_may_differ_at_a_tie_only() -> None:
     """Two probabilities within the distance are a tie, of which either label is right; the third class does not count."""
     probabilities = np.array([[0.5, 0.5, 0.0], [0.4, 0.3, 0.3], [0.0, 0.4999999, 0.5000001]])
-    assert forests._tied(probabilities, 1e-6).tolist() == [True, False, True]
-    assert forests._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
-    agreement = forests.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
+    assert onnx_models._tied(probabilities, 1e-6).tolist() == [True, False, True]
+    assert onnx_models._tied(np.ones((2, 1)), 1e-6).tolist() == [False, False]
+    agreement = onnx_models.OnnxAgreement(9, 1e-8, 1e-6, 2, 2)
     assert agreement.agrees
-    assert not forests.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
-    assert not forests.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
+    assert not onnx_models.OnnxAgreement(9, 1e-8, 1e-6, 2, 1).agrees
+    assert not onnx_models.OnnxAgreement(9, 1e-5, 1e-6, 0, 0).agrees
 
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
@@ -269,21 +241,24 @@ def test_pruning_makes_a_forest_smaller() -> None:
     assert [(t.engine, t.rows, t.repeats) for t in measured.timings] == [("scikit-learn", 1, 3), ("scikit-learn", 50, 3)]
     assert all(t.before > 0 and t.after > 0 for t in measured.timings)
     assert "scikit-learn, 50 rows" in str(measured)
+    runtime()
+    measured = measure_deployment(pruned, pruned, case.X, batch_rows=10, repeats=2, onnx=True)
+    assert [(t.engine, t.rows) for t in measured.timings][2:] == [("onnxruntime", 1), ("onnxruntime", 10)]
 
 
 def test_one_job_is_timed() -> None:
     """Starting threads is not measured, of a forest alone or at the end of a pipeline; the given one keeps its jobs."""
     forest = RandomForestClassifier(2, n_jobs=2).fit([[0.0], [1.0]], [0, 1])
     pipe = make_pipeline(FunctionTransformer(), forest)
-    assert (forests._single_job(forest).n_jobs, forests._single_job(pipe)[-1].n_jobs, forest.n_jobs) == (1, 1, 2)
+    assert (sizes._single_job(forest).n_jobs, sizes._single_job(pipe)[-1].n_jobs, forest.n_jobs) == (1, 1, 2)
 
 
 def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 9, 9, 9 | 1, 5, 2 seconds the median is 2: the first three calls are warm-up."""
     spent = {"before": iter([9, 9, 9, 1, 5, 2]), "after": iter([7, 7, 7, 3, 3, 4])}
-    monkeypatch.setattr(forests.timeit, "timeit", lambda call, number: call())
+    monkeypatch.setattr(sizes.timeit, "timeit", lambda call, number: call())
     both = (lambda _: next(spent["before"]), lambda _: next(spent["after"]))
-    assert forests._medians(both, [None], repeats=3) == (2, 3)
+    assert sizes._medians(both, [None], repeats=3) == (2, 3)
 
 
 @pytest.mark.parametrize(("repeats", "batch_rows"), [(0, 10), (3, 0)])
@@ -327,16 +302,8 @@ def test_a_pipeline_by_skl2onnx() -> None:
         warnings.simplefilter("ignore")
         model = skl2onnx.convert_sklearn(float32_thresholds(cheap), initial_types=kinds, options={"zipmap": False})
     rows = X[220:]
-    running = forests.session(model)
+    running = onnx_models.session(model)
     given = {i.name: rows[[i.name]].to_numpy(dtype=object if i.name in WORDS else np.float32) for i in running.get_inputs()}
     labels, probabilities = running.run(None, given)
     assert (labels == cheap.predict(rows)).all()
     assert np.abs(probabilities - cheap.predict_proba(rows)).max() < 1e-6
-
-
-def test_onnx_models_are_timed_too() -> None:
-    """Where asked for."""
-    runtime()
-    case = fitted("random forest")
-    measured = measure_deployment(case.forest, case.forest, case.X, batch_rows=10, repeats=2, onnx=True)
-    assert [(t.engine, t.rows) for t in measured.timings][2:] == [("onnxruntime", 1), ("onnxruntime", 10)]

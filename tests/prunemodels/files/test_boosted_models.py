@@ -18,12 +18,12 @@ import skops.io
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from xgboost import Booster, XGBClassifier, XGBRegressor
 
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
-from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+from prunemodels.example import X_test, X_train, X_valid, costs, y_train, y_valid
 from prunemodels.files import trial_loading
 from prunemodels.models.boosting.boosted_pruning import BoostedPruning
 from prunemodels.models.libraries.lightgbm_models import ModelText
@@ -82,7 +82,7 @@ def test_the_class_that_wrote_a_file_of_xgboost_reads_it(tmp_path: Path) -> None
     assert np.array_equal(*(tree_model_of(m).ensemble.threshold for m in read))
 
 
-@pytest.mark.parametrize("name", ["two classes", "three classes", "numbers, missing high", "grown best first"])
+@pytest.mark.parametrize("name", json.loads(FILE.read_text(encoding="utf-8")))
 def test_files_of_catboost_are_read_without_catboost(tmp_path: Path, name: str) -> None:
     """The margins are those that CatBoost printed; labels are the file's, where it has some."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))[name]
@@ -92,7 +92,7 @@ def test_files_of_catboost_are_read_without_catboost(tmp_path: Path, name: str) 
     forest = pm.load_forest(tmp_path / "model.json")
     X, _ = data()
     margins = forest.margins(forest.rows(X[:SHOWN]))
-    assert np.allclose(margins, np.array(stored["margins"]).reshape(margins.shape))
+    assert np.abs(margins - stored["margins"]).max() < 1e-14
     labels = {"two classes": ["bad", "good"], "three classes": [0, 1, 2], "grown best first": [0, 1]}.get(name)
     assert labels is None or forest.classes.tolist() == labels
 
@@ -266,11 +266,3 @@ def test_a_library_that_crashes_or_does_not_end_is_named(tmp_path: Path, monkeyp
     monkeypatch.setattr(trial_loading, "SECONDS", 0.2)
     with pytest.raises(BrokenFileError, match="XGBoost did not load it within 0 s"):
         pm.load_forest(place)
-
-
-def test_pipelines_of_boosted_models_in_files(tmp_path: Path) -> None:
-    """A skops file holds them whole."""
-    pipe = make_pipeline(StandardScaler(), XGBClassifier(**SMALL, n_jobs=1)).fit(X_train, y_train)
-    pm.save_forest(pipe, tmp_path / "pipe.skops")
-    again = pm.load_forest(tmp_path / "pipe.skops")
-    assert vars(pm.evaluate(again, X_test, y_test, costs=costs)) == vars(pm.evaluate(pipe, X_test, y_test, costs=costs))

@@ -120,7 +120,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path, name: str) -> None:
 
 def _accepted(file: Path, size: int) -> bool:
     """Whether the check accepts a file that is read in blocks of so many bytes."""
-    with csv_tables.CheckedRows(file, LAYOUT) as rows:
+    with csv_tables._CheckedRows(file, LAYOUT) as rows:
         try:
             while rows.readinto(bytearray(size)):
                 pass

@@ -21,14 +21,13 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations import stored_arrays
 from formulations.checkpoints import Checkpoint
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError
 from formulations.stored_arrays import read_arrays, stored_fraction, stored_json
 from prunemodels.exits.cascade_files import load_cascade, save_cascade
 from prunemodels.exits.elimination import logged_sets
 from prunemodels.files.forests import load_forest
 from prunemodels.files.matrices import load_matrix
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.forests.soundness import wrong_with_tree
 from solvers.price_sharing import price_sharing
 
 X, Y = load_iris(return_X_y=True)
@@ -72,6 +71,16 @@ ATTRIBUTES: dict[str, tuple[Callable[[], Any], Callable[[Any], None], str]] = {
         forest,
         lambda f: setattr(f.estimators_[0], "classes_", np.arange(2)),
         "tree 0: it has classes",
+    ),
+    "an infinite value": (
+        forest,
+        lambda f: f.estimators_[1].tree_.value.__setitem__((0, 0, 0), np.inf),
+        "tree 1: a value is not finite",
+    ),
+    "number of classes": (  # scikit-learn would make arrays for two billion classes
+        forest,
+        lambda f: setattr(f.estimators_[0], "n_classes_", np.int64(2**31 - 1)),
+        "n_classes_ is 2147483647 for 3 classes",
     ),
     "classes": (forest, lambda f: setattr(f, "classes_", np.zeros(3)), "classes_ is no list of different classes"),
     "names": (forest, lambda f: setattr(f, "feature_names_in_", np.array(["a"])), "feature_names_in_ has not one name"),
@@ -141,14 +150,6 @@ def test_sizes_of_trees_that_contradict_their_arrays(name: str, value: int, tmp_
     (tmp_path / "g.skops").write_bytes(repacked((tmp_path / "f.skops").read_bytes(), change))
     with pytest.raises(BrokenFileError, match=f"its tree says {value}"):
         load_forest(tmp_path / "g.skops")
-
-
-def test_values_of_trees(tmp_path: Path) -> None:
-    """A tree of which a value is infinite, in memory."""
-    model = forest()
-    model.estimators_[1].tree_.value[0, 0, 0] = np.inf
-    with pytest.raises(InvalidInputError, match="the RandomForestClassifier is damaged: tree 1: a value is not finite"):
-        read_forest(model)
 
 
 def test_flipped_bits_in_a_forest(tmp_path: Path) -> None:
@@ -270,12 +271,3 @@ def test_a_number_that_becomes_zero_is_refused(tmp_path: Path) -> None:
         load_matrix(place)
     place.write_text("1,1e-300\n0e-400,1\n")
     assert load_matrix(place).shape == (2, 2)
-
-
-def test_a_tree_with_another_number_of_classes_is_refused() -> None:
-    """scikit-learn would make arrays for two billion classes."""
-    X, y = np.arange(8.0)[:, None], np.arange(8) > 3
-    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
-    assert wrong_with_tree(tree, 1) is None
-    tree.n_classes_ = np.int64(2**31 - 1)
-    assert wrong_with_tree(tree, 1) == "n_classes_ is 2147483647 for 2 classes"

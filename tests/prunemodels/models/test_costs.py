@@ -6,6 +6,7 @@ import os
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,123 +49,93 @@ def bill(costs, *features):
     return sum(costs.prices[m] for m in set().union(*(named[f] for f in features)))
 
 
-class TestForms:
-    """All forms of the same prices are the same items."""
-
-    PRICES = (1, 2.5, 0, Fraction(1, 3), Decimal("7.27"))
-    EXACT = (Fraction(1), Fraction(5, 2), Fraction(0), Fraction(1, 3), Fraction(727, 100))
-
-    @pytest.mark.parametrize(
-        "costs",
-        [
-            list(PRICES),
-            PRICES,
-            np.array(PRICES, dtype=object),
-            dict(zip("abcde", PRICES, strict=True)),
-            dict(zip("edcba", PRICES[::-1], strict=True)),
-            pd.Series(dict(zip("bcdea", (*PRICES[1:], PRICES[0]), strict=True)), dtype=object),
-            pd.DataFrame({"feature": list("abcde"), "cost": list(PRICES)}, dtype=object),
-            pd.DataFrame({"feature": list("edcba"), "cost": list(PRICES[::-1])}, dtype=object),
-            pm.CostItems.plain(PRICES, list("abcde")),
-        ],
-        ids=["list", "tuple", "array", "mapping", "other order", "Series", "table", "table in another order", "CostItems"],
-    )
-    def test_prices_by_feature(self, costs):
-        """Feature f costs its price, whatever the order in which names come, exactly as written."""
-        read = items(costs)
-        assert [bill(read, f) for f in "abcde"] == list(self.EXACT)
-        assert bill(read, *"abcde") == sum(self.EXACT)
-
-    @pytest.mark.parametrize("price", [2, 2.0, np.float64(2), np.int32(2), Decimal(2)])
-    def test_one_price(self, price):
-        """One number is the price of every feature."""
-        assert [bill(items(price), f) for f in "abcde"] == [2] * 5
-
-    def test_unnamed_features(self):
-        """Features of a forest without names are called x0, x1, ..."""
-        read = items({"x4": 5, "x0": 1, "x1": 2, "x2": 3, "x3": 4}, "random forest")
-        assert [read.prices[m] for (m,) in read.needs] == [1, 2, 3, 4, 5]
-
-    def test_integer_arrays_do_not_overflow(self):
-        """Prices in an integer array are whole numbers of any size, not 64-bit ones."""
-        read = items(np.array([2**62, 2**62, 2**62, 0, 1]))
-        assert sum(read.prices) == 3 * 2**62 + 1
-
-    def test_groups(self):
-        """Features of a group share one item."""
-        read = items(pm.CostItems.grouped(["hog", "hog", "sift", "sift", "hog"], {"hog": 3, "sift": 4.5}))
-        assert bill(read, "a", "b", "e") == 3
-        assert bill(read, "a", "c", "d") == 7.5
+PRICES = (1, 2.5, 0, Fraction(1, 3), Decimal("7.27"))
+EXACT = (Fraction(1), Fraction(5, 2), Fraction(0), Fraction(1, 3), Fraction(727, 100))
 
 
-class TestTable:
-    """Prices from a table."""
+@pytest.mark.parametrize(
+    "costs",
+    [
+        list(PRICES),
+        PRICES,
+        np.array(PRICES, dtype=object),
+        dict(zip("abcde", PRICES, strict=True)),
+        dict(zip("edcba", PRICES[::-1], strict=True)),
+        pd.Series(dict(zip("bcdea", (*PRICES[1:], PRICES[0]), strict=True)), dtype=object),
+        pd.DataFrame({"feature": list("abcde"), "cost": list(PRICES)}, dtype=object),
+        pd.DataFrame({"feature": list("edcba"), "cost": list(PRICES[::-1])}, dtype=object),
+        pm.CostItems.plain(PRICES, list("abcde")),
+    ],
+    ids=["list", "tuple", "array", "mapping", "other order", "Series", "table", "table in another order", "CostItems"],
+)
+def test_prices_by_feature(costs):
+    """Feature f costs its price, whatever the form and the order in which names come, exactly as written."""
+    read = items(costs)
+    assert [bill(read, f) for f in "abcde"] == list(EXACT)
+    assert bill(read, *"abcde") == sum(EXACT)
 
-    def test_discount(self):
-        """The first test of a group costs its full price, the next ones the reduced one."""
-        read = items(
-            table(cost=[7.27, 5.2, 3, 4, 5], discount_cost=[5.17, 3.1, 3, 4, 5], shared_group=["A", "A", None, None, None])
-        )
-        assert bill(read, "a") == Fraction("7.27")
-        assert bill(read, "b") == Fraction("5.2")
-        assert bill(read, "a", "b") == Fraction("7.27") + Fraction("3.1")
-        assert bill(read, "a", "b", "c") == Fraction("10.37") + 3
 
-    def test_items(self):
-        """Features that name the same item share it; one feature may need several items, a row each."""
-        rows_of = pd.DataFrame(
-            {
-                "feature": ["a", "a", "b", "c", "d", "e"],
-                "cost": [10, 1, 10, 3, 4, 5],
-                "item": ["scan", "read", "scan", None, None, ""],
-            }
-        )
-        read = items(rows_of)
-        assert bill(read, "a") == 11
-        assert bill(read, "b") == 10
-        assert bill(read, "a", "b", "e") == 16
+def test_unnamed_features():
+    """Features of a forest without names are called x0, x1, ..."""
+    read = items({"x4": 5, "x0": 1, "x1": 2, "x2": 3, "x3": 4}, "random forest")
+    assert [read.prices[m] for (m,) in read.needs] == [1, 2, 3, 4, 5]
 
-    def test_needs(self):
-        """A ratio of two tests needs both, through other ratios too, in whatever order the rows come."""
-        read = items(table(cost=[np.nan, np.nan, 3, 4, 5], needs=["b; e", "c;d", None, None, ""]))
-        assert bill(read, "b") == 7
-        assert bill(read, "a") == 12
-        assert bill(read, "a", "b", "c") == 12
 
-    def test_needs_and_an_own_cost(self):
-        """A feature with a cost of its own pays it on top of what it needs; circles do no harm."""
-        read = items(table(needs=["b", "a", None, None, "e"]))
-        assert bill(read, "a") == bill(read, "b") == 3
-        assert bill(read, "e") == 5
+SCANS = {"feature": list("aabcde"), "cost": [10, 1, 10, 3, 4, 5], "item": ["scan", "read", "scan", None, None, ""]}
+BILLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    **{f"one price, {type(two).__name__}": (two, dict.fromkeys("abcde", 2)) for two in (2, 2.0, np.float64(2), np.int32(2))},
+    "whole numbers of any size": (np.array([2**62, 2**62, 2**62, 0, 1]), {"abcde": 3 * 2**62 + 1}),
+    "groups share one item": (pm.CostItems.grouped(list("hhssh"), {"h": 3, "s": 4.5}), {"abe": 3, "acd": 7.5}),
+    "the first test of a group costs its full price": (
+        table(cost=[7.27, 5.2, 3, 4, 5], discount_cost=[5.17, 3.1, 3, 4, 5], shared_group=["A", "A", None, None, None]),
+        {"a": Fraction("7.27"), "b": Fraction("5.2"), "ab": Fraction("10.37"), "abc": Fraction("13.37")},
+    ),
+    "items of one name are shared, a feature may have several": (pd.DataFrame(SCANS), {"a": 11, "b": 10, "abe": 16}),
+    "a ratio needs both tests, through other ratios too": (
+        table(cost=[np.nan, np.nan, 3, 4, 5], needs=["b; e", "c;d", None, None, ""]),
+        {"b": 7, "a": 12, "abc": 12},
+    ),
+    "an own cost comes on top, circles do no harm": (table(needs=["b", "a", None, None, "e"]), {"a": 3, "b": 3, "e": 5}),
+}
 
-    def test_once(self):
-        """Items that are paid once for all examples are marked."""
-        read = items(table(once=[1, 0, None, True, False]))
-        assert dict(zip(read.names, read.paid_once, strict=True)) == {"a": 1, "b": 0, "c": 0, "d": 1, "e": 0}
 
-    @pytest.mark.parametrize(
-        ("columns", "message"),
-        [
-            ({"item": ["scan"] * 2 + [None] * 3, "cost": [2] * 5, "once": [1, 0, 0, 0, 0]}, "'scan' has `once` 0 for 'b' and 1"),
-            ({"cost": [1, 2, np.nan, 4, 5]}, "'c' has no cost; write 0, or name the features"),
-            ({"cost": [1, 2, -3, 4, 5]}, "the price of 'c' is -3, negative; give a number >= 0"),
-            ({"cost": [1, 2, np.inf, 4, 5]}, "the price of 'c' is inf; give a finite number"),
-            ({"cost": [1, 2, "dear", 4, 5]}, "prices.0. is 'dear'; give a number"),
-            ({"feature": list("abcdx")}, "has a price for 'x', and there is no such feature; there are a, b, c, d, e"),
-            ({"feature": list("abcda")}, r"has no price for 'e' \(1 missing\); write 0 for a free feature"),
-            ({"item": ["scan", "scan", None, None, None]}, "the item 'scan' costs 2 for 'b' and 1 elsewhere"),
-            ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is not a feature"),
-            ({"once": ["yes", None, None, None, None]}, r"`once` is 'yes' for 'a'; write 1 \(paid once"),
-            ({"shared_group": ["A", "A", None, None, None]}, "'a' is in the group 'A' and has no discount_cost"),
-            ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [0.5, 1, 0, 0, 0]}, "'shared:A' costs 1 for 'b' and 1/2"),
-            ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [1.5, 1, 0, 0, 0]}, "'a' has discount_cost 1.5 above"),
-        ],
-    )
-    def test_refusals(self, columns, message):
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            items(table(**columns))
-        with pytest.raises(pm.errors.InvalidInputError, match="it needs 'feature'"):
-            items(table().rename(columns={"feature": "name"}))
+@looped("what", BILLS)
+def test_what_an_example_pays(what):
+    """By the features that it uses: items are paid once, whichever of their features are used."""
+    costs, bills = BILLS[what]
+    assert {features: bill(items(costs), *features) for features in bills} == bills
+
+
+def test_items_that_are_paid_once_for_all_examples():
+    """The table marks them."""
+    read = items(table(once=[1, 0, None, True, False]))
+    assert dict(zip(read.names, read.paid_once, strict=True)) == {"a": 1, "b": 0, "c": 0, "d": 1, "e": 0}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"item": ["scan"] * 2 + [None] * 3, "cost": [2] * 5, "once": [1, 0, 0, 0, 0]}, "'scan' has `once` 0 for 'b' and 1"),
+        ({"cost": [1, 2, np.nan, 4, 5]}, "'c' has no cost; write 0, or name the features"),
+        ({"cost": [1, 2, -3, 4, 5]}, "the price of 'c' is -3, negative; give a number >= 0"),
+        ({"cost": [1, 2, np.inf, 4, 5]}, "the price of 'c' is inf; give a finite number"),
+        ({"cost": [1, 2, "dear", 4, 5]}, "prices.0. is 'dear'; give a number"),
+        ({"feature": list("abcdx")}, "has a price for 'x', and there is no such feature; there are a, b, c, d, e"),
+        ({"feature": list("abcda")}, r"has no price for 'e' \(1 missing\); write 0 for a free feature"),
+        ({"item": ["scan", "scan", None, None, None]}, "the item 'scan' costs 2 for 'b' and 1 elsewhere"),
+        ({"needs": ["z", None, None, None, None]}, "'a' needs 'z', which is not a feature"),
+        ({"once": ["yes", None, None, None, None]}, r"`once` is 'yes' for 'a'; write 1 \(paid once"),
+        ({"shared_group": ["A", "A", None, None, None]}, "'a' is in the group 'A' and has no discount_cost"),
+        ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [0.5, 1, 0, 0, 0]}, "'shared:A' costs 1 for 'b' and 1/2"),
+        ({"shared_group": ["A"] * 2 + [None] * 3, "discount_cost": [1.5, 1, 0, 0, 0]}, "'a' has discount_cost 1.5 above"),
+    ],
+)
+def test_tables_of_prices_that_are_refused(columns, message):
+    """What a row says that cannot be, and what to write; a table without names of features."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        items(table(**columns))
+    with pytest.raises(pm.errors.InvalidInputError, match="it needs 'feature'"):
+        items(table().rename(columns={"feature": "name"}))
 
 
 @pytest.mark.parametrize(

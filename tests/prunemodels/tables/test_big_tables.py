@@ -24,6 +24,7 @@ from formulations import BrokenFileError, CapacityOverflowError, InterruptedSolv
 from prunemodels.tables import problem as problem_module
 from prunemodels.tables.problem import GivenTable, problem_from_table
 from prunemodels.tables.table import ChunkedTable
+from tests.loops import looped
 
 N = 500
 NAMES = ["a", "b", "c", "d", "e"]
@@ -320,75 +321,106 @@ def test_bad_cells_are_named_by_file_column_and_row(data, cells, message, tmp_pa
         problem_from_table(data.forest, table, costs=1, sample_weight="w", errors=GivenTable(table, "y"))
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        (lambda t: t.drop(columns="b"), {}, r"has no column 'b'; it has 'note', 'y'"),
-        (lambda t: t.drop(columns=["b", "e"]), {}, r"has no column 'b' \(2 are missing\)"),
-        (lambda t: t.assign(b="x"), {}, r"the column 'b' holds .*string, not numbers"),
-        (lambda t: t, {"sample_weight": "weight"}, "has no column 'weight'"),
-        (lambda t: t, {"sample_weight": "note"}, "the column 'note' holds .*string, not numbers"),
-        (lambda t: t.assign(w=0.0), {"sample_weight": "w"}, "sample_weight is 0 everywhere"),
-        (lambda t: t[:0], {}, "holds no examples"),
-        (lambda t: t, {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), .* has 500 rows"),
-        (lambda t: t, {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\), .* has 500 rows"),
-        (lambda t: t, {"sample_weight": np.ones((500, 1))}, r"sample_weight has shape \(500, 1\)"),
-        (lambda t: t, {"sample_weight": np.full(500, "x")}, "sample_weight is not numeric"),
-        (lambda t: t, {"errors": "oob"}, "errors is 'oob'; give an error sample"),
-        (lambda t: t, {"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 5 features"),
-    ],
-)
-def test_tables_that_do_not_fit_are_refused(data, change, options, message, tmp_path):
-    """By name, with what there is; most before a row is read."""
-    file = write_parquet(change(data.table), tmp_path / "t.parquet")
-    with pytest.raises(InvalidInputError, match=message):
-        problem_from_table(data.forest, file, **{"costs": 1, **options})
+def small():
+    """60 rows of numbers."""
+    return pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
 
 
-def test_chunks_that_do_not_fit_are_refused(data):
-    """What only shows when a chunk comes is refused then."""
-    t = data.table
-    twice = pd.concat([t, t[["a"]]], axis=1)
-    refusals = [
-        ([t[:9], t[9:].drop(columns="a")], {}, "the stream of chunks has no column 'a'"),
-        ([t[:9], twice[9:]], {}, "the stream of chunks has the column 'a' more than once"),
-        ([data.X.to_numpy()], {"sample_weight": "w"}, "sample_weight is the column 'w', the stream of chunks has no names"),
-        ([data.X.to_numpy()[:, :4]], {}, "the stream of chunks has 4 columns"),
-        ([np.ones((3, 5)), np.full((2, 5), np.inf)], {}, r"the stream of chunks\[3, 0\] is infinite"),
-        ([t], {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), the stream of chunks has 500 rows or more"),
-        ([t], {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\)"),
-        ([t, t], {"sample_weight": np.r_[np.ones(700), -1, np.ones(299)]}, "stream of chunks, row 701: sample_weight is -1.0"),
-        (iter([]), {}, "the stream of chunks holds no examples"),
-    ]
-    for chunks, options, message in refusals:
-        with pytest.raises(InvalidInputError, match=message):
-            problem_from_table(data.forest, chunks, costs=1, **options)
+def saved(write, name):
+    """Writes a table to a file of that name."""
+    return lambda t, folder: write(t, folder / name)
 
 
-def test_what_is_no_table_is_refused(data, tmp_path):
-    """Other things, other files, absent and damaged ones; chunks of no rows; columns that are one string."""
-    (tmp_path / "t.txt").write_text("a,b\n1,2\n")
-    (tmp_path / "n.csv").write_text("1,2\n3,4\n")
-    (tmp_path / "t.parquet").write_bytes(b"PAR1 no more")
-    (tmp_path / "t.csv.gz").write_bytes(b"not zipped")
-    refusals = [
-        (InvalidInputError, 7, "int is no table; give a file"),
-        (InvalidInputError, tmp_path / "t.txt", "t.txt is no table that can be read; give a file ending in .parquet"),
-        (InvalidInputError, tmp_path / "n.csv", r"n.csv has no header row \(its first row is \['1', '2'\]"),
-        (BrokenFileError, tmp_path / "x.parquet", "there is no file .*x.parquet"),
-        (BrokenFileError, tmp_path / "t.parquet", "t.parquet cannot be read as a table"),
-        (BrokenFileError, tmp_path / "t.csv.gz", "t.csv.gz cannot be read as a table"),
-    ]
-    for kind, given, message in refusals:
-        with pytest.raises(kind, match=message):
-            ChunkedTable(given)
-    with pytest.raises(InvalidInputError, match="chunk_rows is 0; give a whole number >= 1"):
-        ChunkedTable(data.table, chunk_rows=0)
-    with pytest.raises(InvalidInputError, match="columns is 'abcde'; give a sequence or None"):
-        ChunkedTable(data.table, columns="abcde")
-    with pytest.raises(InvalidInputError, match="columns has 2 names, the forest was trained on 5"):
-        problem_from_table(data.forest, ChunkedTable(data.table, columns=["a", "b"]), costs=1)
+def text(content, name):
+    return lambda _, folder: (folder / name).write_bytes(content) and folder / name
+
+
+def twice(t):
+    return pd.concat([t, t[["a"]]], axis=1)
+
+
+WHOLE, STREAM = saved(write_parquet, "t.parquet"), "the stream of chunks"
+ARRAY = made(names=False).X.to_numpy()
+
+REFUSED: list[Any] = [
+    # columns and weights; by name, with what there is, most before a row is read
+    (lambda t, f: WHOLE(t.drop(columns="b"), f), {}, r"has no column 'b'; it has 'note', 'y'"),
+    (lambda t, f: WHOLE(t.drop(columns=["b", "e"]), f), {}, r"has no column 'b' \(2 are missing\)"),
+    (lambda t, f: WHOLE(t.assign(b="x"), f), {}, r"the column 'b' holds .*string, not numbers"),
+    (WHOLE, {"sample_weight": "weight"}, "has no column 'weight'"),
+    (WHOLE, {"sample_weight": "note"}, "the column 'note' holds .*string, not numbers"),
+    (lambda t, f: WHOLE(t.assign(w=0.0), f), {"sample_weight": "w"}, "sample_weight is 0 everywhere"),
+    (lambda t, f: WHOLE(t[:0], f), {}, "holds no examples"),
+    (WHOLE, {"sample_weight": np.ones(499)}, r"sample_weight has shape \(499,\), .* has 500 rows"),
+    (WHOLE, {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\), .* has 500 rows"),
+    (WHOLE, {"sample_weight": np.ones((500, 1))}, r"sample_weight has shape \(500, 1\)"),
+    (WHOLE, {"sample_weight": np.full(500, "x")}, "sample_weight is not numeric"),
+    (WHOLE, {"errors": "oob"}, "errors is 'oob'; give an error sample"),
+    (WHOLE, {"costs": [1, 2]}, "costs has 2 prices, the forest was trained on 5 features"),
+    (lambda t, f: WHOLE(t.drop(columns="c"), write_folder(t, f)) and f, {}, r"t.parquet has no column 'c'"),
+    # what only shows when a chunk comes
+    (lambda t, _: [t[:9], t[9:].drop(columns="a")], {}, f"{STREAM} has no column 'a'"),
+    (lambda t, _: [t[:9], twice(t)[9:]], {}, f"{STREAM} has the column 'a' more than once"),
+    (lambda t, _: [ARRAY], {"sample_weight": "w"}, f"sample_weight is the column 'w', {STREAM} has no names"),
+    (lambda t, _: [ARRAY[:, :4]], {}, f"{STREAM} has 4 columns"),
+    (lambda t, _: [np.ones((3, 5)), np.full((2, 5), np.inf)], {}, rf"{STREAM}\[3, 0\] is infinite"),
+    (lambda t, _: [t], {"sample_weight": np.ones(499)}, rf"sample_weight has shape \(499,\), {STREAM} has 500 rows or more"),
+    (lambda t, _: [t], {"sample_weight": np.ones(501)}, r"sample_weight has shape \(501,\)"),
+    (lambda t, _: [t, t], {"sample_weight": np.r_[np.ones(700), -1, np.ones(299)]}, f"{STREAM}, row 701: sample_weight is -1.0"),
+    (lambda t, _: iter([]), {}, f"{STREAM} holds no examples"),
+    (lambda t, _: [[1.0, 2.0]], {}, rf"{STREAM} holds a chunk of shape \(2,\); give chunks of shape"),
+    (lambda t, _: [3.0], {}, rf"{STREAM} holds a chunk of shape \(\); give chunks of shape"),
+    # what is no table
+    (lambda t, _: 7, {}, "int is no table; give a file"),
+    (lambda t, _: {"a": [1.0]}, {}, "dict is no table"),
+    (lambda t, _: np.zeros(2), {}, r"an array of shape \(2,\) is no table"),
+    (lambda t, _: np.zeros((2, 2, 2)), {}, r"an array of shape \(2, 2, 2\) is no table"),
+    (lambda t, _: "s3://bucket/t.parquet", {}, "is not a local file; give pyarrow.dataset.dataset"),
+    (text(b"a,b\n1,2\n", "t.txt"), {}, "t.txt is no table that can be read; give a file ending in .parquet"),
+    (text(b"1,2\n3,4\n", "n.csv"), {}, r"n.csv has no header row \(its first row is \['1', '2'\]"),
+    (lambda t, f: f / "x.parquet", {}, "there is no file .*x.parquet"),
+    (text(b"PAR1 no more", "t.parquet"), {}, "t.parquet cannot be read as a table"),
+    (text(b"not zipped", "t.csv.gz"), {}, "t.csv.gz cannot be read as a table"),
+    (lambda t, f: f, {}, "there is no Parquet file in the folder"),
+    # how it is to be read
+    (lambda t, _: ChunkedTable(ChunkedTable(t)), {}, "given is a ChunkedTable already"),
+    (lambda t, _: ChunkedTable(t, chunk_rows=0), {}, "chunk_rows is 0; give a whole number >= 1"),
+    (lambda t, _: ChunkedTable(t, chunk_rows=2.5), {}, "chunk_rows is 2.5; give a whole number >= 1"),
+    (lambda t, _: ChunkedTable(t, chunk_rows="9"), {}, "chunk_rows is '9'; give a whole number"),
+    (lambda t, _: ChunkedTable(t, columns="abcde"), {}, "columns is 'abcde'; give a sequence or None"),
+    (lambda t, _: ChunkedTable(t, columns=["b", "a", "b"]), {}, "columns has 'b' more than once"),
+    (lambda t, _: ChunkedTable(t, columns=["a", "b"]), {}, "columns has 2 names, the forest was trained on 5"),
+    # columns of other kinds, of which NumPy would make numbers
+    (lambda t, _: t.assign(b=pd.Timestamp("2020")), {}, "the table: the column 'b' holds datetime64.*, not numbers; encode"),
+    (lambda t, _: t.assign(b=pd.Timedelta("1h")), {}, "the table: the column 'b' holds timedelta64.*, not numbers; encode"),
+    (lambda t, _: t.assign(b=1j), {}, "the table: the column 'b' holds complex128.*, not numbers; encode"),
+    (lambda t, f: WHOLE(t.assign(b=pd.Timestamp("2020-01-01")), f), {}, r"'b' holds timestamp\[.*\], not numbers"),
+    (lambda t, f: WHOLE(t.assign(b=pd.Timedelta("1h")), f), {}, r"'b' holds duration\[.*\], not numbers"),
+    (lambda t, _: pa.table(t.assign(b=pd.Categorical(["x", "y"] * 250))), {}, "'b' holds categories of (large_)?string, not num"),
+    (lambda t, _: t.assign(b=pd.Categorical(["x", "y"] * 250)), {}, "row 1: the column 'b' holds 'x', not a number"),
+]
+
+
+@looped(("given", "options", "message"), REFUSED)
+def test_tables_that_do_not_fit_are_refused(data, given, options, message, tmp_path_factory):
+    """Columns, weights, chunks, things that are no table, and how to read one: each is named, with what there is."""
+    with pytest.raises((InvalidInputError, BrokenFileError), match=message):
+        problem_from_table(data.forest, given(data.table, tmp_path_factory.mktemp("t")), **{"costs": 1, **options})
+
+
+def test_what_is_read_is_told(data):
+    """By its kind and its number of rows, which any whole number may say how many to read at a time."""
     assert repr(ChunkedTable(data.table)) == "ChunkedTable(the table, 500 rows)"
+    assert ChunkedTable(data.table, chunk_rows=np.int64(7)).chunk_rows == 7
+
+
+def test_categories_of_numbers_are_those_numbers(data):
+    """Of pandas and of Arrow."""
+    halves = [0.5, -0.5] * 250
+    whole = pm.problem_from_forest(data.forest, data.X.assign(b=halves), costs=1)
+    given = data.table.assign(b=pd.Categorical(halves))
+    for same in (given, pa.table(given)):
+        assert np.array_equal(problem_from_table(data.forest, same, costs=1).routing.order, whole.routing.order)
 
 
 def test_iterators_serve_one_pass_only(data):
@@ -401,14 +433,6 @@ def test_iterators_serve_one_pass_only(data):
     assert_same(again, problem)
     with pytest.raises(InvalidInputError, match=r"holds no examples"):
         again.only_tree(0)
-
-
-def test_files_of_a_folder_must_have_the_same_columns(data, tmp_path):
-    """The file that lacks one is named, not only the folder."""
-    write_folder(data.table, tmp_path)
-    write_parquet(data.table.drop(columns="c"), tmp_path / "part2.parquet")
-    with pytest.raises(InvalidInputError, match=r"part2.parquet has no column 'c'"):
-        problem_from_table(data.forest, tmp_path, costs=1)
 
 
 def test_too_many_purchases_are_refused_before_reading(data, monkeypatch):
@@ -554,3 +578,55 @@ def test_a_table_that_holds_less_than_it_announced_is_an_error(data):
     object.__setattr__(table.source, "chunks", lambda *args: list(chunks(*args))[:-1].__iter__())
     with pytest.raises(BrokenFileError, match="the table gave 490 rows, but announced 500"):
         problem_from_table(data.forest, table, costs=1)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    """Trained on the columns a and b."""
+    return RandomForestClassifier(3, max_depth=3, random_state=0).fit(small(), small()["a"] > small()["b"])
+
+
+def test_files_are_not_taken_for_rows_in_memory(forest, tmp_path):
+    """Functions that take rows in memory say which ones take files; an Arrow table is rows in memory."""
+    X = small()
+    file = tmp_path / "t.parquet"
+    X.to_parquet(file)
+    problem = pm.problem_from_forest(forest, X, costs=1)
+    path = pm.pruning_path(problem)
+    calls = [
+        lambda given: pm.problem_from_forest(forest, given, costs=1),
+        lambda given: pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(given, "y")),
+        lambda given: pm.evaluation.held_out_error(forest, given, "y"),
+        lambda given: pm.evaluation.held_out_cost(path[0], given),
+    ]
+    kinds = {
+        "str": str(file),
+        "PosixPath|WindowsPath": file,
+        "FileSystemDataset": ds.dataset(file),
+        "ChunkedTable": ChunkedTable(X),
+    }
+    for call in calls:
+        for kind, given in kinds.items():
+            with pytest.raises(InvalidInputError, match=rf"X is a ({kind}), not rows in memory; .* problem_from_table"):
+                call(given)
+    found = pm.problem_from_forest(forest, pa.table(X), costs=1)
+    assert np.array_equal(found.routing.order, problem.routing.order)
+    with pytest.raises(InvalidInputError, match="X has the column 'b' in place 0"):
+        pm.problem_from_forest(forest, pa.table(X[["b", "a"]]), costs=1)
+
+
+def test_endings_are_known_in_capitals(forest, tmp_path):
+    """As some systems write them."""
+    whole = pm.problem_from_forest(forest, small(), costs=1)
+    for name, write in (("T.PARQUET", small().to_parquet), ("T.Csv", lambda file: small().to_csv(file, index=False))):
+        write(tmp_path / name)
+        assert np.array_equal(problem_from_table(forest, tmp_path / name, costs=1).routing.order, whole.routing.order)
+
+
+def test_columns_are_named_by_any_sequence(forest):
+    """A list, an array, a pandas index: as forests and tables have them."""
+    whole = pm.problem_from_forest(forest, small(), costs=1)
+    renamed = small().rename(columns={"a": "c"})[["b", "c"]]
+    for columns in (["c", "b"], np.array(["c", "b"], dtype=object), pd.Index(["c", "b"])):
+        found = problem_from_table(forest, ChunkedTable(renamed, columns=columns), costs=1)
+        assert np.array_equal(found.routing.order, whole.routing.order)

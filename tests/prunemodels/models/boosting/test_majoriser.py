@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,27 +11,18 @@ import pytest
 import xgboost
 from numpy.typing import NDArray
 
-from formulations import Pruning, Usage
+from formulations import Pruning
 from prunemodels.models.boosting.boosted import usage_of
-from prunemodels.models.boosting.majoriser import majorise, state_of
+from prunemodels.models.boosting.descent import OnRows, majorise, state_of
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.losses import LogLoss, SampleLoss, Softmax, SquaredError, loss_of
-from prunemodels.other_libraries import ModelForest
 from tests.loops import looped
 from tests.prunemodels.models.libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, some_pruning
 
 
-@dataclass(frozen=True)
-class Tiny:
-    """A model with at most 14 splits and labelled rows of unequal weights."""
-
-    forest: ModelForest
-    usage: Usage
-    loss: SampleLoss
-
-
 @cache
-def tiny(name: str) -> Tiny:
+def tiny(name: str) -> OnRows:
+    """A model with at most 14 splits and labelled rows of unequal weights."""
     deep = {"n_estimators": 4, "max_depth": 2, "n_jobs": 1, "learning_rate": 0.7}
     flat = {"n_estimators": 4, "num_leaves": 4, "verbose": -1, "n_jobs": 1, "learning_rate": 0.7}
     X, y, model = {
@@ -52,13 +42,13 @@ def tiny(name: str) -> Tiny:
     forest = read_model(model)
     weight = np.random.default_rng(0).integers(0, 4, 60).astype(float)
     usage = usage_of(forest, forest.rows(X[120:180]), np.arange(1.0, 7.0), weight)
-    return Tiny(forest, usage, loss_of(forest, y[120:180][usage.rows], usage.n_rows))
+    return OnRows(forest, usage, loss_of(forest, y[120:180][usage.rows], usage.n_rows))
 
 
 NAMES = ["binary", "forest", "steep", "numbers", "softmax", "rest"]
 
 
-def direct_loss(t: Tiny, kept: NDArray[np.bool_]) -> float:
+def direct_loss(t: OnRows, kept: NDArray[np.bool_]) -> float:
     """The mean loss from the margins of the reference walk through all trees."""
     rows = np.asarray(t.usage.X)[t.usage.rows]
     return float(np.average(t.loss.values(t.forest.margins(rows, kept)), weights=t.usage.weights))
@@ -78,8 +68,8 @@ def test_the_majoriser_is_above_the_loss_and_touches_it(name: str, seed: int | N
     """For every pruning, constant + error >= loss; at the current pruning they are equal. From any current pruning."""
     t = tiny(name)
     e = t.forest.ensemble
-    now = state_of(t.forest, t.usage, t.loss, e.is_split if seed is None else some_pruning(e, seed))
-    bound = majorise(t.forest, t.usage, t.loss, now)
+    now = state_of(t, e.is_split if seed is None else some_pruning(e, seed))
+    bound = majorise(t, now)
     above = []
     for kept, loss in zip(*every_loss(name), strict=True):
         above.append(bound.constant + Pruning(bound.problem, kept).error - loss)
@@ -95,9 +85,9 @@ def test_by_hand_squares_of_one_stump() -> None:
     model = xgboost.XGBRegressor(n_estimators=1, max_depth=1, n_jobs=1).fit(XR, YR)
     forest = read_model(model)
     usage = usage_of(forest, forest.rows(XR), 1)
-    loss = loss_of(forest, YR, len(YR))
-    now = state_of(forest, usage, loss, forest.ensemble.is_split)
-    bound = majorise(forest, usage, loss, now)
+    stump = OnRows(forest, usage, loss_of(forest, YR, len(YR)))
+    now = state_of(stump, forest.ensemble.is_split)
+    bound = majorise(stump, now)
     root = np.zeros(3, dtype=bool)
     expected = float(np.mean((YR - forest.base[0] - forest.ensemble.value[0, 0]) ** 2))
     assert bound.constant + Pruning(bound.problem, root).error == pytest.approx(expected, rel=1e-9)
@@ -139,10 +129,10 @@ def test_rows_without_weight_do_not_count() -> None:
     weight = np.random.default_rng(0).integers(0, 4, 60)
     repeated = np.repeat(np.arange(60), weight)
     usage = usage_of(t.forest, t.forest.rows(X[repeated]), np.arange(1.0, 7.0))
-    loss = loss_of(t.forest, y[repeated], len(repeated))
+    own = OnRows(t.forest, usage, loss_of(t.forest, y[repeated], len(repeated)))
     kept = some_pruning(t.forest.ensemble, 2)
-    plain, weighted = state_of(t.forest, usage, loss, kept), state_of(t.forest, t.usage, t.loss, kept)
+    plain, weighted = state_of(own, kept), state_of(t, kept)
     assert plain.loss == pytest.approx(weighted.loss, rel=1e-12)
-    a = majorise(t.forest, usage, loss, plain).problem.node_error
-    b = majorise(t.forest, t.usage, t.loss, weighted).problem.node_error
+    a = majorise(own, plain).problem.node_error
+    b = majorise(t, weighted).problem.node_error
     assert np.allclose(a, b, rtol=1e-9, atol=1e-15)

@@ -14,7 +14,7 @@ from sklearn.datasets import make_classification, make_regression
 from formulations import CostItems
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted, usage_of
-from prunemodels.models.boosting.descent import descend
+from prunemodels.models.boosting.descent import OnRows, descend
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.losses import loss_of
 from prunemodels.other_libraries import ModelForest, boosted_path
@@ -145,7 +145,7 @@ def test_never_worse_than_prunings_of_prefixes() -> None:
         usage, loss = usage_of(first, first.rows(X[FITTED:]), 1), loss_of(first, y[FITTED:], len(y) - FITTED)
         kept = first.ensemble.is_split
         for lam in lams:
-            end = descend(first, usage, loss, lam, kept, solver=price_sharing, rounds=30).points[-1]
+            end = descend(OnRows(first, usage, loss), lam, kept, solver=price_sharing, rounds=30).points[-1]
             kept = end.kept
             best = min(p.loss + lam * p.cost for p in path.found)
             assert best <= end.loss + lam * end.cost + 1e-9

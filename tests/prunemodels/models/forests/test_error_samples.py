@@ -112,54 +112,52 @@ def test_stored_statistics_are_the_training_rows(kind):
     np.testing.assert_array_less(np.abs(measured.e - stored.e), 1e-9 * root + 1e-300)
 
 
-@pytest.mark.parametrize("kind", ["random forest", "random forest, 3 string labels", "bag, some columns", "regression forest"])
-def test_in_bag_by_brute_force(kind):
-    """In-bag errors are the errors on the rows of ``estimators_samples_``, each as often as it was drawn."""
-    case = fitted(kind)
-    ensemble = pm.read_forest(case.forest)
-    w = np.stack([np.bincount(drawn, minlength=len(case.y)) for drawn in case.forest.estimators_samples_])
-    e, total = brute_force(ensemble, case.X, case.y, w)
-    measured = component(pm.samples.InBag(), case.forest)
-    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
-    np.testing.assert_allclose(measured.weight, total)
-    if ensemble.task == "classification":
-        np.testing.assert_array_equal(measured.e, e)  # counts, exactly
+def drawn(case):
+    """How often each tree drew each row."""
+    return np.stack([np.bincount(drawn, minlength=len(case.y)) for drawn in case.forest.estimators_samples_])
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
+def in_bag(case):
+    return pm.samples.InBag(), case.X, case.y, drawn(case)
+
+
+def out_of_bag(case):
+    return pm.samples.OutOfBag(case.X, case.y), case.X, case.y, (drawn(case) == 0).astype(float)
+
+
+def given(case):
+    X, y, w = rows(50, seed=9, missing=0.1), np.random.default_rng(0).choice(case.y, 50), weights(50)
+    return pm.samples.Given(X, y, w), X, y, np.tile(w, (pm.read_forest(case.forest).n_trees, 1))
+
+
+MEASURED = {
+    in_bag: ["random forest", "random forest, 3 string labels", "bag, some columns", "regression forest"],
+    out_of_bag: [
         "random forest",
         "random forest, weighted",
         *filter(sends_training_rows_where_it_counted_them, ["random forest, missing values"]),
         "bag, weighted draws",
         "regression forest, weighted",
     ],
-)
-def test_out_of_bag_by_brute_force(kind):
-    """Out-of-bag errors are the errors on the rows that are not in ``estimators_samples_``; gains may be negative."""
-    case = fitted(kind)
-    ensemble = pm.read_forest(case.forest)
-    w = np.stack([~np.isin(np.arange(len(case.y)), drawn) for drawn in case.forest.estimators_samples_]).astype(float)
-    e, total = brute_force(ensemble, case.X, case.y, w)
-    measured = component(pm.samples.OutOfBag(case.X, case.y), case.forest)
-    np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
-    np.testing.assert_array_equal(measured.weight, total)
-    problem = pm.problem_from_forest(case.forest, case.X, costs=1, errors=pm.samples.OutOfBag(case.X, case.y))
-    assert problem.gain.min() < 0
+    given: ["random forest, 3 string labels", "bag, missing classes", "tree", "regression forest"],
+}
 
 
-@pytest.mark.parametrize("kind", ["random forest, 3 string labels", "bag, missing classes", "tree", "regression forest"])
-def test_given_by_brute_force(kind):
-    """Errors on given rows with weights are those of a walk row by row."""
+@pytest.mark.parametrize(("sample", "kind"), [(sample, kind) for sample, kinds in MEASURED.items() for kind in kinds])
+def test_errors_by_brute_force(sample, kind):
+    """Errors are those of the rows of ``estimators_samples_``, as often as drawn, of the others, or of given rows, weighted."""
     case = fitted(kind)
+    errors, X, y, w = sample(case)
     ensemble = pm.read_forest(case.forest)
-    X, w = rows(50, seed=9, missing=0.1), weights(50)
-    y = np.random.default_rng(0).choice(case.y, 50)
-    e, total = brute_force(ensemble, X, y, np.tile(w, (ensemble.n_trees, 1)))
-    measured = component(pm.samples.Given(X, y, w), case.forest)
+    e, total = brute_force(ensemble, X, y, w)
+    measured = component(errors, case.forest)
     np.testing.assert_allclose(measured.e, e, atol=1e-9 * total.max())
     np.testing.assert_allclose(measured.weight, total)
+    if sample is in_bag and ensemble.task == "classification":
+        np.testing.assert_array_equal(measured.e, e)  # counts, exactly
+    if sample is out_of_bag:
+        np.testing.assert_array_equal(measured.weight, total)
+        assert pm.problem_from_forest(case.forest, case.X, costs=1, errors=errors).gain.min() < 0
 
 
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson", "friedman_mse"])
@@ -206,29 +204,23 @@ def test_before_1_8_errors_of_medians_are_read_only_where_no_row_is_weighted(mon
 
 
 @pytest.mark.parametrize("regression", [True, False])
-def test_monotonic_trees(regression):
-    """Trees whose predictions monotonic constraints changed are refused with the remedy, and the remedy works."""
+@pytest.mark.parametrize("binding", [True, False])
+def test_monotonic_trees(regression, binding):
+    """Trees whose predictions the constraints changed are refused with the remedy, which works; others store what they drew."""
     X = rows()
     y = targets(X) if regression else labels(X, [0, 1])
     kind = RandomForestRegressor if regression else RandomForestClassifier
-    forest = kind(3, monotonic_cst=[1, -1, 0, 0, 0], random_state=0).fit(X, y)
-    with pytest.raises(pm.errors.UnsupportedModelError, match=r"monotonic_cst.*give errors=InBag\(X, y\)"):
-        pm.problem_from_forest(forest, X, costs=1)
-    ensemble = pm.read_forest(forest)
-    w = np.stack([np.bincount(drawn, minlength=len(y)) for drawn in forest.estimators_samples_])
-    e, _ = brute_force(ensemble, X, y, w)
-    np.testing.assert_allclose(component(pm.samples.InBag(X, y), forest).e, e, atol=1e-9 * e.max())
-
-
-@pytest.mark.parametrize("regression", [True, False])
-def test_monotonic_trees_without_a_changed_prediction(regression):
-    """Constraints that never bind leave the stored statistics what they are: those of the rows that the trees drew."""
-    X = rows()
-    y = targets(X) if regression else labels(X, [0, 1])
-    kind = RandomForestRegressor if regression else RandomForestClassifier
-    forest = kind(5, monotonic_cst=[1, 0, 0, 0, 0], max_depth=1, random_state=0).fit(X, y)
-    stored, measured = (component(sample, forest) for sample in (pm.samples.InBag(), pm.samples.InBag(X, y)))
-    np.testing.assert_allclose(stored.e, measured.e, atol=1e-9 * measured.e.max())
+    options = {"monotonic_cst": [1, -1, 0, 0, 0]} if binding else {"monotonic_cst": [1, 0, 0, 0, 0], "max_depth": 1}
+    forest = kind(4, random_state=0, **options).fit(X, y)
+    e, _ = brute_force(pm.read_forest(forest), X, y, drawn(Fitted(forest, X, y)))
+    measured = [component(pm.samples.InBag(X, y), forest)]
+    if binding:
+        with pytest.raises(pm.errors.UnsupportedModelError, match=r"monotonic_cst.*give errors=InBag\(X, y\)"):
+            pm.problem_from_forest(forest, X, costs=1)
+    else:
+        measured.append(component(pm.samples.InBag(), forest))
+    for found in measured:
+        np.testing.assert_allclose(found.e, e, atol=1e-9 * e.max())
 
 
 class TestMisclassificationCosts:

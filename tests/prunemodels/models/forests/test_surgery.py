@@ -19,8 +19,8 @@ from sklearn.tree import DecisionTreeClassifier
 import prunemodels as pm
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import as_rows
+from prunemodels.models.costs import ATTRIBUTE
 from prunemodels.models.forests.problems import pruning_from_forest
-from prunemodels.models.forests.saved_prices import ATTRIBUTE
 from tests.instances import way
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning, rows, targets, trees_of

@@ -106,21 +106,6 @@ def unpruned_error(problem: Any) -> float:
     return pm.Pruning.unpruned(problem).error
 
 
-@pytest.mark.parametrize("kind", ["tree", "extra tree"])
-def test_the_error_of_one_tree_is_scikit_survivals_score(kind: str) -> None:
-    """Pruning, `evaluate` and the path agree with ``integrated_brier_score`` where there is one tree."""
-    tree, _ = fitted(kind)
-    X, y = rows(VALID)
-    problem = pm.problem_from_forest(tree, X, costs=1, errors=pm.samples.Given(X, y))
-    expected = score(tree, tree, X, y)
-    assert problem.ensemble.measure == "integrated Brier score"
-    assert unpruned_error(problem) == pytest.approx(expected, rel=1e-12)
-    seen = pm.evaluate(tree, X, y, costs=1)
-    assert seen.error == pytest.approx(expected, rel=1e-12)
-    assert seen.measure == "integrated Brier score"
-    assert pm.evaluate_path(pm.pruning_path(problem), X, y).unpruned_error == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_error_on_given_rows_is_the_mean_of_the_trees_scores(kind: str) -> None:
     """Each tree counts with its own curve; the forest's figure is that of the mean curve."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import lightgbm
@@ -41,34 +42,79 @@ L_DEEP = {"n_estimators": 8, "num_leaves": 10, "verbose": -1, "n_jobs": 1, "rand
 L_RF = {**L_DEEP, "boosting_type": "rf", "subsample": 0.6, "subsample_freq": 1}
 
 
-XGBOOST = ("two classes", "three classes", "numbers", "forest, two classes", "forest, three classes", "forest, numbers", "dart")
-XGBOOST += ("nodes deleted", "zero is missing", "stopped early", "stopped early, from a file", "booster", "rounds of two trees")
-LIGHTGBM = ("two classes", "three classes", "one against the rest", "numbers", "forest, two classes", "forest, numbers")
-LIGHTGBM += ("zeros are missing", "nothing is missing", "dart", "steep sigmoid", "bare trees", "booster")
-SKLEARN = ("two classes", "three classes", "numbers", "from zero", "grown best first")
-SKLEARN += ("histograms, two classes", "histograms, three classes", "histograms, numbers", "histograms, missing only")
-TREELITE = ("class fractions", "mean of numbers", "gradient boosting", "every comparison")
-"""Names of the models below, which are fitted when a test first asks for one."""
+LETTERS = np.array(["no", "yes"])[Y2]
+FEW, HIST = {"n_estimators": 6, "random_state": 0}, {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 8}
+MARKED = np.where(Y2[:, None] == 1, np.nan, XR[:, :2])
+"""The first split is between numbers and NaN: at infinity."""
+
+LOAD = treelite.sklearn.import_model
+
+MODELS: dict[str, dict[str, tuple[Callable[[], Any], NDArray[np.float64], NDArray[Any]]]] = {
+    "xgboost": {
+        "two classes": (lambda: xgboost.XGBClassifier(**X_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "three classes": (lambda: xgboost.XGBClassifier(**X_DEEP).fit(X3, Y3), X3, Y3),
+        "numbers": (lambda: xgboost.XGBRegressor(**X_DEEP).fit(XR, YR), XR, YR),
+        "forest, two classes": (lambda: xgboost.XGBRFClassifier(**X_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "forest, three classes": (lambda: xgboost.XGBRFClassifier(**X_DEEP).fit(X3, Y3), X3, Y3),
+        "forest, numbers": (lambda: xgboost.XGBRFRegressor(**X_DEEP).fit(XR, YR), XR, YR),
+        "dart": (lambda: xgboost.XGBClassifier(booster="dart", rate_drop=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
+        "nodes deleted": (lambda: xgboost.XGBClassifier(gamma=3.0, **X_DEEP).fit(X2, Y2), X2, Y2),
+        "zero is missing": (lambda: xgboost.XGBClassifier(missing=0.0, **X_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "stopped early": (lambda: _stopped_early(), X2, Y2),
+        "stopped early, from a file": (lambda: _from_file(_stopped_early()), X2, Y2),
+        "booster": (lambda: xgboost.XGBClassifier(**X_DEEP).fit(X2, Y2).get_booster(), X2, Y2),
+        "rounds of two trees": (lambda: xgboost.XGBClassifier(num_parallel_tree=2, subsample=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
+    },
+    "lightgbm": {
+        "two classes": (lambda: lightgbm.LGBMClassifier(**L_DEEP).fit(HOLES, LETTERS), HOLES, LETTERS),
+        "three classes": (lambda: lightgbm.LGBMClassifier(**L_DEEP).fit(X3, Y3), X3, Y3),
+        "one against the rest": (lambda: lightgbm.LGBMClassifier(objective="multiclassova", **L_DEEP).fit(X3, Y3), X3, Y3),
+        "numbers": (lambda: lightgbm.LGBMRegressor(**L_DEEP).fit(XR, YR), XR, YR),
+        "forest, two classes": (lambda: lightgbm.LGBMClassifier(**L_RF).fit(HOLES, Y2), HOLES, Y2),
+        "forest, numbers": (lambda: lightgbm.LGBMRegressor(**L_RF).fit(XR, YR), XR, YR),
+        "zeros are missing": (lambda: lightgbm.LGBMClassifier(zero_as_missing=True, **L_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "nothing is missing": (lambda: lightgbm.LGBMClassifier(use_missing=False, **L_DEEP).fit(HOLES, Y2), HOLES, Y2),
+        "dart": (lambda: lightgbm.LGBMClassifier(**{**L_DEEP, "boosting_type": "dart"}).fit(X2, Y2), X2, Y2),
+        "steep sigmoid": (lambda: lightgbm.LGBMClassifier(sigmoid=2.5, **L_DEEP).fit(X2, Y2), X2, Y2),
+        "bare trees": (lambda: lightgbm.LGBMClassifier(min_child_samples=230, **L_DEEP).fit(X2, Y2), X2, Y2),
+        "booster": (lambda: lightgbm.LGBMClassifier(**L_DEEP).fit(X2, Y2).booster_, X2, Y2),
+    },
+    "sklearn": {
+        "two classes": (lambda: GradientBoostingClassifier(**FEW).fit(X2, LETTERS), X2, LETTERS),
+        "three classes": (lambda: GradientBoostingClassifier(subsample=0.7, **FEW).fit(X3, Y3), X3, Y3),
+        "numbers": (lambda: GradientBoostingRegressor(learning_rate=0.3, **FEW).fit(XR, YR), XR, YR),
+        "from zero": (lambda: GradientBoostingClassifier(init="zero", **FEW).fit(X2, Y2), X2, Y2),
+        "grown best first": (lambda: GradientBoostingRegressor(max_leaf_nodes=7, max_depth=None, **FEW).fit(XR, YR), XR, YR),
+        "histograms, two classes": (lambda: HistGradientBoostingClassifier(**HIST).fit(HOLES, LETTERS), HOLES, LETTERS),
+        "histograms, three classes": (lambda: HistGradientBoostingClassifier(**HIST).fit(X3, Y3), X3, Y3),
+        "histograms, numbers": (lambda: HistGradientBoostingRegressor(l2_regularization=1.0, **HIST).fit(HOLES, YR), HOLES, YR),
+        "histograms, missing only": (lambda: HistGradientBoostingClassifier(max_iter=2).fit(MARKED, Y2), MARKED, Y2),
+    },
+    "treelite": {
+        "class fractions": (lambda: LOAD(RandomForestClassifier(5, max_depth=4, random_state=0).fit(X3, Y3)), X3, Y3),
+        "mean of numbers": (lambda: LOAD(RandomForestRegressor(5, max_depth=4, random_state=0).fit(XR, YR)), XR, YR),
+        "gradient boosting": (lambda: LOAD(GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X3, Y3)), X3, Y3),
+        "every comparison": (lambda: every_comparison(), np.where(np.isnan(HOLES[:, :2]), np.nan, XR[:, :2]), YR),
+    },
+}
+"""By library and name, what fits the model, its data and labels."""
+
+ALL = [(library, name) for library, models in MODELS.items() for name in models]
 
 
 @functools.cache
-def xgboost_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
-    """Name -> (model, data, labels)."""
-    return {
-        "two classes": (xgboost.XGBClassifier(**X_DEEP).fit(HOLES, Y2), HOLES, Y2),
-        "three classes": (xgboost.XGBClassifier(**X_DEEP).fit(X3, Y3), X3, Y3),
-        "numbers": (xgboost.XGBRegressor(**X_DEEP).fit(XR, YR), XR, YR),
-        "forest, two classes": (xgboost.XGBRFClassifier(**X_DEEP).fit(HOLES, Y2), HOLES, Y2),
-        "forest, three classes": (xgboost.XGBRFClassifier(**X_DEEP).fit(X3, Y3), X3, Y3),
-        "forest, numbers": (xgboost.XGBRFRegressor(**X_DEEP).fit(XR, YR), XR, YR),
-        "dart": (xgboost.XGBClassifier(booster="dart", rate_drop=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
-        "nodes deleted": (xgboost.XGBClassifier(gamma=3.0, **X_DEEP).fit(X2, Y2), X2, Y2),
-        "zero is missing": (xgboost.XGBClassifier(missing=0.0, **X_DEEP).fit(HOLES, Y2), HOLES, Y2),
-        "stopped early": (_stopped_early(), X2, Y2),
-        "stopped early, from a file": (_from_file(_stopped_early()), X2, Y2),
-        "booster": (xgboost.XGBClassifier(**X_DEEP).fit(X2, Y2).get_booster(), X2, Y2),
-        "rounds of two trees": (xgboost.XGBClassifier(num_parallel_tree=2, subsample=0.5, **X_DEEP).fit(X2, Y2), X2, Y2),
-    }
+def model_of(library: str, name: str) -> tuple[Any, NDArray[np.float64], NDArray[Any]]:
+    """(model, data, labels); tests must not change them."""
+    make, X, y = MODELS[library][name]
+    return make(), X, y
+
+
+def _all_of(library: str) -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+    return {name: model_of(library, name) for name in MODELS[library]}
+
+
+xgboost_models, lightgbm_models, sklearn_models, treelite_models = (functools.partial(_all_of, library) for library in MODELS)
+"""Name -> (model, data, labels)."""
 
 
 def _from_file(model: Any) -> Any:
@@ -84,57 +130,6 @@ def _stopped_early() -> Any:
     model.fit(X2[:120], Y2[:120], eval_set=[(X2[120:], Y2[120:])], verbose=False)
     assert model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
     return model
-
-
-@functools.cache
-def lightgbm_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
-    """Name -> (model, data, labels)."""
-    letters = np.array(["no", "yes"])[Y2]
-    return {
-        "two classes": (lightgbm.LGBMClassifier(**L_DEEP).fit(HOLES, letters), HOLES, letters),
-        "three classes": (lightgbm.LGBMClassifier(**L_DEEP).fit(X3, Y3), X3, Y3),
-        "one against the rest": (lightgbm.LGBMClassifier(objective="multiclassova", **L_DEEP).fit(X3, Y3), X3, Y3),
-        "numbers": (lightgbm.LGBMRegressor(**L_DEEP).fit(XR, YR), XR, YR),
-        "forest, two classes": (lightgbm.LGBMClassifier(**L_RF).fit(HOLES, Y2), HOLES, Y2),
-        "forest, numbers": (lightgbm.LGBMRegressor(**L_RF).fit(XR, YR), XR, YR),
-        "zeros are missing": (lightgbm.LGBMClassifier(zero_as_missing=True, **L_DEEP).fit(HOLES, Y2), HOLES, Y2),
-        "nothing is missing": (lightgbm.LGBMClassifier(use_missing=False, **L_DEEP).fit(HOLES, Y2), HOLES, Y2),
-        "dart": (lightgbm.LGBMClassifier(**{**L_DEEP, "boosting_type": "dart"}).fit(X2, Y2), X2, Y2),
-        "steep sigmoid": (lightgbm.LGBMClassifier(sigmoid=2.5, **L_DEEP).fit(X2, Y2), X2, Y2),
-        "bare trees": (lightgbm.LGBMClassifier(min_child_samples=230, **L_DEEP).fit(X2, Y2), X2, Y2),
-        "booster": (lightgbm.LGBMClassifier(**L_DEEP).fit(X2, Y2).booster_, X2, Y2),
-    }
-
-
-@functools.cache
-def sklearn_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
-    """Name -> (model, data, labels)."""
-    few, deep = {"n_estimators": 6, "random_state": 0}, {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 8}
-    letters = np.array(["no", "yes"])[Y2]
-    marked = np.where(Y2[:, None] == 1, np.nan, XR[:, :2])  # the first split is between numbers and NaN: at infinity
-    return {
-        "two classes": (GradientBoostingClassifier(**few).fit(X2, letters), X2, letters),
-        "three classes": (GradientBoostingClassifier(subsample=0.7, **few).fit(X3, Y3), X3, Y3),
-        "numbers": (GradientBoostingRegressor(learning_rate=0.3, **few).fit(XR, YR), XR, YR),
-        "from zero": (GradientBoostingClassifier(init="zero", **few).fit(X2, Y2), X2, Y2),
-        "grown best first": (GradientBoostingRegressor(max_leaf_nodes=7, max_depth=None, **few).fit(XR, YR), XR, YR),
-        "histograms, two classes": (HistGradientBoostingClassifier(**deep).fit(HOLES, letters), HOLES, letters),
-        "histograms, three classes": (HistGradientBoostingClassifier(**deep).fit(X3, Y3), X3, Y3),
-        "histograms, numbers": (HistGradientBoostingRegressor(l2_regularization=1.0, **deep).fit(HOLES, YR), HOLES, YR),
-        "histograms, missing only": (HistGradientBoostingClassifier(max_iter=2).fit(marked, Y2), marked, Y2),
-    }
-
-
-@functools.cache
-def treelite_models() -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
-    """Name -> (treelite.Model, data, labels)."""
-    load = treelite.sklearn.import_model
-    return {
-        "class fractions": (load(RandomForestClassifier(5, max_depth=4, random_state=0).fit(X3, Y3)), X3, Y3),
-        "mean of numbers": (load(RandomForestRegressor(5, max_depth=4, random_state=0).fit(XR, YR)), XR, YR),
-        "gradient boosting": (load(GradientBoostingClassifier(n_estimators=5, random_state=0).fit(X3, Y3)), X3, Y3),
-        "every comparison": (every_comparison(), np.where(np.isnan(HOLES[:, :2]), np.nan, XR[:, :2]), YR),
-    }
 
 
 def every_comparison() -> Any:

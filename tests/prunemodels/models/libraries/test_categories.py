@@ -14,8 +14,8 @@ import xgboost
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import prunemodels as pm
-from prunemodels.models.libraries.categories import CategorySet, TableCodes
 from prunemodels.models.libraries.reading import read_model, write_model
+from prunemodels.models.trees import CategorySet, TableCodes
 from prunemodels.on_demand import from_table
 from tests.instances import way
 from tests.prunemodels.models.libraries.models import library_margins, some_pruning

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -29,22 +27,21 @@ from prunemodels.report_page.boosted import gather_boosted
 from tests.loops import looped
 from tests.prunemodels.models.columns.tables import NUMBERS, WORDS, raw_table
 from tests.prunemodels.models.libraries.models import (
-    SKLEARN,
+    ALL,
     library_margins,
-    lightgbm_models,
     margins_by_walking,
-    sklearn_models,
+    model_of,
     some_pruning,
-    xgboost_models,
 )
-from tests.prunemodels.models.libraries.test_reading import ALL, same_leaves, tolerance
+from tests.prunemodels.models.libraries.models import MODELS as BUILT
+from tests.prunemodels.models.libraries.test_reading import same_leaves, tolerance
 
 
 @pytest.mark.parametrize(("library", "name"), ALL)
 @looped("keep", [0.0, 0.6, 1.0])
-def test_the_exported_model_predicts_what_the_pruning_says(library: Any, name: str, keep: float) -> None:
+def test_the_exported_model_predicts_what_the_pruning_says(library: str, name: str, keep: float) -> None:
     """The library's own margins of the exported model are ours of the pruning, and what is read back from it is the pruning."""
-    model, X, _ = library()[name]
+    model, X, _ = model_of(library, name)
     forest = read_model(model)
     before = library_margins(model, X, forest.n_outputs)
     kept = some_pruning(forest.ensemble, 3, keep)
@@ -65,26 +62,9 @@ def test_the_exported_model_predicts_what_the_pruning_says(library: Any, name: s
         assert np.array_equal(np.sort(stored, axis=0), np.sort(forest.leaf_value[ends], axis=0))
 
 
-def test_xgboost_files_and_copies(tmp_path: Path) -> None:
-    """JSON, UBJ, pickle and deepcopy of a pruned estimator predict the same; labels stay."""
-    model, X, _ = xgboost_models()["two classes"]
-    forest = read_model(model)
-    pruned = write_model(forest, some_pruning(forest.ensemble, 0))
-    assert pruned.get_params() == model.get_params()
-    expected = pruned.predict_proba(X)
-    for name in ("model.json", "model.ubj"):
-        pruned.save_model(tmp_path / name)
-        loaded = xgboost.XGBClassifier()
-        loaded.load_model(tmp_path / name)
-        assert np.array_equal(loaded.predict_proba(X), expected)
-    assert np.array_equal(pickle.loads(pickle.dumps(pruned)).predict_proba(X), expected)
-    assert np.array_equal(copy.deepcopy(pruned).predict_proba(X), expected)
-    assert np.array_equal(pruned.predict(X), expected.argmax(axis=1))
-
-
 def test_a_pruned_booster_trains_on() -> None:
     """XGBoost accepts the pruned trees as a start for more: the model is complete, not only readable."""
-    model, X, y = xgboost_models()["booster"]
+    model, X, y = model_of("xgboost", "booster")
     forest = read_model(model)
     pruned = write_model(forest, some_pruning(forest.ensemble, 0))
     more = xgboost.train({"max_depth": 2, "objective": "binary:logistic"}, xgboost.DMatrix(X, y), 2, xgb_model=pruned)
@@ -94,7 +74,7 @@ def test_a_pruned_booster_trains_on() -> None:
 
 def test_lightgbm_text_is_lightgbm_s() -> None:
     """Unpruned, the text comes out to the byte; pruned, block sizes and importances are those that LightGBM writes itself."""
-    model, X, _ = lightgbm_models()["two classes"]
+    model, X, _ = model_of("lightgbm", "two classes")
     text = model.booster_.model_to_string()
     assert ModelText.parse(text).write() == text
     forest = read_model(model)
@@ -110,7 +90,7 @@ def test_lightgbm_text_is_lightgbm_s() -> None:
 
 def test_the_importances_in_the_tail_are_counted_anew() -> None:
     """The text given to LightGBM lists the splits that are left, most frequent first, and no feature that is gone."""
-    model, _, _ = lightgbm_models()["numbers"]
+    model, _, _ = model_of("lightgbm", "numbers")
     forest = read_model(model)
     kept = forest.ensemble.is_split & (forest.ensemble.depth == 0)
     tail = ModelText.parse(write_model(forest, kept).booster_.model_to_string()).tail
@@ -121,10 +101,10 @@ def test_the_importances_in_the_tail_are_counted_anew() -> None:
     assert {k: int(v) for k, v in listed.items()} == {f"Column_{f}": int((roots == f).sum()) for f in np.unique(roots)}
 
 
-@pytest.mark.parametrize("name", SKLEARN)
+@pytest.mark.parametrize("name", BUILT["sklearn"])
 def test_scikit_learn_s_pruned_models_are_whole(name: str) -> None:
     """Pickled, cloned and with leaves of new values: pruned boosted models of scikit-learn go on as any other."""
-    model, X, _ = sklearn_models()[name]
+    model, X, _ = model_of("sklearn", name)
     forest = read_model(model)
     kept = some_pruning(forest.ensemble, 1)
     pruned = write_model(forest, kept)

@@ -22,25 +22,17 @@ from prunemodels.models.libraries.reading import read_model
 from prunemodels.other_libraries import ModelForest
 from tests.prunemodels.models.libraries import models
 from tests.prunemodels.models.libraries.models import (
+    ALL,
     L_DEEP,
-    LIGHTGBM,
-    SKLEARN,
     SKLEARN_CLASSES,
-    TREELITE,
     X2,
     X_DEEP,
-    XGBOOST,
     Y2,
     library_leaves,
     library_margins,
-    lightgbm_models,
-    sklearn_models,
-    treelite_models,
-    xgboost_models,
+    model_of,
 )
 
-NAMED = {xgboost_models: XGBOOST, lightgbm_models: LIGHTGBM, sklearn_models: SKLEARN, treelite_models: TREELITE}
-ALL = [(library, name) for library, names in NAMED.items() for name in names]
 FLOAT32 = float(np.finfo(np.float32).eps)
 
 
@@ -58,57 +50,29 @@ def tolerance(forest: ModelForest) -> float:
     return float(largest) * (FLOAT32 if forest.leaf_value.dtype == np.float32 else 1e-15) * e.n_trees
 
 
-def test_every_model_is_named() -> None:
-    """No model is left out of the tests that go through the names."""
-    assert {library: tuple(library()) for library in NAMED} == NAMED
-
-
 @pytest.mark.parametrize(("library", "name"), ALL)
-def test_margins_are_the_library_s(library: Any, name: str) -> None:
-    """Every row ends in the same leaf of every tree, and the margins are equal up to the rounding of a sum."""
-    model, X, _ = library()[name]
+def test_leaves_margins_and_predictions_are_the_library_s(library: str, name: str) -> None:
+    """Every row ends in the same leaf of every tree; margins are equal up to rounding; labels are those of ``predict``.
+
+    XGBoost adds float32, from the base score on, tree by tree; LightGBM and scikit-learn add doubles: to the bit, in our order.
+    """
+    model, X, y = model_of(library, name)
     forest = read_model(model)
     assert same_leaves(forest, model, X)
-    margins = forest.margins(forest.rows(X))
-    assert np.abs(margins - library_margins(model, X, forest.n_outputs)).max() <= tolerance(forest)
-
-
-@pytest.mark.parametrize("name", XGBOOST)
-def test_float32_sums_are_xgboost_s_to_the_bit(name: str) -> None:
-    """Base score first, then tree by tree, in float32: XGBoost's own numbers exactly, so leaves are read to the bit."""
-    model, X, _ = xgboost_models()[name]
-    forest = read_model(model)
-    leaves = leaves_of(forest.ensemble, forest.rows(X))
-    theirs = library_margins(model, X, forest.n_outputs).astype(np.float32)
-    base = forest.base.astype(np.float32)
-    total = np.tile(base, (len(X), 1))
-    for t in range(forest.ensemble.n_trees):
-        total[:, forest.output[t]] += forest.leaf_value[leaves[t], 0]
-    assert np.array_equal(total, theirs) or name == "dart"  # dart multiplies by each tree's weight while it sums
-
-
-@pytest.mark.parametrize(
-    ("library", "name"), [(library, n) for library, n in ALL if library in (lightgbm_models, sklearn_models)]
-)
-def test_double_sums_are_the_library_s_to_the_bit(library: Any, name: str) -> None:
-    """LightGBM and scikit-learn add the leaves in doubles, tree by tree, from the start on: so do our margins."""
-    model, X, _ = library()[name]
-    forest = read_model(model)
-    if not forest.averaged:  # of which LightGBM hands out the sum
-        assert np.array_equal(forest.margins(forest.rows(X)), library_margins(model, X, forest.n_outputs))
-
-
-@pytest.mark.parametrize(("library", "name"), ALL)
-def test_predictions_are_the_library_s(library: Any, name: str) -> None:
-    """Labels and numbers come out as ``predict`` gives them."""
-    model, X, y = library()[name]
-    forest = read_model(model)
-    ours = forest.predictions(forest.margins(forest.rows(X)))
-    if isinstance(model, (xgboost.XGBModel, lightgbm.LGBMModel, *SKLEARN_CLASSES)):
-        assert (
-            np.allclose(ours, model.predict(X), rtol=1e-5) if ours.dtype.kind == "f" else np.array_equal(ours, model.predict(X))
-        )
+    margins, theirs = forest.margins(forest.rows(X)), library_margins(model, X, forest.n_outputs)
+    assert np.abs(margins - theirs).max() <= tolerance(forest)
+    if library in ("lightgbm", "sklearn") and not forest.averaged:  # of which LightGBM hands out the sum
+        assert np.array_equal(margins, theirs)
+    if library == "xgboost" and name != "dart":  # dart multiplies by each tree's weight while it sums
+        leaves, total = leaves_of(forest.ensemble, forest.rows(X)), np.tile(forest.base.astype(np.float32), (len(X), 1))
+        for t in range(forest.ensemble.n_trees):
+            total[:, forest.output[t]] += forest.leaf_value[leaves[t], 0]
+        assert np.array_equal(total, theirs.astype(np.float32))
+    ours = forest.predictions(margins)
     assert ours.shape == y.shape
+    if isinstance(model, (xgboost.XGBModel, lightgbm.LGBMModel, *SKLEARN_CLASSES)):
+        said = model.predict(X)
+        assert np.allclose(ours, said, rtol=1e-5) if ours.dtype.kind == "f" else np.array_equal(ours, said)
     if forest.classes is not None:
         assert (ours == y).mean() > 0.5
 
@@ -176,8 +140,8 @@ def test_names_and_labels_are_kept() -> None:
         assert np.array_equal(forest.rows(table), X2.astype(np.float32))
         with pytest.raises(ValueError, match="has the column 'b' in place 0"):
             forest.rows(table[list("bacdef")])
-    assert read_model(lightgbm_models()["two classes"][0]).ensemble.feature_names is None
-    assert read_model(lightgbm_models()["two classes"][0]).classes.tolist() == ["no", "yes"]
+    assert read_model(model_of("lightgbm", "two classes")[0]).ensemble.feature_names is None
+    assert read_model(model_of("lightgbm", "two classes")[0]).classes.tolist() == ["no", "yes"]
 
 
 def test_inner_nodes_weigh_leaves_by_their_hessians() -> None:

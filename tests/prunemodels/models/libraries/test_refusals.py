@@ -37,11 +37,8 @@ from tests.prunemodels.models.libraries.models import (
     Y2,
     Y3,
     YR,
-    lightgbm_models,
-    margins_by_walking,
+    model_of,
     some_pruning,
-    treelite_models,
-    xgboost_models,
 )
 
 TABLE = pd.DataFrame({"kind": pd.Categorical(np.array(list("abcde"))[np.arange(240) % 5]), "x": X2[:, 0]})
@@ -83,14 +80,14 @@ def test_other_models_and_unfitted_ones() -> None:
     for model in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", treelite):
         with pytest.raises(UnsupportedModelError, match=r"is not a boosted model of scikit-learn, XGBoost, LightGBM or Cat"):
             read_model(model)
-    for unfitted in (xgboost.XGBClassifier(), lightgbm.LGBMRegressor()):
-        with pytest.raises(NotFittedForestError, match="is not fitted"):
-            read_model(unfitted)
+    for kind in (xgboost.XGBClassifier, lightgbm.LGBMRegressor, GradientBoostingClassifier, HistGradientBoostingRegressor):
+        with pytest.raises(NotFittedForestError, match=r"is not fitted: call fit\(X, y\) first"):
+            read_model(kind())
 
 
 def test_zeros_missing_at_some_splits_only() -> None:
     """LightGBM text that takes a feature's zeros for missing at one split and not at another cannot be routed by one table."""
-    booster = lightgbm_models()["zeros are missing"][0].booster_
+    booster = model_of("lightgbm", "zeros are missing")[0].booster_
     lines = booster.model_to_string().split("\n")
     place = next(k for k, line in enumerate(lines) if line.startswith("decision_type="))
     # zeros are missing at 6 and 4, with the default left and right; 10 and 8 are the same for NaN
@@ -109,9 +106,9 @@ def test_zeros_missing_at_some_splits_only() -> None:
 
 def test_data_is_checked() -> None:
     """Columns, numbers and infinities: refused as the library refuses them, LightGBM's infinities excepted."""
-    ours = read_model(xgboost_models()["two classes"][0])
-    doubles = read_model(lightgbm_models()["two classes"][0])
-    marked = read_model(xgboost_models()["zero is missing"][0])
+    ours = read_model(model_of("xgboost", "two classes")[0])
+    doubles = read_model(model_of("lightgbm", "two classes")[0])
+    marked = read_model(model_of("xgboost", "zero is missing")[0])
     for forest in (ours, doubles, marked):
         for bad, message in (
             (X2[:, :5], "5"),
@@ -132,7 +129,7 @@ def test_missing_treelite_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without treelite the message says how to install it."""
     monkeypatch.setitem(sys.modules, "treelite", None)
     with pytest.raises(ImportError, match=r'pip install "prunemodels\[boosting\]"'):
-        read_model(xgboost_models()["two classes"][0])
+        read_model(model_of("xgboost", "two classes")[0])
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
@@ -162,22 +159,14 @@ def test_scikit_learn_s_boosted_models(model: Any, message: str) -> None:
         read_model(model)
 
 
-@pytest.mark.parametrize("kind", [GradientBoostingClassifier, HistGradientBoostingRegressor])
-def test_scikit_learn_s_unfitted_boosted_models(kind: Any) -> None:
-    """An estimator without trees says so."""
-    with pytest.raises(NotFittedForestError, match=r"is not fitted: call fit\(X, y\) first"):
-        read_model(kind())
-
-
 BINARY = [("xgboost", "forest, two classes"), ("lightgbm", "forest, two classes")]
-MODELS = {"xgboost": xgboost_models, "lightgbm": lightgbm_models}
 
 
 @pytest.mark.parametrize(("library", "name"), BINARY)
 @pytest.mark.parametrize("loss", ["log_loss", "zero_one"])
 def test_errors_are_the_trees_mean_loss(library: str, name: str, loss: str) -> None:
     """Error of any pruning = mean over trees and rows of the loss of each tree's own margin, taken by brute force."""
-    model, X, y = MODELS[library]()[name]
+    model, X, y = model_of(library, name)
     weight = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
     problem = problem_from_model(model, X[:50], errors=Given(X, y, weight), costs=1, tree_loss=loss)
     forest = read_model(model)
@@ -194,31 +183,21 @@ def test_errors_are_the_trees_mean_loss(library: str, name: str, loss: str) -> N
         assert pm.Pruning(problem, kept).error == pytest.approx(expected, rel=1e-9)
 
 
-def test_pruned_treelite_forests_predict() -> None:
-    """prune_model of a treelite forest is a treelite model whose predictions are the pruning's."""
-    model, X, y = treelite_models()["mean of numbers"]
-    path = pm.pruning_path(problem_from_model(model, X, errors=Given(X, y), costs=1))
-    pruning = path.at_cost(3.0)
-    forest = read_model(model)
-    predicted = treelite.gtil.predict(prune_model(pruning, model), X)[:, 0, 0]
-    assert np.allclose(predicted, margins_by_walking(forest, forest.rows(X), pruning.kept)[:, 0], rtol=1e-12)
-
-
 def test_what_has_no_error_of_its_own_is_refused() -> None:
     """Boosting, one tree a class, losses that do not fit, other models' prunings: refused with the remedy."""
-    boosted, X, y = xgboost_models()["two classes"]
+    boosted, X, y = model_of("xgboost", "two classes")
     with pytest.raises(UnsupportedModelError, match="its trees add up; use prune_boosted"):
         problem_from_model(boosted, X, errors=Given(X, y), costs=1)
-    classes, X, y = xgboost_models()["forest, three classes"]
+    classes, X, y = model_of("xgboost", "forest, three classes")
     with pytest.raises(UnsupportedModelError, match="speaks for one class only; use prune_boosted"):
         problem_from_model(classes, X, errors=Given(X, y), costs=1)
-    numbers = xgboost_models()["forest, numbers"][0]
+    numbers = model_of("xgboost", "forest, numbers")[0]
     with pytest.raises(InvalidInputError, match="tree_loss is 'log_loss'; for identity leaves it is one of squares"):
         problem_from_model(numbers, XR, errors=Given(XR, YR), costs=1, tree_loss="log_loss")
     pruning = pm.Pruning.unpruned(problem_from_model(numbers, XR, errors=Given(XR, YR), costs=1))
     with pytest.raises(InvalidInputError, match="give the model that the problem was built from"):
         prune_model(pruning, classes)
-    fractions = treelite_models()["class fractions"][0]
+    fractions = model_of("treelite", "class fractions")[0]
     with pytest.raises(InvalidInputError, match="prune it with problem_from_model"):
         prune_boosted(fractions, X3, Y3, costs=1, lam=0)
     assert np.isnan(evaluate(fractions, X3, Y3, costs=1).loss)
