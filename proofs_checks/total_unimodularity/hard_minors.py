@@ -10,11 +10,13 @@ those that are not easy, the ones whose minors all are easy are
 lines of a matrix that is not easy as long as the rest is not easy; then delete elements of the basis, and contract others, by a
 pivot and leaving out the line. As minors of easy matrices are easy, trying each element once in either way is enough.   (2)
 
-The part to begin with is looked for among few lines, near to each other, then among twice as many.                     (3)
+The part to begin with is looked for among few lines, near to each other, then among twice as many. Then lines are left out, many
+together at first.                                                                                                       (3)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,7 +32,31 @@ FIRST_PART = 32
 """Lines of the first part that is looked at in (3)."""
 
 
-@dataclass(frozen=True, eq=False)
+def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:
+    """The second half of (3): lines with a property that goes when any one of them is left out, in random order.
+
+    Parameters
+    ----------
+    lines
+        of a matrix, with the property.
+    part_of
+        of some lines a part that has the property, None where they have not. What has a part with the property has it.
+    """
+    order, found = rng.permutation(lines), lines
+    chunk = max(1, len(order) // 2)
+    while True:
+        for first in range(0, len(order), chunk):
+            rest = np.setdiff1d(found, order[first : first + chunk])
+            if len(rest) < len(found):
+                smaller = part_of(rest)
+                found = found if smaller is None else smaller
+        order = order[np.isin(order, found)]
+        if chunk == 1:
+            return order
+        chunk = max(1, min(chunk, len(order)) // 2)
+
+
+@dataclass(eq=False)
 class HardMinor:
     """(1), and how it comes out of the matrix.
 
@@ -43,7 +69,7 @@ class HardMinor:
     """
 
     display: Display
-    pivots: tuple[tuple[int, int], ...]
+    pivots: list[tuple[int, int]] = field(default_factory=list)
 
     def displayed_in(self, entries: Signs) -> Display:
         """The whole matrix after the pivots: the minor is a submatrix of it."""
@@ -52,98 +78,51 @@ class HardMinor:
             whole.pivot(int(np.flatnonzero(whole.rows == leaving)[0]), int(np.flatnonzero(whole.columns == entering)[0]))
         return whole
 
-
-@dataclass(eq=False)
-class _Search:
-    """The part that is not easy, and the pivots so far."""
-
-    display: Display
-    pivots: list[tuple[int, int]] = field(default_factory=list)
-
-    def without(self, lines: Ints) -> bool:
-        """Leave out lines if what is left is not easy, and of the rest all but a hard part; whether that was so."""
-        m, n = self.display.entries.shape
-        rest = np.setdiff1d(np.arange(m + n), lines)
-        rows, columns = rest[rest < m], rest[rest >= m] - m
-        found = hard_part(self.display.entries[np.ix_(rows, columns)])
-        if found is None:
-            return False
-        self.display = self.display.part(rows[found[0]], columns[found[1]])
-        return True
-
-    def places(self, elements: Ints) -> Ints:
-        """The lines at which elements stand, of those that are left."""
-        here = np.concatenate([self.display.rows, self.display.columns])
-        return np.flatnonzero(np.isin(here, elements))
-
     def remove(self, element: int, *, contract: bool) -> None:
-        """(2): contract or delete an element, after a pivot if it does not stand where that is to leave out a line."""
-        (line,) = self.places(np.array([element]))
+        """(2): contract or delete an element, after a pivot if it does not stand where that is to leave out a line.
+
+        Only if what is left is not easy; of that all but a hard part is left out.
+        """
         m = len(self.display.rows)
-        if (line < m) == contract:
-            self.without(np.array([line]))
-            return
-        entries = self.display.entries
-        i, j = (line, np.flatnonzero(entries[line])[0]) if line < m else (np.flatnonzero(entries[:, line - m])[0], line - m)
-        before = Display(entries.copy(), self.display.rows.copy(), self.display.columns.copy())
-        pair = (int(before.rows[i]), int(before.columns[j]))
-        self.display.pivot(int(i), int(j))
-        if self.without(np.array([j + m if line < m else i])):
-            self.pivots.append(pair)
-        else:
-            self.display = before
+        line = int(np.flatnonzero(np.concatenate([self.display.rows, self.display.columns]) == element)[0])
+        trial, pair = self.display, []
+        if (line < m) != contract:
+            entries = self.display.entries
+            i, j = (line, np.flatnonzero(entries[line])[0]) if line < m else (np.flatnonzero(entries[:, line - m])[0], line - m)
+            trial = Display(entries.copy(), self.display.rows.copy(), self.display.columns.copy())
+            pair = [(int(trial.rows[i]), int(trial.columns[j]))]
+            trial.pivot(int(i), int(j))
+            line = int(j) + m if line < m else int(i)
+        rest = np.delete(np.arange(m + len(self.display.columns)), line)
+        rows, columns = rest[rest < m], rest[rest >= m] - m
+        found = hard_part(trial.entries[np.ix_(rows, columns)])
+        if found is not None:
+            self.display = trial.part(rows[found[0]], columns[found[1]])
+            self.pivots += pair
 
 
-def least_hard_minor(entries: Signs, seed: int = 0) -> HardMinor | None:
-    """(1) of a matrix; None where it is easy.
+def least_hard_minor(entries: Signs) -> HardMinor | None:
+    """(1) of a matrix; None where it is easy."""
+    m, rng = len(entries), np.random.default_rng(0)
 
-    Parameters
-    ----------
-    seed
-        for the line that (3) begins with and the order of the lines in (2).
-    """
-    rng = np.random.default_rng(seed)
-    found = _nearby(entries, rng)
-    if found is None:
-        return None
-    search = _Search(Display.of(entries).part(*found))
-    order = _line_by_line(search, rng)
-    were_rows = set(search.display.rows.tolist())
-    for element in order:
-        if search.places(np.array([element])).size:
-            search.remove(element, contract=element not in were_rows)
-    return HardMinor(search.display, tuple(search.pivots))
-
-
-def _nearby(entries: Signs, rng: np.random.Generator) -> tuple[Ints, Ints] | None:
-    """(3)."""
-    m, n = entries.shape
-    order = _breadth_first(entries, int(rng.integers(m + n)))
-    count = FIRST_PART
-    while True:
-        lines = np.sort(order[:count])
+    def part_of(lines: Ints) -> Ints | None:
         rows, columns = lines[lines < m], lines[lines >= m] - m
         found = hard_part(np.ascontiguousarray(entries[np.ix_(rows, columns)]))
-        if found is not None:
-            return rows[found[0]], columns[found[1]]
-        if count >= len(order):
+        return None if found is None else np.concatenate([rows[found[0]], columns[found[1]] + m])
+
+    near = _breadth_first(entries, int(rng.integers(sum(entries.shape))))
+    size = FIRST_PART
+    while (found := part_of(np.sort(near[:size]))) is None:
+        if size >= len(near):
             return None
-        count *= 2
-
-
-def _line_by_line(search: _Search, rng: np.random.Generator) -> list[int]:
-    """The first half of (2), many lines at once at the beginning; the elements that are left, in random order."""
-    order = rng.permutation(np.concatenate([search.display.rows, search.display.columns]))
-    chunk = max(1, len(order) // 2)
-    while True:
-        for first in range(0, len(order), chunk):
-            lines = search.places(order[first : first + chunk])
-            if lines.size:
-                search.without(lines)
-        order = order[np.isin(order, np.concatenate([search.display.rows, search.display.columns]))]
-        if chunk == 1:
-            return [int(e) for e in order]
-        chunk = max(1, min(chunk, len(order)) // 2)
+        size *= 2
+    order = least_part(found, part_of, rng)
+    lines = np.sort(order)
+    minor = HardMinor(Display.of(entries).part(lines[lines < m], lines[lines >= m] - m))
+    for element in order.tolist():
+        if element in minor.display.rows or element in minor.display.columns:
+            minor.remove(element, contract=element >= m)
+    return minor
 
 
 def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:

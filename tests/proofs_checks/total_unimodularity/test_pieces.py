@@ -146,18 +146,11 @@ def test_tampered_blocks_are_rejected() -> None:
 
 
 def test_pieces_of_another_matrix_are_rejected() -> None:
-    """Each entry of the matrix counts: with any one changed, some step or block fails."""
-    matrix, pieces = _pieces()
-    for i, j in np.argwhere(matrix):
-        changed = matrix.copy()
-        changed[i, j] = 0
-        assert check_pieces(changed, pieces).holds is False
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        i, j = rng.integers(matrix.shape)
-        changed = matrix.copy()
-        changed[i, j] = (matrix[i, j] + 2) % 3 - 1
-        assert check_pieces(changed, pieces).holds is False
+    """Each entry of the matrix counts: with any one changed, some step or block fails, within nested 3-sums too."""
+    nested = families.nested(30, 4, leaves=6)
+    for matrix, pieces in (_pieces(), (nested, check_total_unimodularity(nested).certificate)):
+        for seed in range(60):
+            assert check_pieces(families.one_entry_changed(matrix, seed), pieces).holds is False
     other = matrix.astype(float)
     other[0, 0] = 0.5
     assert "1/2, none of -1, 0, 1" in str(check_pieces(other, pieces).certificate)
