@@ -21,13 +21,7 @@ ExactArray = NDArray[np.object_]
 
 
 def exact_number(value: Any, what: str) -> Number:
-    """The integer or fraction that a number stands for; `what` appears in the error.
-
-    Raises
-    ------
-    InvalidInputError
-        if the value is NaN, infinite or not a number.
-    """
+    """The integer or fraction that a number stands for; `what` appears in the error."""
     return simple(fraction(value, what))
 
 
@@ -43,11 +37,6 @@ def exact_array(values: Any, what: str, *, infinite: bool = False) -> ExactArray
     ----------
     infinite
         whether -inf and inf are taken: as bounds they say that there is none.
-
-    Raises
-    ------
-    InvalidInputError
-        for an entry that is not a finite number; the message names its place.
     """
     given = values if isinstance(values, np.ndarray) else _as_array(values)
     if given.dtype.kind in "biu":

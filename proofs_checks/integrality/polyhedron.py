@@ -152,13 +152,7 @@ class Polyhedron:
         return read_matrix(dense, *names)
 
     def point(self, values: Any) -> ExactPoint:
-        """A point of as many coordinates, inside or not: a sequence, or a mapping that has every column's name.
-
-        Raises
-        ------
-        InvalidInputError
-            for a missing name, another number of coordinates, or one that is no finite number.
-        """
+        """A point of as many coordinates, inside or not: a sequence, or a mapping that has every column's name."""
         if isinstance(values, Mapping):
             if isinstance(values, Named):  # all at once: looking up a single name is a search
                 named = dict(zip(values, values.amounts.tolist(), strict=True))

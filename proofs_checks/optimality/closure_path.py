@@ -89,13 +89,7 @@ def check_closure_path(path: ClosurePath) -> Verdict:
 
 
 def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
-    """How far a row can be from the optimum of the real instance, at its breakpoint.
-
-    Raises
-    ------
-    Refuted
-        where the proof fails.
-    """
+    """How far a row can be from the optimum of the real instance, at its breakpoint."""
     instance, points = ClosureRecount(path.problem), path.breakpoints
     check_breakpoints(points)
     rate = rates((*points, Fraction(0)), certificate.denominator, path.problem.integers.lam_unit, "level")

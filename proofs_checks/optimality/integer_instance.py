@@ -40,13 +40,7 @@ class Distance:
 
 
 def check_integers(recount: Recount) -> Distance:
-    """How far the integers are from the instance.
-
-    Raises
-    ------
-    Refuted
-        if that is more than the instance states.
-    """
+    """How far the integers are from the instance."""
     ints, ensemble = recount.problem.integers, recount.ensemble
     for what, array, length in (
         ("gains", ints.gain, ensemble.n_nodes),

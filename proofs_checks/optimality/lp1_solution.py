@@ -113,13 +113,7 @@ def _check(rounding: LP1Solution, row: AtBudget, points: list[Point]) -> None:
 
 
 def _chain(recount: Recount, rounding: LP1Solution) -> list[Point]:
-    """Cost and error of every pruning of the chain.
-
-    Raises
-    ------
-    Refuted
-        if some set of the chain is no pruning.
-    """
+    """Cost and error of every pruning of the chain."""
     step = rounding.step
     n = recount.ensemble.n_nodes
     if not isinstance(step, np.ndarray) or step.shape != (n,) or not np.issubdtype(step.dtype, np.integer):

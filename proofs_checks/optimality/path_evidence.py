@@ -29,32 +29,17 @@ from proofs_checks.optimality.recount import Recount, Refuted, Segment
 
 @dataclass(frozen=True, eq=False)
 class PathEvidence:
-    """A path's certificate, after (2) and all that can be said of its levels, breakpoints and gaps alone.
-
-    Parameters
-    ----------
-    recount
-        the instance.
-    level
-        of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
-    purchase_level
-        int32: of every purchase, the highest among its users'; -1 where it is never bought.
-    payment
-        the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
-    denominator, rate
-        of every level below `top`: a denominator of its breakpoint, and q_l.
-    gaps
-        that the path states, for every breakpoint; empty where it is exact.
-    """
+    """A path's certificate, after (2) and all that can be said of its levels, breakpoints and gaps alone."""
 
     path: PruningPath
-    recount: Recount
-    level: dict[int, int]
-    purchase_level: NDArray[np.int32]
+    recount: Recount  # the instance.
+    level: dict[int, int]  # of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
+    purchase_level: NDArray[np.int32]  # int32: of every purchase, the highest among its users'; -1 where it is never bought.
+    # the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
     payment: Callable[[int, int], Exact]
-    denominator: list[int]
+    denominator: list[int]  # of every level below `top`: a denominator of its breakpoint, and q_l.
     rate: list[int]
-    gaps: list[Fraction]
+    gaps: list[Fraction]  # that the path states, for every breakpoint; empty where it is exact.
 
     @property
     def top(self) -> int:
@@ -87,13 +72,7 @@ class PathEvidence:
 
 
 def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
-    """Read a path's certificate.
-
-    Raises
-    ------
-    Refuted
-        where levels, breakpoints, gaps or duals cannot be right.
-    """
+    """Read a path's certificate."""
     certificate: object = path.certificate  # whatever it is
     if not isinstance(certificate, PathCertificate | PathShares):
         raise Refuted(f"the certificate is {type(certificate).__name__}, no duals of a path")

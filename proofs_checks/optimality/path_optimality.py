@@ -58,26 +58,14 @@ METHOD = "every example sent down the trees again, one dual solution for all lam
 
 @dataclass(frozen=True, eq=False)
 class PathProof:
-    """A path that was checked.
-
-    Parameters
-    ----------
-    distance
-        how far the integers that it was proven in can be from the real instance; 0 where nothing was rounded.
-    surplus
-        the left side of (2) for every split, in integer gains over the denominator of its level.
-    error, cost
-        of every row, exactly, of the real instance.
-    relative_gap
-        that of the path.
-    """
+    """A path that was checked."""
 
     evidence: PathEvidence
-    distance: Distance
-    surplus: dict[int, Exact]
-    error: list[Fraction]
+    distance: Distance  # how far the integers that it was proven in can be from the real instance; 0 where nothing was rounded.
+    surplus: dict[int, Exact]  # the left side of (2) for every split, in integer gains over the denominator of its level.
+    error: list[Fraction]  # of every row, exactly, of the real instance.
     cost: list[Fraction]
-    relative_gap: float
+    relative_gap: float  # that of the path.
 
 
 @checked
@@ -136,13 +124,7 @@ def _claim(path: PruningPath, gap: str) -> str:
 
 
 def prove_path(path: PruningPath, X: Any = None) -> PathProof:
-    """The proof of a path with a certificate.
-
-    Raises
-    ------
-    Refuted
-        if the path is not optimal as it says.
-    """
+    """The proof of a path with a certificate."""
     recount = Recount(path.problem, X)
     distance = check_integers(recount)
     evidence = read_evidence(path, recount)

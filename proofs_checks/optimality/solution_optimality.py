@@ -88,13 +88,7 @@ def _value_and_bound(recount: Recount, solution: Solution, lam: Fraction) -> tup
 
 
 def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
-    """Check that a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for.
-
-    Raises
-    ------
-    Refuted
-        if they are not.
-    """
+    """Check that a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for."""
     for name, number in (("lambda", certificate.lam), ("unit", certificate.unit)):
         if not isinstance(number, Rational):
             raise Refuted(f"the certificate's {name} is {number!r}, no fraction")
@@ -103,13 +97,7 @@ def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
 
 
 def compare(recount: Recount, solution: Solution, value: Fraction, bound: Fraction) -> None:
-    """Check the value, bound, tolerance and status that the solution states.
-
-    Raises
-    ------
-    Refuted
-        where value and bound are not what was found, the tolerance is no number >= 0, or OPTIMAL is said of a larger gap.
-    """
+    """Check the value, bound, tolerance and status that the solution states."""
     if not _finite(solution.value) or abs(value - Fraction(solution.value)) > recount.float_error(value):
         raise Refuted(f"the pruning is worth {shown(value)}, not {solution.value!r}")
     if solution.bound != -math.inf and (

@@ -54,13 +54,7 @@ def find_network(matrix: SignMatrix, *, transposed: bool = False) -> NetworkMatr
 def verified_lift(
     matrix: SignMatrix, reductions: Reductions, blocks: list[BlockNetwork], *, transposed: bool = False
 ) -> NetworkMatrix:
-    """One network of the blocks' networks, verified against the whole matrix.
-
-    Raises
-    ------
-    SolverFailedError
-        if the network fails the verification: a fault of this package.
-    """
+    """One network of the blocks' networks, verified against the whole matrix."""
     network = lift(matrix.shape, reductions, blocks, transposed=transposed)
     verdict = check_network_matrix(matrix, network)
     if not verdict:

@@ -22,8 +22,6 @@ Hence A[R, C] is square and minimal.                                            
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,29 +36,13 @@ LIMIT = 5 * 10**9
 """Largest number of elementary steps: 23 rows and columns, or 10 rows and 488,000 columns."""
 
 
-@dataclass(frozen=True)
-class AllDivisible:
-    """The evidence for a yes.
-
-    Parameters
-    ----------
-    count
-        number of Eulerian submatrices, square or not.
-    """
-
-    count: int
-
-    def __str__(self) -> str:
-        return f"all {written(self.count)} Eulerian submatrices have an entry sum divisible by 4"
-
-
 def by_camion(matrix: SignMatrix) -> Verdict:
     """Has every Eulerian submatrix an entry sum that is divisible by 4?
 
     Returns
     -------
     Verdict
-        certificate: `AllDivisible`; a minimal `ViolatingSubmatrix`; `TooLarge` beyond `LIMIT`.
+        certificate: how many there are, in words; a minimal `ViolatingSubmatrix`; why not, beyond `LIMIT`.
     """
     return by_search(matrix, METHOD, _steps, LIMIT, _search)
 
@@ -80,7 +62,7 @@ def _steps(m: int, n: int) -> int:
     return int(2 ** min(m, 128) * max(n, 1) * max(m, 1))
 
 
-def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllDivisible]:
+def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
     """Go through the subsets of rows, columns being bit masks of rows."""
     m, n = entries.shape
     bit = np.int64(1) << np.arange(m, dtype=np.int64)
@@ -91,12 +73,10 @@ def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllDivisib
     if mask:
         rows = tuple(i for i in range(m) if mask >> i & 1)
         even = [c for c in range(column) if (int(support[c]) & mask).bit_count() % 2 == 0]
-        return (rows, _circuit([int(support[c]) & mask for c in even], int(support[column]) & mask, even, column)), AllDivisible(
-            0
-        )
+        return (rows, _circuit([int(support[c]) & mask for c in even], int(support[column]) & mask, even, column)), ""
     # k dependent columns: 2^k sets fulfil (2), one of them empty
     count = sum(int(dependent[k]) * ((1 << k) - 1) for k in np.flatnonzero(dependent).tolist())
-    return None, AllDivisible(count)
+    return None, f"all {written(count)} Eulerian submatrices have an entry sum divisible by 4"
 
 
 def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tuple[int, ...]:

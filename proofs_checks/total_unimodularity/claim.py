@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,34 +17,16 @@ Place = tuple[tuple[int, ...], tuple[int, ...]]
 """Rows and columns of a square submatrix."""
 
 
-@dataclass(frozen=True)
-class TooLarge:
-    """Why a method did not begin.
-
-    Parameters
-    ----------
-    shape
-        rows and columns of the matrix.
-    work
-        elementary steps that the method may need.
-    limit
-        elementary steps that it is allowed.
-    """
-
-    shape: tuple[int, int]
-    work: int
-    limit: int
-
-    def __str__(self) -> str:
-        rows, columns = self.shape
-        return f"{rows:,} x {columns:,} entries may take {written(self.work)} steps, the limit is {self.limit:,}"
-
-
 def written(count: int) -> str:
     """A count as text: in full below 10^15, else its order of magnitude."""
     if count < 10**15:
         return f"{count:,}"
     return f"more than 10^{int((count.bit_length() - 1) * math.log10(2))}"
+
+
+def too_large(shape: tuple[int, int], work: int, limit: int) -> str:
+    """Why a method did not begin: the elementary steps that it may need, and those that it is allowed."""
+    return f"{shape[0]:,} x {shape[1]:,} entries may take {written(work)} steps, the limit is {limit:,}"
 
 
 def claim(matrix: SignMatrix) -> str:
@@ -89,7 +70,7 @@ def by_search(
     upright, flipped = steps(m, n), steps(n, m)
     work = min(upright, flipped)
     if work > limit:
-        return Verdict(claim(matrix), None, method, TooLarge((m, n), work, limit))
+        return Verdict(claim(matrix), None, method, too_large((m, n), work, limit))
     if upright <= flipped:
         place, certificate = search(matrix.dense(), "rows")
     else:

@@ -27,7 +27,7 @@ from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
 from proofs_checks.total_unimodularity.blocks import find_network, verified_lift
-from proofs_checks.total_unimodularity.claim import TooLarge, claim, entry_refutes
+from proofs_checks.total_unimodularity.claim import claim, entry_refutes, too_large
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import Piece, Pieces, kind_of
@@ -132,7 +132,7 @@ def _fastest(matrix: SignMatrix) -> Verdict:
     for rows, columns, block in sorted(hard, key=lambda each: each[2].nnz):
         m, n = block.shape
         if m * n > LARGEST:
-            undecided = Verdict(claim(matrix), None, "decomposition", TooLarge((m, n), m * n, LARGEST))
+            undecided = Verdict(claim(matrix), None, "decomposition", too_large((m, n), m * n, LARGEST))
             continue
         found = decompose(block)
         if not isinstance(found, Pieces):

@@ -60,7 +60,7 @@ def by_ghouila_houri(matrix: SignMatrix) -> Verdict:
     Returns
     -------
     Verdict
-        certificate: `AllSigned`; a minimal `ViolatingSubmatrix`; `TooLarge` beyond `LIMIT`.
+        certificate: `AllSigned`; a minimal `ViolatingSubmatrix`; why not, beyond `LIMIT`.
     """
     return by_search(matrix, METHOD, _steps, LIMIT, _search)
 

@@ -58,17 +58,10 @@ def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.rand
 
 @dataclass(eq=False)
 class HardMinor:
-    """(1), and how it comes out of the matrix.
+    """(1), and how it comes out of the matrix."""
 
-    Parameters
-    ----------
-    display
-        the minor's entries and elements: 2 x 2, or 6 x 6.
-    pivots
-        pairs of elements: the one that leaves the basis, the one that enters it, in this order.
-    """
-
-    display: Display
+    display: Display  # the minor's entries and elements: 2 x 2, or 6 x 6.
+    # pairs of elements: the one that leaves the basis, the one that enters it, in this order.
     pivots: list[tuple[int, int]] = field(default_factory=list)
 
     def displayed_in(self, entries: Signs) -> Display:

@@ -43,26 +43,14 @@ Ints = NDArray[np.int32]
 
 @dataclass(eq=False)
 class _Piece:
-    """Some rows, and some columns cut down to them; later its tree.
+    """Some rows, and some columns cut down to them; later its tree."""
 
-    Parameters
-    ----------
-    pointer, row, sign
-        the nonzeros column by column.
-    rows
-        in the piece that this one was split from; 0 is its row r.
-    columns
-        in that piece.
-    pendant
-        rows that are known to be pendant arcs.
-    """
-
-    pointer: Ints
+    pointer: Ints  # the nonzeros column by column.
     row: Ints
     sign: NDArray[np.int8]
-    rows: Ints
-    columns: Ints
-    pendant: NDArray[np.bool_]
+    rows: Ints  # in the piece that this one was split from; 0 is its row r.
+    columns: Ints  # in that piece.
+    pendant: NDArray[np.bool_]  # rows that are known to be pendant arcs.
     split: int = -1
     through: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
@@ -81,11 +69,6 @@ def recognise_network(matrix: SignMatrix, *, transposed: bool = False) -> Networ
         entries -1, 0 and 1.
     transposed
         find the tree for the matrix's transpose.
-
-    Raises
-    ------
-    SolverFailedError
-        if the tree that was found fails the verification: a fault of this module.
     """
     if matrix.other is not None:
         return None

@@ -32,18 +32,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(eq=False)
 class Display:
-    """A matrix on its way through pivots.
+    """A matrix on its way through pivots."""
 
-    Parameters
-    ----------
-    entries
-        int8, shape (m, n).
-    rows, columns
-        the elements that stand there now.
-    """
-
-    entries: Signs
-    rows: Ints
+    entries: Signs  # int8, shape (m, n).
+    rows: Ints  # the elements that stand there now.
     columns: Ints
 
     @classmethod
