@@ -26,7 +26,7 @@ from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
 from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
-from proofs_checks.total_unimodularity.blocks import find_network, verified_lift
+from proofs_checks.total_unimodularity.blocks import find_network
 from proofs_checks.total_unimodularity.claim import claim, entry_refutes, too_large
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
@@ -144,36 +144,14 @@ def _fastest(matrix: SignMatrix) -> Verdict:
 
 
 def _yes(matrix: SignMatrix, pieces: Pieces) -> Verdict:
-    """The answer yes, shown by one network if that is possible, else by the pieces."""
-    network = _one_network(matrix, pieces)
-    if network is not None:
-        return Verdict(claim(matrix), True, kind_of(network), network)
+    """The answer yes, shown by one network if all pieces are network matrices, or all are transposes, else by the pieces."""
+    if all(isinstance(piece.evidence, NetworkMatrix) for piece in pieces.pieces):
+        for transposed in (False, True):
+            network = find_network(matrix, transposed=transposed, known=pieces)
+            if network is not None:
+                return Verdict(claim(matrix), True, kind_of(network), network)
     kinds = ", ".join(dict.fromkeys(piece.kind for piece in pieces.pieces))
     return Verdict(claim(matrix), True, f"reductions and blocks: {kinds}", pieces)
-
-
-def _one_network(matrix: SignMatrix, pieces: Pieces) -> NetworkMatrix | None:
-    """One network instead of the pieces, if all of them are network matrices, or all are transposes."""
-    if not all(isinstance(p.evidence, NetworkMatrix) for p in pieces.pieces):
-        return None
-    for transposed in (False, True):
-        blocks = []
-        for piece in pieces.pieces:
-            network = _network_of(matrix, piece, transposed=transposed)
-            if network is None:
-                break
-            blocks.append((piece.rows, piece.columns, network))
-        else:
-            return verified_lift(matrix, pieces.reductions, blocks, transposed=transposed)
-    return None
-
-
-def _network_of(matrix: SignMatrix, piece: Piece, *, transposed: bool) -> NetworkMatrix | None:
-    """The piece as a network matrix, or as the transpose of one."""
-    if isinstance(piece.evidence, NetworkMatrix) and piece.evidence.transposed == transposed:
-        return piece.evidence
-    # the transpose was tried only where the block itself is no network matrix
-    return recognise_network(matrix.part(piece.rows, piece.columns), transposed=True) if transposed else None
 
 
 def _of_whole(

@@ -103,7 +103,9 @@ def least_hard_minor(entries: Signs) -> HardMinor | None:
         found = hard_part(np.ascontiguousarray(entries[np.ix_(rows, columns)]))
         return None if found is None else np.concatenate([rows[found[0]], columns[found[1]] + m])
 
-    near = _breadth_first(entries, int(rng.integers(sum(entries.shape))))
+    total = sum(entries.shape)
+    pointer, across, _ = _lines(entries)
+    near = _breadth_first(pointer, across, np.ones(total, dtype=np.bool_), int(rng.integers(total)))
     size = FIRST_PART
     while (found := part_of(np.sort(near[:size]))) is None:
         if size >= len(near):
@@ -125,14 +127,16 @@ def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:
     while places:
         rows, columns = places.pop()
         part = np.ascontiguousarray(entries[np.ix_(rows, columns)])
-        label = _blocks(part, kept_lines(*_lines(part)))
-        for k in range(int(label.max(initial=-1)) + 1):
-            inside = np.flatnonzero(label == k)
+        pointer, across, sign = _lines(part)
+        kept = kept_lines(pointer, across, sign)
+        while kept.any():
+            inside = np.sort(_breadth_first(pointer, across, kept, np.argmax(kept)))
+            kept[inside] = False
             r, c = inside[inside < len(rows)], inside[inside >= len(rows)] - len(rows)
             block = np.ascontiguousarray(part[np.ix_(r, c)])
-            if has_tree(block) or has_tree(block.T) or is_r10(block):
-                continue
             lines = _lines(block)
+            if has_tree(block, lines) or has_tree(block, lines, transposed=True) or is_r10(block):
+                continue
             split = two_sum_of_lines(*lines)
             if split is None:
                 return rows[r], columns[c]
@@ -140,35 +144,18 @@ def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:
     return None
 
 
-def has_tree(entries: Signs) -> bool:
-    """Whether the matrix is a network matrix."""
-    pointer, row, sign = _by_columns(np.ascontiguousarray(entries))
-    return tree_of(len(entries), pointer, row, sign) is not None
+def has_tree(entries: Signs, lines: tuple[Ints, Ints, Signs], *, transposed: bool = False) -> bool:
+    """Whether a matrix is a network matrix, or the transpose of one, from its nonzeros line by line."""
+    m, n = entries.shape
+    pointer, across, sign = lines
+    if transposed:
+        return tree_of(n, pointer[: m + 1], across[: pointer[m]] - m, sign) is not None
+    return tree_of(m, pointer[m:] - pointer[m], across[pointer[m] :], sign[pointer[m] :]) is not None
 
 
 def is_r10(entries: Signs) -> bool:
     """Whether a matrix that is no network matrix, nor transposed, nor a 1- or 2-sum, represents R10: 5 x 5 and unimodular."""
     return entries.shape == (5, 5) and is_totally_unimodular(entries)
-
-
-@njit(cache=True)
-def _by_columns(entries):  # type: ignore[no-untyped-def]
-    """The nonzeros column by column."""
-    m, n = entries.shape
-    pointer = np.zeros(n + 1, np.int32)
-    for i in range(m):
-        for j in range(n):
-            if entries[i, j] != 0:
-                pointer[j + 1] += 1
-    pointer = np.cumsum(pointer).astype(np.int32)
-    free = pointer[:-1].copy()
-    row, sign = np.empty(pointer[n], np.int32), np.empty(pointer[n], np.int8)
-    for i in range(m):
-        for j in range(n):
-            if entries[i, j] != 0:
-                row[free[j]], sign[free[j]] = i, entries[i, j]
-                free[j] += 1
-    return pointer, row, sign
 
 
 @njit(cache=True)
@@ -195,44 +182,17 @@ def _lines(entries):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _blocks(entries, kept):  # type: ignore[no-untyped-def]
-    """The number of the connected block of each line that is kept, -1 for the others."""
-    m, n = entries.shape
-    label = np.full(m + n, -1, np.int64)
-    stack = np.empty(m + n, np.int64)
-    count = 0
-    for first in range(m + n):
-        if not kept[first] or label[first] >= 0:
-            continue
-        label[first], stack[0], size = count, first, 1
-        while size:
-            size -= 1
-            x = stack[size]
-            for k in range(n if x < m else m):
-                y = m + k if x < m else k
-                entry = entries[x, k] if x < m else entries[k, x - m]
-                if entry != 0 and kept[y] and label[y] < 0:
-                    label[y], stack[size] = count, y
-                    size += 1
-        count += 1
-    return label
-
-
-@njit(cache=True)
-def _breadth_first(entries, first):  # type: ignore[no-untyped-def]
-    """The lines of a connected matrix in the order of a breadth-first search."""
-    m, n = entries.shape
-    seen = np.zeros(m + n, np.bool_)
-    order = np.empty(m + n, np.int64)
+def _breadth_first(pointer, across, kept, first):  # type: ignore[no-untyped-def]
+    """The lines that are joined to the first one by lines that are kept, in the order of a breadth-first search."""
+    seen = ~kept
+    order = np.empty(kept.shape[0], np.int64)
     order[0], seen[first], last = first, True, 1
-    for place in range(m + n):
+    for place in range(kept.shape[0]):
         if place == last:
             break
         x = order[place]
-        for k in range(n if x < m else m):
-            y = m + k if x < m else k
-            entry = entries[x, k] if x < m else entries[k, x - m]
-            if entry != 0 and not seen[y]:
-                order[last], seen[y] = y, True
+        for k in range(pointer[x], pointer[x + 1]):
+            if not seen[across[k]]:
+                order[last], seen[across[k]] = across[k], True
                 last += 1
     return order[:last]

@@ -22,7 +22,7 @@ from proofs_checks.total_unimodularity import (
 )
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.ghouila_houri import by_ghouila_houri
-from proofs_checks.total_unimodularity.hard_minors import has_tree, is_r10
+from proofs_checks.total_unimodularity.hard_minors import is_r10
 from proofs_checks.total_unimodularity.pieces_check import wrong_with_three_sum
 from proofs_checks.total_unimodularity.separations import sides_of_r12
 from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
@@ -31,12 +31,12 @@ from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import (
     Matrix,
+    large_three_sum,
     leaf,
     nested,
     one_entry_changed,
     proven,
     signed_fano,
-    three_sum,
     three_sum_of,
 )
 
@@ -175,7 +175,7 @@ def test_large_nested_sums_are_decided() -> None:
 
 def test_a_3_sum_of_large_networks_is_taken_apart() -> None:
     """A network matrix and a transposed one: a 3-sum of just these kinds."""
-    matrix = three_sum(60, 1)
+    matrix = large_three_sum()
     verdict = check_total_unimodularity(matrix)
     assert verdict.method == "reductions and blocks: 3-sum"
     assert kinds_within(verdict.certificate)["3-sum"] == 1
@@ -220,7 +220,6 @@ def test_r10_is_told_from_others() -> None:
     assert is_r10(families.r10_of_ones())
     assert not is_r10(families.one_sign_flipped(families.r10(), 0))
     assert not is_r10(families.r12())
-    assert not has_tree(families.r10())
 
 
 def test_a_least_minor_that_seymour_excludes_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

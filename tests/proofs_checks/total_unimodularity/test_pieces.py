@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import read_matrix
@@ -371,13 +369,6 @@ def test_what_is_found_is_a_minimal_violation_of_the_whole(seed: int) -> None:
         assert verdict, str(verdict)
         assert str(verdict.certificate).endswith(", minimal")
     assert check_total_unimodularity(matrix).holds is (found is None)  # these are small enough to be seen whole
-
-
-@pytest.mark.usefixtures("at_any_size")
-@looped(("name", "make"), families.YES)
-def test_nothing_is_found_in_totally_unimodular_matrices(name: str, make: Callable[[], NDArray[np.int8]]) -> None:
-    """No family that is totally unimodular has a wrong cycle in any part."""
-    assert violation_nearby(read_matrix(make())) is None
 
 
 @pytest.mark.usefixtures("at_any_size")
