@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from proofs_checks.integrality.exact_numbers import snapped
-from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron, snapped
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import rank_of
 from proofs_checks.integrality.vertices import Vertices

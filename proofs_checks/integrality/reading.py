@@ -13,8 +13,7 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.sparse_arrays import without_duplicates
-from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
-from proofs_checks.integrality.polyhedron import Polyhedron
+from proofs_checks.integrality.polyhedron import ExactArray, Polyhedron, exact_array, exact_number
 
 
 @checked

@@ -53,9 +53,8 @@ import numpy as np
 
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
-from proofs_checks.optimality.integer_instance import Distance, as_stated, off_by
 from proofs_checks.optimality.path_evidence import check_breakpoints, rates
-from proofs_checks.optimality.path_optimality import check_column, suffixes
+from proofs_checks.optimality.path_optimality import Distance, as_stated, check_column, off_by, suffixes
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
 

@@ -26,30 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.total_unimodularity.claim import Place, by_search, written
-from proofs_checks.verdict import Verdict
-
-METHOD = "Camion's Eulerian submatrices"
+from proofs_checks.total_unimodularity.claim import Place, Reference, written
 
 LIMIT = 5 * 10**9
 """Largest number of elementary steps: 23 rows and columns, or 10 rows and 488,000 columns."""
-
-
-def by_camion(matrix: SignMatrix) -> Verdict:
-    """Has every Eulerian submatrix an entry sum that is divisible by 4?
-
-    Returns
-    -------
-    Verdict
-        certificate: how many there are, in words; a minimal `ViolatingSubmatrix`; why not, beyond `LIMIT`.
-    """
-    return by_search(matrix, METHOD, _steps, LIMIT, _search)
-
-
-def is_totally_unimodular(entries: NDArray[np.int8]) -> bool:
-    """The answer alone, for few rows."""
-    return _search(entries, "rows")[0] is None
 
 
 def least_violation(entries: NDArray[np.int8]) -> Place | None:
@@ -90,6 +70,10 @@ def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tupl
         if vector:
             basis[vector.bit_length()] = vector, members
     return (*(c for place, c in enumerate(names) if members >> place & 1), name)
+
+
+by_camion = Reference("Camion's Eulerian submatrices", LIMIT, _steps, _search)
+"""Has every Eulerian submatrix an entry sum that is divisible by 4? The certificate of a yes says how many there are."""
 
 
 @njit(cache=True)

@@ -2,9 +2,9 @@
 
 For each block that is neither a network matrix nor the transpose of one, nor R10:
 
-    it may be a 2-sum                                                  `two_sums`                                         (1)
+    it may be a 2-sum                                                  `sums`                                             (1)
     else it has a least minor that is not easy                         `hard_minors`                                      (2)
-    R12: it induces a 3-separation, and the block is a 3-sum           `separations`, `three_sums`                        (3)
+    R12: it induces a 3-separation, and the block is a 3-sum           `separations`, `sums`                              (3)
     else the block is not totally unimodular                                                                              (4)
 
 Both parts of a sum have fewer lines than the block, and are totally unimodular if it is: as submatrices or as minors of it. So
@@ -36,9 +36,8 @@ from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, 
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.separations import induced_separation, sides_of_r12
 from proofs_checks.total_unimodularity.signing import wrong_cycle
+from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of, take_apart
 from proofs_checks.total_unimodularity.ternary import Ints
-from proofs_checks.total_unimodularity.three_sums import take_apart
-from proofs_checks.total_unimodularity.two_sums import find_two_sum, parts_of
 
 FEW_LINES = 14
 """Rows, or columns, up to which (5) is asked."""

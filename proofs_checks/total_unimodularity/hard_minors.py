@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from formulations.compiled import njit
-from proofs_checks.total_unimodularity.camion import is_totally_unimodular
+from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.network_recognition import tree_of
 from proofs_checks.total_unimodularity.reductions import kept_lines
+from proofs_checks.total_unimodularity.sums import parts_of, two_sum_of_lines
 from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs
-from proofs_checks.total_unimodularity.two_sums import parts_of, two_sum_of_lines
 
 FIRST_PART = 32
 """Lines of the first part that is looked at in (3)."""
@@ -155,7 +155,7 @@ def has_tree(entries: Signs, lines: tuple[Ints, Ints, Signs], *, transposed: boo
 
 def is_r10(entries: Signs) -> bool:
     """Whether a matrix that is no network matrix, nor transposed, nor a 1- or 2-sum, represents R10: 5 x 5 and unimodular."""
-    return entries.shape == (5, 5) and is_totally_unimodular(entries)
+    return entries.shape == (5, 5) and least_violation(entries) is None
 
 
 @njit(cache=True)

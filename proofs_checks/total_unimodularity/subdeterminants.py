@@ -21,25 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.total_unimodularity.claim import Place, by_search, written
-from proofs_checks.verdict import Verdict
-
-METHOD = "all square subdeterminants"
+from proofs_checks.total_unimodularity.claim import Place, Reference, written
 
 LIMIT = 5 * 10**9
 """Largest number of elementary steps: 16 rows and columns, or 5 rows and 160 columns; half a gigabyte of tables at most."""
-
-
-def by_subdeterminants(matrix: SignMatrix) -> Verdict:
-    """Are all square subdeterminants -1, 0 or 1?
-
-    Returns
-    -------
-    Verdict
-        certificate: how many there are, in words; a minimal `ViolatingSubmatrix`; why not, beyond `LIMIT`.
-    """
-    return by_search(matrix, METHOD, _steps, LIMIT, _search)
 
 
 def _steps(m: int, n: int) -> int:
@@ -78,6 +63,10 @@ def _subset(number: int, k: int) -> tuple[int, ...]:
         number -= math.comb(last, size)
         found.append(last)
     return tuple(reversed(found))
+
+
+by_subdeterminants = Reference("all square subdeterminants", LIMIT, _steps, _search)
+"""Are all square subdeterminants -1, 0 or 1? The certificate of a yes says how many there are."""
 
 
 @njit(cache=True)

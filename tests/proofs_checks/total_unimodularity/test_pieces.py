@@ -29,7 +29,7 @@ from proofs_checks.total_unimodularity.pieces_check import wrong_with_two_sum
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby
 from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
-from proofs_checks.total_unimodularity.two_sums import find_two_sum, parts_of
+from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from proofs_checks.verdict import Verdict
 from tests.instances import random_problem
