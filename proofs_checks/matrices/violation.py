@@ -13,6 +13,9 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
@@ -116,3 +119,8 @@ def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -
     return ViolatingSubmatrix(
         row, column, entries, determinant(entries), tuple(matrix.rows[i] for i in row), tuple(matrix.columns[j] for j in column)
     )
+
+
+def of_whole(matrix: SignMatrix, rows: NDArray[Any], columns: NDArray[Any], found: ViolatingSubmatrix) -> ViolatingSubmatrix:
+    """A submatrix of some rows and columns as one of the whole matrix."""
+    return submatrix(matrix, rows[list(found.rows)].tolist(), columns[list(found.columns)].tolist())

@@ -53,7 +53,7 @@ import numpy as np
 
 from formulations.arguments import checked
 from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
-from proofs_checks.optimality.path_evidence import check_breakpoints, rates
+from proofs_checks.optimality.path_evidence import check_breakpoints, rates, read_levels
 from proofs_checks.optimality.path_optimality import Distance, as_stated, check_column, off_by, suffixes
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
@@ -104,7 +104,11 @@ def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
     check_breakpoints(points)
     rate = rates((*points, Fraction(0)), certificate.denominator, path.problem.integers.lam_unit, "level")
     denominator = [int(d) for d in certificate.denominator]
-    evidence = _Evidence(instance, _levels(path, instance), denominator, rate, _flow(certificate, instance))
+    level = read_levels(path.level, instance.n, range(instance.n), (0, len(points)), "node", "goes")
+    flow: Any = certificate.flow
+    if not isinstance(flow, np.ndarray) or flow.shape != (len(instance.arcs),) or flow.dtype.kind != "i":
+        raise Refuted(f"the flow is no array of {len(instance.arcs)} integers, one for each arc")
+    evidence = _Evidence(instance, level, denominator, rate, flow.tolist())
     evidence.check_arcs()
     surplus = evidence.surplus()
     evidence.check_worth(surplus)
@@ -180,29 +184,6 @@ class _Evidence:
         for v, k in enumerate(self.level):
             if k > 0 and not settled[v]:
                 raise Refuted(f"node {v} could go before breakpoint {k} for nothing: not the smallest optimum")
-
-
-def _levels(path: ClosurePath, instance: ClosureRecount) -> list[int]:
-    """The levels, after checking that they are valid and that every breakpoint is used."""
-    given, top = path.level, len(path.breakpoints)
-    if not isinstance(given, np.ndarray) or given.shape != (instance.n,) or given.dtype.kind != "i":
-        raise Refuted(f"the levels are no array of {instance.n} integers, one for each node")
-    level: list[int] = given.tolist()
-    for v, k in enumerate(level):
-        if not 0 <= k <= top:
-            raise Refuted(f"node {v} has level {k}; there are 0 to {top}")
-    unused = set(range(1, top)) - set(level)
-    if unused:
-        raise Refuted(f"no node goes at breakpoint {min(unused)}: it is none")
-    return level
-
-
-def _flow(certificate: ClosureCertificate, instance: ClosureRecount) -> list[int]:
-    """The flow of every arc."""
-    given: Any = certificate.flow
-    if not isinstance(given, np.ndarray) or given.shape != (len(instance.arcs),) or given.dtype.kind != "i":
-        raise Refuted(f"the flow is no array of {len(instance.arcs)} integers, one for each arc")
-    return list(map(int, given.tolist()))
 
 
 def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:

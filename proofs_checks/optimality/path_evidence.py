@@ -136,25 +136,31 @@ def _by_arcs(
 
 
 def _levels(path: PruningPath, recount: Recount) -> dict[int, int]:
-    """Levels of the splits, after checking that they are levels, all of them used, and that none rises downwards."""
-    n, top = recount.ensemble.n_nodes, len(path.breakpoints)
+    """Levels of the splits, after checking that none rises downwards."""
     if path.ties not in ("smallest", "largest"):
         raise Refuted(f"the ties are {path.ties!r}, neither 'smallest' nor 'largest'")
-    if not isinstance(path.level, np.ndarray) or path.level.shape != (n,) or path.level.dtype.kind != "i":
-        raise Refuted(f"the levels are no array of {n} integers, one for each node")
-    lowest = 0 if path.ties == "smallest" else -1
-    given = path.level.tolist()
+    first = 1 if path.ties == "smallest" else 0
+    ends = first - 1, len(path.breakpoints)
+    given = read_levels(path.level, recount.ensemble.n_nodes, recount.splits, ends, "split", "is pruned")
     for h in recount.splits:
-        if not lowest <= given[h] <= top:
-            raise Refuted(f"split {h} has level {given[h]}; there are {lowest} to {top}")
         above = recount.parent[h]
         if above >= 0 and given[h] > given[above]:
             raise Refuted(f"split {h} is kept longer than split {above} above it: the path is not nested")
-    unused = set(range(1, top)) - {given[h] for h in recount.splits}
-    if unused:
-        raise Refuted(f"no split is pruned at breakpoint {min(unused)}: it is none")
-    first = 1 if path.ties == "smallest" else 0
     return {h: given[h] if given[h] >= first else -1 for h in recount.splits}
+
+
+def read_levels(given: Any, n: int, nodes: Sequence[int], ends: tuple[int, int], what: str, goes: str) -> list[int]:
+    """Levels, one for each of n nodes, after checking that those of some nodes are between two ends, and that all are used."""
+    if not isinstance(given, np.ndarray) or given.shape != (n,) or given.dtype.kind != "i":
+        raise Refuted(f"the levels are no array of {n} integers, one for each node")
+    level: list[int] = given.tolist()
+    for h in nodes:
+        if not ends[0] <= level[h] <= ends[1]:
+            raise Refuted(f"{what} {h} has level {level[h]}; there are {ends[0]} to {ends[1]}")
+    unused = set(range(1, ends[1])) - {level[h] for h in nodes}
+    if unused:
+        raise Refuted(f"no {what} {goes} at breakpoint {min(unused)}: it is none")
+    return level
 
 
 def check_breakpoints(points: Sequence[Fraction]) -> None:

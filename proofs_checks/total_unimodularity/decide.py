@@ -17,14 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
+from proofs_checks.matrices.violation import of_whole
 from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
 from proofs_checks.total_unimodularity.blocks import find_network
 from proofs_checks.total_unimodularity.claim import claim, entry_refutes, too_large
@@ -126,7 +123,7 @@ def _fastest(matrix: SignMatrix) -> Verdict:
         else:
             cycle = wrong_cycle(block)
             if cycle is not None:
-                return Verdict(claim(matrix), False, "signing", _of_whole(matrix, rows, columns, cycle))
+                return Verdict(claim(matrix), False, "signing", of_whole(matrix, rows, columns, cycle))
             hard.append((rows, columns, block))
     undecided: Verdict | None = None
     for rows, columns, block in sorted(hard, key=lambda each: each[2].nnz):
@@ -137,7 +134,7 @@ def _fastest(matrix: SignMatrix) -> Verdict:
         found = decompose(block)
         if not isinstance(found, Pieces):
             return Verdict(
-                claim(matrix), False, "decomposition", _of_whole(matrix, rows, columns, minimal_violation(block, found))
+                claim(matrix), False, "decomposition", of_whole(matrix, rows, columns, minimal_violation(block, found))
             )
         pieces.append(Piece(rows, columns, found.pieces[0].evidence))
     return _yes(matrix, Pieces(reductions, tuple(pieces))) if undecided is None else undecided
@@ -152,10 +149,3 @@ def _yes(matrix: SignMatrix, pieces: Pieces) -> Verdict:
                 return Verdict(claim(matrix), True, kind_of(network), network)
     kinds = ", ".join(dict.fromkeys(piece.kind for piece in pieces.pieces))
     return Verdict(claim(matrix), True, f"reductions and blocks: {kinds}", pieces)
-
-
-def _of_whole(
-    matrix: SignMatrix, rows: NDArray[np.int64], columns: NDArray[np.int64], found: ViolatingSubmatrix
-) -> ViolatingSubmatrix:
-    """A block's submatrix as one of the whole matrix."""
-    return submatrix(matrix, rows[list(found.rows)].tolist(), columns[list(found.columns)].tolist())

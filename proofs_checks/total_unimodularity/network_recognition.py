@@ -37,6 +37,7 @@ from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity import network_pieces, network_sides
+from proofs_checks.total_unimodularity.reductions import random_weights
 
 Ints = NDArray[np.int32]
 
@@ -101,9 +102,9 @@ def tree_of(m: int, pointer: NDArray[Any], row: NDArray[Any], sign: NDArray[np.i
         np.arange(len(pointer) - 1, dtype=np.int32),
         np.zeros(m, dtype=np.bool_),
     )
-    pieces = [whole]
+    pieces, weight = [whole], random_weights(m)
     for piece in pieces:
-        if not (_split(piece) if network_pieces.has_three(piece.pointer) else _star(piece)):
+        if not (_split(piece, weight) if network_pieces.has_three(piece.pointer) else _star(piece)):
             return None
         pieces.extend(piece.parts)
     for piece in reversed(pieces):
@@ -119,7 +120,7 @@ def _star(piece: _Piece) -> bool:
     return bool(network_sides.star(piece.pointer, piece.row, piece.sign, piece.tail, piece.head, piece.ends))
 
 
-def _split(piece: _Piece) -> bool:
+def _split(piece: _Piece, weight: NDArray[np.int64]) -> bool:
     """(2) and (4): choose row r, its components, and their sides."""
     m = len(piece.rows)
     for r in network_pieces.candidates(piece.pointer, piece.row, piece.pendant):
@@ -128,8 +129,7 @@ def _split(piece: _Piece) -> bool:
             break
     else:
         return False
-    label = network_sides.in_order_of_use(piece.pointer, piece.row, label, count, r)
-    side = network_sides.sides(piece.pointer, piece.row, label, count, r)
+    label, side = network_sides.sides(piece.pointer, piece.row, label, count, r, weight)
     if side.size == 0:
         return False
     piece.split, piece.side = int(r), side

@@ -210,7 +210,7 @@ def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.M
     Sums that are equal by chance do no harm: with equal weights, most of them are.
     """
     if seed % 2:
-        monkeypatch.setattr(reductions_module, "_weights", lambda size: np.ones(size, dtype=np.int64))
+        monkeypatch.setattr(reductions_module, "random_weights", lambda size: np.ones(size, dtype=np.int64))
     rng = np.random.default_rng(seed)
     base = families.random_signs(int(rng.integers(1, 7)), int(rng.integers(1, 7)), 0.6, rng)
     matrix = families.mixed(base, rng, steps=25, largest=16, pivots=False)
