@@ -44,9 +44,9 @@ def sides(pointer, row, label, count, r, weight):  # type: ignore[no-untyped-def
     begin, at = np.cumsum(begin), np.cumsum(at)
     use, free = np.empty(n, np.int64), begin[:-1].copy()
     for u in range(n):
-        k = rank[component[u]]
-        use[free[k]] = u
-        free[k] += 1
+        x = rank[component[u]]
+        use[free[x]] = u
+        free[x] += 1
     inside, value, free = np.empty(n, np.int64), np.empty(n, np.int64), at[:-1].copy()
     for u in use:
         inside[free[column[u]]], value[free[column[u]]] = rank[component[u]], total[u]
