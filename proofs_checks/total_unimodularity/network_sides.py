@@ -44,13 +44,13 @@ def sides(pointer, row, label, count, r, weight):  # type: ignore[no-untyped-def
     begin, at = np.cumsum(begin), np.cumsum(at)
     use, free = np.empty(n, np.int64), begin[:-1].copy()
     for u in range(n):
-        x = rank[component[u]]
-        use[free[x]] = u
-        free[x] += 1
+        mine = rank[component[u]]
+        use[free[mine]] = u
+        free[mine] += 1
     inside, value, free = np.empty(n, np.int64), np.empty(n, np.int64), at[:-1].copy()
-    for u in use:
-        inside[free[column[u]]], value[free[column[u]]] = rank[component[u]], total[u]
-        free[column[u]] += 1
+    for x in use:
+        inside[free[column[x]]], value[free[column[x]]] = rank[component[x]], total[x]
+        free[column[x]] += 1
     above, parity = np.arange(count), np.zeros(count, np.int64)
     known = np.full(count, -1, np.int64)
     side = np.empty(count, np.int8)
