@@ -28,8 +28,10 @@ from proofs_checks.matrices.network_matrix import (
 from proofs_checks.matrices.row_operations import check_printed_matrices as check_printed_matrices
 from proofs_checks.matrices.sign_matrix import read_matrix as read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix as ViolatingSubmatrix
-from proofs_checks.optimality.lp1_solution import check_lp1_solution as check_lp1_solution
-from proofs_checks.optimality.budget_solution import check_budget_solution as check_budget_solution
+from proofs_checks.optimality.budget_solution import (
+    check_budget_solution as check_budget_solution,
+    check_lp1_solution as check_lp1_solution,
+)
 from proofs_checks.optimality.closure_path import check_closure_path as check_closure_path
 from proofs_checks.optimality.corollary import check_corollary as check_corollary
 from proofs_checks.optimality.limits_solution import check_limits_solution as check_limits_solution

@@ -147,21 +147,11 @@ LEAVES = (2, 4, 5)
 
 @dataclass(frozen=True)
 class DataSet:
-    """Class counts at the leaves, and prices.
+    """Class counts at the leaves, and prices."""
 
-    Parameters
-    ----------
-    counts
-        rows of class A and of class B, by leaf.
-    errors
-        e_h by node.
-    prices
-        of features 1 and 2.
-    """
-
-    counts: dict[int, tuple[int, int]]
-    errors: dict[int, int]
-    prices: tuple[int, int]
+    counts: dict[int, tuple[int, int]]  # rows of class A and of class B, by leaf.
+    errors: dict[int, int]  # e_h by node.
+    prices: tuple[int, int]  # of features 1 and 2.
 
     @property
     def n_rows(self) -> int:

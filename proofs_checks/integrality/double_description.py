@@ -28,19 +28,11 @@ INT64_SAFE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """The generators of (1): its elements are the sums of rays with factors >= 0 and of lines with any factors.
+    """The generators of (1): its elements are the sums of rays with factors >= 0 and of lines with any factors."""
 
-    Parameters
-    ----------
-    rays, lines
-        int64 or Python's integers, one a row, without common divisors.
-    most_rays
-        the largest number of rays at any step.
-    """
-
-    rays: NDArray[Any]
+    rays: NDArray[Any]  # int64 or Python's integers, one a row, without common divisors.
     lines: NDArray[Any]
-    most_rays: int
+    most_rays: int  # the largest number of rays at any step.
 
 
 def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: int) -> Cone:
@@ -52,11 +44,6 @@ def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: 
         E and A, integers, as many columns each.
     limit
         largest number of rays at any step.
-
-    Raises
-    ------
-    InvalidInputError
-        if there are more: the cone is too large to enumerate.
     """
     state = _RaysSoFar(inequalities.shape[1], len(inequalities), limit)
     for a in equations:

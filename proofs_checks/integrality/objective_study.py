@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from proofs_checks.integrality.exact_numbers import snapped
-from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron, snapped
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import rank_of
 from proofs_checks.integrality.vertices import Vertices
@@ -230,26 +229,11 @@ def _loaded(body: Polyhedron) -> Any:
         np.array([float(x) for x in a], dtype=np.float64)
         for a in (body.lower, body.upper, body.row_lower, body.row_upper, body.entry)
     )
-    rows, columns = body.shape
     solver = highspy.Highs()
     solver.silent()
-    solver.passModel(
-        columns,
-        rows,
-        len(entry),
-        int(highspy.MatrixFormat.kRowwise),
-        int(highspy.ObjSense.kMinimize),
-        0.0,
-        np.zeros(columns),
-        lower,
-        upper,
-        row_lower,
-        row_upper,
-        body.start.astype(np.int32),
-        body.index.astype(np.int32),
-        entry,
-        np.zeros(columns, dtype=np.int32),
-    )
+    solver.addVars(len(lower), lower, upper)
+    start, index = body.start[:-1].astype(np.int32), body.index.astype(np.int32)
+    solver.addRows(len(row_lower), row_lower, row_upper, len(entry), start, index, entry)
     solver.setOptionValue("solver", "simplex")
     solver.setOptionValue("presolve", "off")
     return solver

@@ -87,11 +87,6 @@ class DrawnData:
         columns
             names as the formulations give them, without merged purchases: z[h], y[h], w[m,i], w[m,all], and w_t[u,m,i], which
             is in no objective.
-
-        Raises
-        ------
-        InvalidInputError
-            for a column of another name.
         """
         found = np.zeros((len(self), len(columns)), dtype=np.int64)
         for j, name in enumerate(columns):

@@ -13,8 +13,8 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.sparse_arrays import without_duplicates
-from proofs_checks.integrality.exact_numbers import ExactArray, exact_array, exact_number
-from proofs_checks.integrality.polyhedron import Polyhedron
+from proofs_checks.integrality.polyhedron import ExactArray, Polyhedron, exact_array, exact_number
+from proofs_checks.matrices.sign_matrix import line_names, linear_terms
 
 
 @checked
@@ -76,11 +76,7 @@ def _of_arrays(
 ) -> Polyhedron:
     """Arrays and names, checked."""
     (m, n), start, index, entry = _by_rows(matrix)
-    names = []
-    for kind, letter, given, length in (("rows", "r", rows, m), ("columns", "c", columns, n)):
-        names.append([f"{letter}{k}" for k in range(length)] if given is None else given)
-        if len(names[-1]) != length:
-            raise InvalidInputError(f"{kind}: {len(names[-1])} names for a matrix with {length} {kind}")
+    names = line_names((m, n), rows, columns)
     return Polyhedron(
         start=start,
         index=index,
@@ -149,18 +145,14 @@ def _of_model(model: Any) -> Polyhedron:
 
 def _linear(row: Any, place: dict[int, int]) -> tuple[dict[int, Any], Any]:
     """The coefficients of a constraint's body by column, and its constant."""
-    from pyomo.repn import generate_standard_repn
-
-    form = generate_standard_repn(row.body)
-    if not form.is_linear():
-        raise InvalidInputError(f"the constraint {row.name} is not linear; give a linear model")
+    terms, constant = linear_terms(row)
     found: dict[int, Any] = {}
-    for variable, coefficient in zip(form.linear_vars, form.linear_coefs, strict=True):
+    for variable, coefficient in terms:
         if id(variable) not in place:
             raise InvalidInputError(f"the constraint {row.name} is about {variable.name}, which is no variable of the model")
         if coefficient:
             found[place[id(variable)]] = exact_number(coefficient, f"the coefficient of {variable.name} in {row.name}")
-    return found, exact_number(form.constant, f"the constant in {row.name}")
+    return found, exact_number(constant, f"the constant in {row.name}")
 
 
 def _box(variable: Any, pyo: Any) -> tuple[Any, Any]:

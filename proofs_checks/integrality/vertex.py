@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from proofs_checks.integrality.exact_numbers import simple
-from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron
+from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron, simple
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
 from proofs_checks.verdict import Verdict

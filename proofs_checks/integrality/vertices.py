@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from proofs_checks.integrality.double_description import extreme_rays
-from proofs_checks.integrality.exact_numbers import ExactArray, common_denominator
-from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.polyhedron import ExactArray, ExactPoint, Polyhedron, common_denominator
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
 from proofs_checks.verdict import Verdict

@@ -17,8 +17,7 @@ import numpy as np
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.programs.linear_program import LinearProgram
-from proofs_checks.integrality.exact_numbers import exact_array, exact_number, snapped
-from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron
+from proofs_checks.integrality.polyhedron import ExactPoint, Face, Polyhedron, exact_array, exact_number, snapped
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.matrices.violation import Number
 from proofs_checks.verdict import Verdict

@@ -116,12 +116,8 @@ def paths_in_tree(
     tail, head
         the arcs of the tree, one a row of the matrix (a column where `transposed`), on the vertices 0 .. k.
     """
-    pointer, arc, sign = _by_paths(matrix, transposed=transposed)
-    start = np.zeros(len(pointer) - 1, dtype=np.int32)
-    end = np.zeros(len(pointer) - 1, dtype=np.int32)
-    scratch = np.zeros(len(tail) + 1, dtype=np.int32)
-    found = _find_ends(pointer, arc, sign, tail, head, scratch, start, end)
-    return NetworkMatrix(tail, head, start, end, transposed) if found < 0 else None
+    start, end = _ends(*_by_paths(matrix, transposed=transposed), tail, head)
+    return None if (start == -2).any() else NetworkMatrix(tail, head, np.maximum(start, 0), np.maximum(end, 0), transposed)
 
 
 def _by_paths(matrix: SignMatrix, *, transposed: bool) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.int8]]:
@@ -150,10 +146,11 @@ def _wrong_with(matrix: SignMatrix, network: NetworkMatrix) -> str | None:
     closing = _closes_a_circle(network.tail, network.head)
     if closing >= 0:
         return f"the arc {arcs[closing]} closes a circle: the arcs are no tree"
-    pointer, arc, sign = _by_paths(matrix, transposed=network.transposed)
-    scratch = np.zeros(network.n_vertices, dtype=np.int32)
-    bad = _first_bad_path(pointer, arc, sign, network.tail, network.head, network.start, network.end, scratch)
-    if bad >= 0:
+    start, end = _ends(*_by_paths(matrix, transposed=network.transposed), network.tail, network.head)
+    empty = (start == -1) & (network.start == network.end)
+    wrong = ~empty & ((start != network.start) | (end != network.end))
+    if wrong.any():
+        bad = int(np.argmax(wrong))
         return f"{paths[bad]} is not the path from vertex {network.start[bad]} to vertex {network.end[bad]}"
     return None
 
@@ -177,30 +174,12 @@ def _closes_a_circle(tail, head):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _first_bad_path(pointer, arc, sign, tail, head, start, end, excess):  # type: ignore[no-untyped-def]
-    """The first column that fails (1), or -1. `excess`, one number a vertex, holds zeros before and after."""
-    for p in range(start.shape[0]):
-        for k in range(pointer[p], pointer[p + 1]):
-            excess[head[arc[k]]] += sign[k]
-            excess[tail[arc[k]]] -= sign[k]
-        excess[end[p]] -= 1
-        excess[start[p]] += 1
-        bad = excess[end[p]] != 0 or excess[start[p]] != 0
-        excess[end[p]] = 0
-        excess[start[p]] = 0
-        for k in range(pointer[p], pointer[p + 1]):
-            bad = bad or excess[head[arc[k]]] != 0 or excess[tail[arc[k]]] != 0
-            excess[head[arc[k]]] = 0
-            excess[tail[arc[k]]] = 0
-        if bad:
-            return p
-    return -1
-
-
-@njit(cache=True)
-def _find_ends(pointer, arc, sign, tail, head, excess, start, end):  # type: ignore[no-untyped-def]
-    """Read the ends of the paths off (1); the first column that is no path, or -1."""
-    for p in range(start.shape[0]):
+def _ends(pointer, arc, sign, tail, head):  # type: ignore[no-untyped-def]
+    """Where the path of each column begins and ends, by (1); -1 for a column of zeros, -2 for one that is no path."""
+    paths = pointer.shape[0] - 1
+    start, end = np.full(paths, -1, np.int32), np.full(paths, -1, np.int32)
+    excess = np.zeros(tail.shape[0] + 1, np.int32)
+    for p in range(paths):
         for k in range(pointer[p], pointer[p + 1]):
             excess[head[arc[k]]] += sign[k]
             excess[tail[arc[k]]] -= sign[k]
@@ -217,5 +196,5 @@ def _find_ends(pointer, arc, sign, tail, head, excess, start, end):  # type: ign
                         start[p] = v
                     excess[v] = 0
         if not good or ends not in (0, 2) or (ends == 0 and pointer[p] < pointer[p + 1]):
-            return p
-    return -1
+            start[p] = end[p] = -2
+    return start, end

@@ -127,11 +127,7 @@ def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | Non
     if matrix.dtype.kind not in "biufO":
         raise InvalidInputError(f"matrix has entries of type {matrix.dtype}; give numbers")
     m, n = matrix.shape
-    names = []
-    for kind, letter, given, length in (("rows", "r", rows, m), ("columns", "c", columns, n)):
-        names.append(_Numbered(letter, length) if given is None else given)
-        if len(names[-1]) != length:
-            raise InvalidInputError(f"{kind}: {len(names[-1])} names for a matrix with {length} {kind}")
+    names = line_names((m, n), rows, columns)
     row, column, value = _triplets(matrix)
     other = _first_other(row, column, value, names[0], names[1])
     sign = (value == 1).astype(np.int8) - (value == -1).astype(np.int8)
@@ -139,6 +135,28 @@ def _named(matrix: Any, rows: Sequence[str] | None, columns: Sequence[str] | Non
     body = sparse.csc_array((sign[kept], (row[kept], column[kept])), shape=(m, n), dtype=np.int8)
     body.sort_indices()
     return SignMatrix(body, names[0], names[1], other)
+
+
+def line_names(
+    shape: tuple[int, int], rows: Sequence[str] | None, columns: Sequence[str] | None
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The names of rows and columns, r0, r1, ... and c0, c1, ... where none are given."""
+    row_names = _Numbered("r", shape[0]) if rows is None else rows
+    column_names = _Numbered("c", shape[1]) if columns is None else columns
+    for kind, names, length in (("rows", row_names, shape[0]), ("columns", column_names, shape[1])):
+        if len(names) != length:
+            raise InvalidInputError(f"{kind}: {len(names)} names for a matrix with {length} {kind}")
+    return row_names, column_names
+
+
+def linear_terms(constraint: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    """The variables of a Pyomo constraint with their coefficients, and its constant."""
+    from pyomo.repn import generate_standard_repn
+
+    terms = generate_standard_repn(constraint.body, quadratic=False)
+    if not terms.is_linear():
+        raise InvalidInputError(f"the constraint {constraint.name} is not linear; deactivate it, or give a linear model")
+    return list(zip(terms.linear_vars, terms.linear_coefs, strict=True)), terms.constant
 
 
 def _triplets(matrix: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -186,17 +204,12 @@ def _of_model(model: Any) -> tuple[sparse.csc_array, list[str], list[str]]:
     not looked at.
     """
     pyo = package("pyomo.environ")
-    from pyomo.repn import generate_standard_repn
-
     variables = [v for v in model.component_data_objects(pyo.Var, active=True) if not v.fixed]
     place = {id(v): k for k, v in enumerate(variables)}
     names, row, column, value = [], [], [], []
     for i, constraint in enumerate(model.component_data_objects(pyo.Constraint, active=True)):
-        terms = generate_standard_repn(constraint.body, quadratic=False)
-        if not terms.is_linear():
-            raise InvalidInputError(f"the constraint {constraint.name} is not linear; deactivate it, or give a linear model")
         names.append(constraint.name)
-        for variable, coefficient in zip(terms.linear_vars, terms.linear_coefs, strict=True):
+        for variable, coefficient in linear_terms(constraint)[0]:
             if id(variable) not in place:
                 # a block's constraint may hold variables of the model around it
                 place[id(variable)] = len(variables)

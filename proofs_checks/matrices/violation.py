@@ -13,6 +13,9 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
+
+from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
@@ -22,13 +25,7 @@ Number = int | Fraction
 
 
 def determinant(entries: Sequence[Sequence[Number]]) -> Number:
-    """The determinant of a square matrix of integers or fractions, exactly; 1 for order 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if it is not square.
-    """
+    """The determinant of a square matrix of integers or fractions, exactly; 1 for order 0."""
     rows = _exact(entries)
     sign, previous, n = 1, 1, len(rows)
     if any(len(row) != n for row in rows):
@@ -109,13 +106,7 @@ class ViolatingSubmatrix:
 
 
 def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -> ViolatingSubmatrix:
-    """The submatrix of some rows and as many columns, with its determinant; violating or not.
-
-    Raises
-    ------
-    InvalidInputError
-        if the numbers of rows and columns differ, or if one of several entries is none of -1, 0, 1: that entry alone violates.
-    """
+    """The submatrix of some rows and as many columns, with its determinant; violating or not."""
     row, column = tuple(sorted(map(int, rows))), tuple(sorted(map(int, columns)))
     entries: tuple[tuple[int | Fraction, ...], ...]
     if matrix.other is not None and matrix.other[0] in row and matrix.other[1] in column:
@@ -128,3 +119,8 @@ def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -
     return ViolatingSubmatrix(
         row, column, entries, determinant(entries), tuple(matrix.rows[i] for i in row), tuple(matrix.columns[j] for j in column)
     )
+
+
+def of_whole(matrix: SignMatrix, rows: NDArray[Any], columns: NDArray[Any], found: ViolatingSubmatrix) -> ViolatingSubmatrix:
+    """A submatrix of some rows and columns as one of the whole matrix."""
+    return submatrix(matrix, rows[list(found.rows)].tolist(), columns[list(found.columns)].tolist())

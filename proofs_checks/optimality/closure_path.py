@@ -32,10 +32,18 @@ So
     the path holds the smallest optima  <=>  from every node of a level above 0 some chain of steps within its level,
     from v to u, or where f > 0 from u to v, over arcs (u requires v), leads to a node with a price, or, at the top,
     to one for which (5) is > 0                                                                                            (6)
+
+Rounded instances are checked in their integers. Over all closures these are off by at most
+
+    |base_error - integers' base_error|  +  sum over v of |gain_v - integer gain_v * gain_unit|                            (7)
+
+in errors, and likewise in costs. A float stands for the shortest decimal that denotes it, or, where its unit is given, for the
+nearest whole multiple of it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -44,14 +52,16 @@ from typing import Any
 import numpy as np
 
 from formulations.arguments import checked
-from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath
-from proofs_checks.optimality.integer_instance import ClosureRecount
-from proofs_checks.optimality.path_evidence import check_breakpoints, rates
-from proofs_checks.optimality.path_optimality import check_column, suffixes
+from formulations.instance.parametric_closure import ClosureCertificate, ClosurePath, ParametricClosure
+from proofs_checks.optimality.path_evidence import check_breakpoints, rates, read_levels
+from proofs_checks.optimality.path_optimality import Distance, as_stated, check_column, off_by, suffixes
 from proofs_checks.optimality.recount import Refuted
 from proofs_checks.verdict import Verdict
 
 METHOD = "one flow for all lambda, in exact integers"
+
+MULTIPLE_TOLERANCE = Fraction(1, 1000)
+"""How far a float may be from the whole multiple of the unit that it stands for, in units."""
 
 
 @checked
@@ -89,18 +99,16 @@ def check_closure_path(path: ClosurePath) -> Verdict:
 
 
 def _proven_gap(path: ClosurePath, certificate: ClosureCertificate) -> Fraction:
-    """How far a row can be from the optimum of the real instance, at its breakpoint.
-
-    Raises
-    ------
-    Refuted
-        where the proof fails.
-    """
+    """How far a row can be from the optimum of the real instance, at its breakpoint."""
     instance, points = ClosureRecount(path.problem), path.breakpoints
     check_breakpoints(points)
     rate = rates((*points, Fraction(0)), certificate.denominator, path.problem.integers.lam_unit, "level")
     denominator = [int(d) for d in certificate.denominator]
-    evidence = _Evidence(instance, _levels(path, instance), denominator, rate, _flow(certificate, instance))
+    level = read_levels(path.level, instance.n, range(instance.n), (0, len(points)), "node", "goes")
+    flow: Any = certificate.flow
+    if not isinstance(flow, np.ndarray) or flow.shape != (len(instance.arcs),) or flow.dtype.kind != "i":
+        raise Refuted(f"the flow is no array of {len(instance.arcs)} integers, one for each arc")
+    evidence = _Evidence(instance, level, denominator, rate, flow.tolist())
     evidence.check_arcs()
     surplus = evidence.surplus()
     evidence.check_worth(surplus)
@@ -178,29 +186,6 @@ class _Evidence:
                 raise Refuted(f"node {v} could go before breakpoint {k} for nothing: not the smallest optimum")
 
 
-def _levels(path: ClosurePath, instance: ClosureRecount) -> list[int]:
-    """The levels, after checking that they are valid and that every breakpoint is used."""
-    given, top = path.level, len(path.breakpoints)
-    if not isinstance(given, np.ndarray) or given.shape != (instance.n,) or given.dtype.kind != "i":
-        raise Refuted(f"the levels are no array of {instance.n} integers, one for each node")
-    level: list[int] = given.tolist()
-    for v, k in enumerate(level):
-        if not 0 <= k <= top:
-            raise Refuted(f"node {v} has level {k}; there are 0 to {top}")
-    unused = set(range(1, top)) - set(level)
-    if unused:
-        raise Refuted(f"no node goes at breakpoint {min(unused)}: it is none")
-    return level
-
-
-def _flow(certificate: ClosureCertificate, instance: ClosureRecount) -> list[int]:
-    """The flow of every arc."""
-    given: Any = certificate.flow
-    if not isinstance(given, np.ndarray) or given.shape != (len(instance.arcs),) or given.dtype.kind != "i":
-        raise Refuted(f"the flow is no array of {len(instance.arcs)} integers, one for each arc")
-    return list(map(int, given.tolist()))
-
-
 def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
     """Errors, costs, sizes and lambdas of the rows must be what the path says they are."""
     instance, ints, rows = evidence.instance, path.problem.integers, len(path.breakpoints)
@@ -223,3 +208,84 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
     ):
         if list(given) != mine:
             raise Refuted(f"the path's {name} is not that of its closures")
+
+
+class ClosureRecount:
+    """Nodes, arcs, real and integer gains and prices.
+
+    Parameters
+    ----------
+    problem
+        the instance, whose arrays need not be what they were when it was built.
+
+    Raises
+    ------
+    Refuted
+        if an array has another shape or type, or if the integers are not those of the floats.
+    """
+
+    def __init__(self, problem: ParametricClosure) -> None:
+        ints = problem.integers
+        self.n = len(problem.gain)
+        self.arcs = _arcs(problem, self.n)
+        self.gain = _reals("gain", problem.gain, self.n, problem.gain_unit)
+        self.price = _reals("price", problem.price, self.n, problem.price_unit)
+        self.integer_gain = _integers("gain", ints.gain, self.n)
+        self.integer_price = _integers("price", ints.price, self.n)
+        for v in range(self.n):
+            if self.price[v] < 0 or self.integer_price[v] < 0:
+                raise Refuted(f"the price of node {v} is negative")
+        self.base_error = _base(problem.base_error, problem.gain_unit)
+        self.base_cost = _base(problem.base_cost, problem.price_unit)
+        ones = [1] * self.n
+        gains, prices = (
+            zip(self.gain, self.integer_gain, ones, strict=True),
+            zip(self.price, self.integer_price, ones, strict=True),
+        )
+        error = abs(self.base_error - ints.base_error) + off_by(gains, Fraction(1), ints.gain_unit)
+        cost = abs(self.base_cost - ints.base_cost) + off_by(prices, Fraction(1), ints.price_unit)
+        self.distance = as_stated(Distance(error, cost), ints)
+
+
+def _arcs(problem: ParametricClosure, n: int) -> list[tuple[int, int]]:
+    """Pairs (u, v): u requires v."""
+    ends = [_integers(name, a, len(problem.tail)) for name, a in (("tail", problem.tail), ("head", problem.head))]
+    for name, nodes in zip(("tail", "head"), ends, strict=True):
+        for k, v in enumerate(nodes):
+            if not 0 <= v < n:
+                raise Refuted(f"the {name} of arc {k} is node {v}; there are 0 to {n - 1}")
+    return list(zip(*ends, strict=True))
+
+
+def _integers(name: str, given: Any, length: int) -> list[int]:
+    if not isinstance(given, np.ndarray) or given.shape != (length,) or given.dtype.kind not in "iu":
+        raise Refuted(f"{name} is no array of {length} integers")
+    return [int(x) for x in given.tolist()]
+
+
+def _reals(name: str, given: Any, length: int, unit: Fraction | None) -> list[Fraction]:
+    """What floats stand for."""
+    if not isinstance(given, np.ndarray) or given.shape != (length,) or not np.isfinite(given).all():
+        raise Refuted(f"{name} is no array of {length} finite numbers")
+    numbers = given.astype(np.float64).tolist()
+    meant = [_meant(x, unit) for x in numbers]
+    for v, (x, m) in enumerate(zip(numbers, meant, strict=True)):
+        if unit is not None and m % unit:
+            raise Refuted(f"the {name} of node {v} is {x!r}, no whole multiple of {unit}")
+    return meant
+
+
+def _base(given: float | Fraction, unit: Fraction | None) -> Fraction:
+    """The exact error or cost of the empty closure."""
+    if not isinstance(given, Fraction) and not math.isfinite(given):
+        raise Refuted(f"the error or cost of the empty closure is {given!r}")
+    return given if isinstance(given, Fraction) else _meant(float(given), unit)
+
+
+def _meant(x: float, unit: Fraction | None) -> Fraction:
+    """The multiple of the unit that a float stands for, the shortest decimal that denotes it where none is near."""
+    number = Fraction(repr(x))
+    if unit is None:
+        return number
+    multiple = unit * math.floor(number / unit + Fraction(1, 2))
+    return multiple if abs(number - multiple) <= MULTIPLE_TOLERANCE * unit else number

@@ -36,18 +36,10 @@ MOST_BITS = 10**7
 
 @dataclass(frozen=True, eq=False)
 class LevelComponents:
-    """The components of one level.
+    """The components of one level."""
 
-    Parameters
-    ----------
-    gain
-        integer gain of each component, >= 0.
-    needs
-        for each component the others that it cannot be without.
-    """
-
-    gain: tuple[int, ...]
-    needs: tuple[frozenset[int], ...]
+    gain: tuple[int, ...]  # integer gain of each component, >= 0.
+    needs: tuple[frozenset[int], ...]  # for each component the others that it cannot be without.
 
     def reaches(self, gain: int) -> bool | None:
         """Whether some closed set of components has exactly this integer gain; None: not decided."""
@@ -87,13 +79,7 @@ class LevelComponents:
 
 
 def prove_edges(path: PruningPath, X: Any = None) -> PathProof:
-    """The proof of an exact path whose certificate has a dual for each usage arc, as (3) needs it.
-
-    Raises
-    ------
-    Refuted
-        if the path has none; the message says why.
-    """
+    """The proof of an exact path whose certificate has a dual for each usage arc, as (3) needs it."""
     if path.certificate is None:
         raise Refuted("the path carries no certificate")
     if isinstance(path.certificate, PathShares):

@@ -74,13 +74,7 @@ def forced(profit: Mapping[int, int], left: Sequence[int], right: Sequence[int],
 
 
 def bound_of_duals(recount: Recount, certificate: ItemDuals) -> Fraction:
-    """(1) at the certificate's lambda.
-
-    Raises
-    ------
-    Refuted
-        if the duals are not allowed.
-    """
+    """(1) at the certificate's lambda."""
     charged = charges_of_duals(recount, certificate.dual, certificate.unit, certificate.lam)
     profit, unit = profits(recount, certificate.lam, charged, certificate.unit)
     _, best = tree_worth(profit, recount.left, recount.right, recount.parent)
@@ -112,11 +106,6 @@ def charges_of_duals(
         of the usage arcs of `nodes`, default: all splits.
     paid
         purchases that are paid already, on which no dual is allowed.
-
-    Raises
-    ------
-    Refuted
-        if one is not allowed; the message says which.
     """
     dual = whole_numbers(dual)
     if not unit > 0:
@@ -142,13 +131,7 @@ def charges_of_duals(
 
 
 def whole_numbers(dual: Any) -> NDArray[np.int64]:
-    """The duals as int64.
-
-    Raises
-    ------
-    Refuted
-        if they are no such array.
-    """
+    """The duals as int64."""
     if not isinstance(dual, np.ndarray) or dual.ndim != 1 or not np.can_cast(dual.dtype, np.int64):
         kind = f"{dual.dtype} of shape {dual.shape}" if isinstance(dual, np.ndarray) else type(dual).__name__
         raise Refuted(f"the duals are {kind}; they must be an array of 64-bit integers, one for each usage arc")

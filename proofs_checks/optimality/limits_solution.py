@@ -20,16 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.limits_solution import LimitProof, LimitsSolution
-from formulations.answers.solution import ItemDuals, SharedPrices
 from formulations.arguments import checked
 from formulations.instance.cost_items import CostItems
 from formulations.instance.limit import Limit, meter_of
 from formulations.instance.limit_members import members_of
 from formulations.instance.problem import PruningProblem
-from proofs_checks.optimality.item_duals import bound_of_duals
+from proofs_checks.optimality.budget_solution import check_error
 from proofs_checks.optimality.recount import Recount, Refuted, shown
-from proofs_checks.optimality.shared_prices import proven_by_scores
-from proofs_checks.optimality.solution_optimality import check_rates
+from proofs_checks.optimality.solution_optimality import proven
 from proofs_checks.verdict import Verdict
 
 METHOD = "every example sent down the trees again, uses in fractions, weak duality in exact integers"
@@ -76,24 +74,26 @@ def check_limits_solution(problem: PruningProblem, solution: LimitsSolution, X: 
         error, _ = meters.recount.objective(solution.pruning.kept)
         uses = meters.uses(solution.pruning.kept)
         _check(meters, solution, error, uses)
-        proven = None if solution.proof is None else _proven(meters, solution)
+        bound = None
+        if (proof := solution.proof) is not None:
+            priced = _Priced(meters, proof, solution.at_most)
+            bound = proven(priced, proof.certificate, Fraction(1), proof.kept)[2] - priced.spent  # D(mu), as far as it is proven
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
     told: dict[str, Any] = {"uses": tuple(map(float, uses)), "error": float(error), "bound": solution.bound, "gap": solution.gap}
-    if proven is None:
+    if bound is None:
         return Verdict(claim, None, METHOD, {**told, "undecided": "the solution carries no multipliers"})
-    told["proven"] = float(proven)
-    spare = meters.recount.float_error(proven)
-    if solution.proof is not None and Fraction(solution.proof.bound) > proven + spare:
-        return Verdict(claim, False, METHOD, f"the multipliers prove the bound {shown(proven)}, not {solution.proof.bound!r}")
-    if Fraction(solution.bound) > meters.raised(proven, spare) + spare:
+    told["proven"] = float(bound)
+    spare = meters.recount.float_error(bound)
+    if solution.proof is not None and Fraction(solution.proof.bound) > bound + spare:
+        return Verdict(claim, False, METHOD, f"the multipliers prove the bound {shown(bound)}, not {solution.proof.bound!r}")
+    if Fraction(solution.bound) > meters.raised(bound, spare) + spare:
         return Verdict(claim, None, METHOD, {**told, "undecided": "the bound is above what the multipliers prove"})
     return Verdict(claim, True, METHOD, told)
 
 
 def _check(meters: _Meters, solution: LimitsSolution, error: Fraction, uses: list[Fraction]) -> None:
     """(1), but for the bound's proof."""
-    recount = meters.recount
     if not len(solution.limits) == len(solution.at_most) == len(solution.uses):
         raise Refuted(
             f"{len(solution.at_most)} limits and {len(solution.uses)} uses are stated for {len(solution.limits)} limits"
@@ -105,26 +105,7 @@ def _check(meters: _Meters, solution: LimitsSolution, error: Fraction, uses: lis
             raise Refuted(f"the pruning uses {shown(use)} of {limit.title}, not {shown(stated)}")
         if use > most:
             raise Refuted(f"the pruning uses {shown(use)} of {limit.title}, more than {shown(most)}")
-    rounding = Fraction(solution.problem.integers.error_rounding)
-    if not math.isfinite(solution.error) or abs(Fraction(solution.error) - error) > recount.float_error(error) + rounding:
-        raise Refuted(f"the pruning's error is {shown(error)}, not {solution.error!r}")
-    hidden = Fraction(solution.hidden) + recount.float_error(error)
-    if not math.isfinite(solution.bound) or Fraction(solution.bound) > error + hidden:
-        raise Refuted(f"the bound {solution.bound!r} is above the pruning's own error {shown(error)}")
-
-
-def _proven(meters: _Meters, solution: LimitsSolution) -> Fraction:
-    """D(mu) as far as the certificate proves it."""
-    proof = solution.proof
-    assert proof is not None, "the caller looked"
-    priced = _Priced(meters, proof, solution.at_most)
-    check_rates(proof.certificate, Fraction(1))
-    if isinstance(proof.certificate, ItemDuals):
-        return bound_of_duals(priced, proof.certificate) - priced.spent
-    if not isinstance(proof.certificate, SharedPrices):
-        raise Refuted(f"the certificate is {type(proof.certificate).__name__}, neither duals nor scores")
-    error, cost = priced.objective(proof.kept)
-    return proven_by_scores(priced, proof.certificate, error + proof.certificate.lam * cost).bound - priced.spent
+    check_error(meters.recount, solution, error, Fraction(solution.hidden))
 
 
 class _Meters:

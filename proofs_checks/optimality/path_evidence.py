@@ -29,32 +29,17 @@ from proofs_checks.optimality.recount import Recount, Refuted, Segment
 
 @dataclass(frozen=True, eq=False)
 class PathEvidence:
-    """A path's certificate, after (2) and all that can be said of its levels, breakpoints and gaps alone.
-
-    Parameters
-    ----------
-    recount
-        the instance.
-    level
-        of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
-    purchase_level
-        int32: of every purchase, the highest among its users'; -1 where it is never bought.
-    payment
-        the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
-    denominator, rate
-        of every level below `top`: a denominator of its breakpoint, and q_l.
-    gaps
-        that the path states, for every breakpoint; empty where it is exact.
-    """
+    """A path's certificate, after (2) and all that can be said of its levels, breakpoints and gaps alone."""
 
     path: PruningPath
-    recount: Recount
-    level: dict[int, int]
-    purchase_level: NDArray[np.int32]
+    recount: Recount  # the instance.
+    level: dict[int, int]  # of every split; -1 for what is never kept, whatever the path's ties, and `top` for what always is.
+    purchase_level: NDArray[np.int32]  # int32: of every purchase, the highest among its users'; -1 where it is never bought.
+    # the duals of a split, kept up to some breakpoint, at a breakpoint k, in integer gains over the denominator of k.
     payment: Callable[[int, int], Exact]
-    denominator: list[int]
+    denominator: list[int]  # of every level below `top`: a denominator of its breakpoint, and q_l.
     rate: list[int]
-    gaps: list[Fraction]
+    gaps: list[Fraction]  # that the path states, for every breakpoint; empty where it is exact.
 
     @property
     def top(self) -> int:
@@ -87,13 +72,7 @@ class PathEvidence:
 
 
 def read_evidence(path: PruningPath, recount: Recount) -> PathEvidence:
-    """Read a path's certificate.
-
-    Raises
-    ------
-    Refuted
-        where levels, breakpoints, gaps or duals cannot be right.
-    """
+    """Read a path's certificate."""
     certificate: object = path.certificate  # whatever it is
     if not isinstance(certificate, PathCertificate | PathShares):
         raise Refuted(f"the certificate is {type(certificate).__name__}, no duals of a path")
@@ -157,25 +136,31 @@ def _by_arcs(
 
 
 def _levels(path: PruningPath, recount: Recount) -> dict[int, int]:
-    """Levels of the splits, after checking that they are levels, all of them used, and that none rises downwards."""
-    n, top = recount.ensemble.n_nodes, len(path.breakpoints)
+    """Levels of the splits, after checking that none rises downwards."""
     if path.ties not in ("smallest", "largest"):
         raise Refuted(f"the ties are {path.ties!r}, neither 'smallest' nor 'largest'")
-    if not isinstance(path.level, np.ndarray) or path.level.shape != (n,) or path.level.dtype.kind != "i":
-        raise Refuted(f"the levels are no array of {n} integers, one for each node")
-    lowest = 0 if path.ties == "smallest" else -1
-    given = path.level.tolist()
+    first = 1 if path.ties == "smallest" else 0
+    ends = first - 1, len(path.breakpoints)
+    given = read_levels(path.level, recount.ensemble.n_nodes, recount.splits, ends, "split", "is pruned")
     for h in recount.splits:
-        if not lowest <= given[h] <= top:
-            raise Refuted(f"split {h} has level {given[h]}; there are {lowest} to {top}")
         above = recount.parent[h]
         if above >= 0 and given[h] > given[above]:
             raise Refuted(f"split {h} is kept longer than split {above} above it: the path is not nested")
-    unused = set(range(1, top)) - {given[h] for h in recount.splits}
-    if unused:
-        raise Refuted(f"no split is pruned at breakpoint {min(unused)}: it is none")
-    first = 1 if path.ties == "smallest" else 0
     return {h: given[h] if given[h] >= first else -1 for h in recount.splits}
+
+
+def read_levels(given: Any, n: int, nodes: Sequence[int], ends: tuple[int, int], what: str, goes: str) -> list[int]:
+    """Levels, one for each of n nodes, after checking that those of some nodes are between two ends, and that all are used."""
+    if not isinstance(given, np.ndarray) or given.shape != (n,) or given.dtype.kind != "i":
+        raise Refuted(f"the levels are no array of {n} integers, one for each node")
+    level: list[int] = given.tolist()
+    for h in nodes:
+        if not ends[0] <= level[h] <= ends[1]:
+            raise Refuted(f"{what} {h} has level {level[h]}; there are {ends[0]} to {ends[1]}")
+    unused = set(range(1, ends[1])) - {level[h] for h in nodes}
+    if unused:
+        raise Refuted(f"no {what} {goes} at breakpoint {min(unused)}: it is none")
+    return level
 
 
 def check_breakpoints(points: Sequence[Fraction]) -> None:

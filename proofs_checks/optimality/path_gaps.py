@@ -34,18 +34,10 @@ from proofs_checks.optimality.recount import Refuted, shown
 
 @dataclass(frozen=True, eq=False)
 class BlockWorths:
-    """For every split, in integer gains over the breakpoint's denominator.
+    """For every split, in integer gains over the breakpoint's denominator."""
 
-    Parameters
-    ----------
-    whole
-        profit of the split and of all that is below it in its block.
-    best
-        worth of the best closure that has the split and only what is below it in its block.
-    """
-
-    whole: dict[int, Exact]
-    best: dict[int, Exact]
+    whole: dict[int, Exact]  # profit of the split and of all that is below it in its block.
+    best: dict[int, Exact]  # worth of the best closure that has the split and only what is below it in its block.
 
 
 def below(evidence: PathEvidence, h: int) -> list[int]:
@@ -73,13 +65,7 @@ def block_worths(evidence: PathEvidence, beside: int = 0) -> BlockWorths:
 
 
 def check_gaps(evidence: PathEvidence) -> None:
-    """(2) and (3) for the gaps that a path states.
-
-    Raises
-    ------
-    Refuted
-        where the certificate proves less.
-    """
+    """(2) and (3) for the gaps that a path states."""
     unit, top = evidence.path.problem.integers.gain_unit, evidence.top
     over, under = _sums(evidence)
     for k in range(top):
@@ -111,13 +97,7 @@ def _sums(evidence: PathEvidence, beside: int = 0) -> tuple[dict[int, Fraction],
 
 
 def relative_gap(evidence: PathEvidence) -> float:
-    """`PruningPath.relative_gap`, from integer gains and costs of the rows that were checked.
-
-    Raises
-    ------
-    Refuted
-        if the path says something else.
-    """
+    """`PruningPath.relative_gap`, from integer gains and costs of the rows that were checked."""
     path, ints = evidence.path, evidence.path.problem.integers
     roots = evidence.recount.roots_error() * evidence.recount.error_unit
     shares: list[list[Fraction | float]] = [[], []]

@@ -26,6 +26,13 @@ if it is worth nothing, buys nothing new (so pays no duals) and has no evaluatio
 
     smallest:  (2) with > 0, or one of them has duals or an evaluation cost                                                  (5)
     largest:   (3) with < 0 for closures that buy nothing new and have no evaluation cost                                   (6)
+
+A path is exact in the instance's integers. How far these can be from the real errors and costs, over all prunings:
+
+    error  <=  sum over splits of |gain_h  -  integer gain_h * gain_unit|                                                  (7)
+    cost   <=  sum over purchases |price_j  -  integer price_j * price_unit|  +  the same over the splits' evaluation      (8)
+
+0 where the instance says that nothing was rounded, else at most the rounding that it states.
 """
 
 from __future__ import annotations
@@ -33,7 +40,8 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -43,7 +51,7 @@ from numpy.typing import NDArray
 
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import checked
-from proofs_checks.optimality.integer_instance import Distance, check_integers
+from formulations.instance.integers import InUnits
 from proofs_checks.optimality.item_duals import summable
 from proofs_checks.optimality.path_evidence import PathEvidence, read_evidence
 from proofs_checks.optimality.path_gaps import BlockWorths, below, block_worths, check_gaps, is_top, relative_gap
@@ -56,28 +64,24 @@ LARGEST_FLOAT = Fraction(sys.float_info.max)
 METHOD = "every example sent down the trees again, one dual solution for all lambda, in exact integers"
 
 
+@dataclass(frozen=True)
+class Distance:
+    """The distances (7) and (8)."""
+
+    error: Fraction
+    cost: Fraction
+
+
 @dataclass(frozen=True, eq=False)
 class PathProof:
-    """A path that was checked.
-
-    Parameters
-    ----------
-    distance
-        how far the integers that it was proven in can be from the real instance; 0 where nothing was rounded.
-    surplus
-        the left side of (2) for every split, in integer gains over the denominator of its level.
-    error, cost
-        of every row, exactly, of the real instance.
-    relative_gap
-        that of the path.
-    """
+    """A path that was checked."""
 
     evidence: PathEvidence
-    distance: Distance
-    surplus: dict[int, Exact]
-    error: list[Fraction]
+    distance: Distance  # how far the integers that it was proven in can be from the real instance; 0 where nothing was rounded.
+    surplus: dict[int, Exact]  # the left side of (2) for every split, in integer gains over the denominator of its level.
+    error: list[Fraction]  # of every row, exactly, of the real instance.
     cost: list[Fraction]
-    relative_gap: float
+    relative_gap: float  # that of the path.
 
 
 @checked
@@ -136,13 +140,7 @@ def _claim(path: PruningPath, gap: str) -> str:
 
 
 def prove_path(path: PruningPath, X: Any = None) -> PathProof:
-    """The proof of a path with a certificate.
-
-    Raises
-    ------
-    Refuted
-        if the path is not optimal as it says.
-    """
+    """The proof of a path with a certificate."""
     recount = Recount(path.problem, X)
     distance = check_integers(recount)
     evidence = read_evidence(path, recount)
@@ -257,3 +255,45 @@ def check_column(name: str, given: NDArray[np.float64], mine: list[Fraction], sc
     for k, (number, true) in enumerate(zip(given.tolist(), mine, strict=True)):
         if not abs(number) < float("inf") or abs(Fraction(number) - true) > precision:
             raise Refuted(f"row {k} has the {name} {shown(true)}, not {number!r}")
+
+
+def check_integers(recount: Recount) -> Distance:
+    """How far the integers are from the instance."""
+    ints, ensemble = recount.problem.integers, recount.ensemble
+    for what, array, length in (
+        ("gains", ints.gain, ensemble.n_nodes),
+        ("evaluation prices", ints.evaluation, ensemble.n_nodes),
+        ("prices", ints.price, recount.costs.n_items),
+        ("weights", ints.weight, recount.n_rows),
+    ):
+        if array.shape != (length,) or array.dtype.kind != "i":
+            raise Refuted(f"the instance has {array.size} integer {what} for {length}")
+    for what, array, least in (("price", ints.price, 0), ("evaluation price", ints.evaluation, 0), ("weight", ints.weight, 1)):
+        if (array < least).any():
+            raise Refuted(f"the instance has the integer {what} {array.min()}; the least is {least}")
+    gain, evaluation, price, weight = (a.tolist() for a in (ints.gain, ints.evaluation, ints.price, ints.weight))
+    gains = ((recount.gain(h), gain[h], 1) for h in recount.splits)
+    rows, whole = Counter(zip(recount.weight.tolist(), weight, strict=True)), {(recount.total, sum(weight)): 1}
+    costs = [(recount.evaluation[h], evaluation[h], 1) for h in recount.splits]
+    for m in range(recount.costs.n_items):  # rows of one weight count together
+        of_item = whole if recount.once[m] else rows
+        costs += [(recount.price[m] * w, price[m] * v, count) for (w, v), count in of_item.items()]
+    error, cost = off_by(gains, recount.error_unit, ints.gain_unit), off_by(costs, recount.cost_unit, ints.price_unit)
+    return as_stated(Distance(error, cost), ints)
+
+
+def as_stated(distance: Distance, ints: InUnits) -> Distance:
+    """The distance, if the units are units, and it is not more than the instance states."""
+    if not (ints.gain_unit > 0 and ints.price_unit > 0):
+        raise Refuted(f"the units of the instance's integers are {ints.gain_unit} and {ints.price_unit}; they must be above 0")
+    for what, found, stated in (("errors", distance.error, ints.error_rounding), ("costs", distance.cost, ints.cost_rounding)):
+        if not 0 <= stated < math.inf or found > Fraction(stated):
+            raise Refuted(f"the instance's integers are off by up to {float(found):g} in {what}, {stated!r} is stated")
+    return distance
+
+
+def off_by(amounts: Iterable[tuple[Any, int, int]], mine: Fraction, theirs: Fraction) -> Fraction:
+    """The sum of n |x mine - y theirs| over some (x, y, n)."""
+    denominator = math.lcm(mine.denominator, theirs.denominator)
+    a, b = int(mine * denominator), int(theirs * denominator)
+    return Fraction(sum(n * abs(x * a - y * b) for x, y, n in amounts)) / denominator

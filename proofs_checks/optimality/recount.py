@@ -216,13 +216,7 @@ class Recount:
         return total
 
     def objective(self, kept: NDArray[Any]) -> tuple[Fraction, Fraction]:
-        """Error and cost of a pruning.
-
-        Raises
-        ------
-        Refuted
-            if it is no pruning.
-        """
+        """Error and cost of a pruning."""
         n = self.ensemble.n_nodes
         if not isinstance(kept, np.ndarray) or kept.shape != (n,) or kept.dtype != np.bool_:
             raise Refuted(f"the pruning is no array of {n} times yes or no, one for each node")

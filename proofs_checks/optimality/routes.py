@@ -61,13 +61,7 @@ class Routes:
 
 
 def cost_rows(problem: PruningProblem, X: Any = None) -> NDArray[np.float32]:
-    """The rows of the cost sample that count, as float32: of X, or of the table that the problem refers to.
-
-    Raises
-    ------
-    InvalidInputError
-        where there is no table, or one of another shape.
-    """
+    """The rows of the cost sample that count, as float32: of X, or of the table that the problem refers to."""
     table = problem.X if X is None else X
     if table is None:
         raise InvalidInputError("the problem carries no rows; give the cost sample as X")

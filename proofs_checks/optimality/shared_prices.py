@@ -117,11 +117,6 @@ def proven_by_scores(
         of the solution's pruning at that lambda: decisions are right where the other way is worse.
     kept, pruned
         splits that are decided beforehand: the bound is one for prunings that keep and prune them.
-
-    Raises
-    ------
-    Refuted
-        if a decision does not follow, or a dual is not allowed.
     """
     decisions = _Decisions(recount, certificate.lam)
     decisions.decide(list(kept), list(pruned))

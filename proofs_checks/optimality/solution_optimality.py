@@ -13,6 +13,9 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from formulations.answers.solution import ItemDuals, SharedPrices, Solution, Status
 from formulations.arguments import checked
 from formulations.instance.cost_items import exact
@@ -67,49 +70,31 @@ def check_solution(problem: PruningProblem, solution: Solution, X: Any = None) -
     lam = exact(solution.lam, "lam")
     try:
         recount = Recount(problem, X)
-        value, bound = _value_and_bound(recount, solution, lam)
-        compare(recount, solution, value, bound)
+        error, cost, bound = proven(recount, solution.certificate, lam, solution.pruning.kept)
+        value = error + lam * cost
+        _compare(recount, solution, value, bound)
     except Refuted as wrong:
         return Verdict(claim, False, METHOD, str(wrong))
     return Verdict(claim, True, METHOD, {"value": float(value), "bound": float(bound), "gap": float(value - bound)})
 
 
-def _value_and_bound(recount: Recount, solution: Solution, lam: Fraction) -> tuple[Fraction, Fraction]:
-    """(1), exactly."""
-    certificate = solution.certificate
-    assert solution.pruning is not None
+def proven(recount: Recount, certificate: object, lam: Fraction, kept: NDArray[np.bool_]) -> tuple[Fraction, Fraction, Fraction]:
+    """Error and cost of a pruning, and the bound that the certificate of one closure proves, made for at most `lam`."""
     if not isinstance(certificate, ItemDuals | SharedPrices):
         raise Refuted(f"the certificate is {type(certificate).__name__}, neither duals nor scores")
-    check_rates(certificate, lam)
-    error, cost = recount.objective(solution.pruning.kept)
-    if isinstance(certificate, ItemDuals):
-        return error + lam * cost, bound_of_duals(recount, certificate)
-    return error + lam * cost, proven_by_scores(recount, certificate, error + certificate.lam * cost).bound
-
-
-def check_rates(certificate: ItemDuals | SharedPrices, lam: Fraction) -> None:
-    """Check that a certificate's lambda and unit are fractions, and its lambda at most the one that was asked for.
-
-    Raises
-    ------
-    Refuted
-        if they are not.
-    """
     for name, number in (("lambda", certificate.lam), ("unit", certificate.unit)):
         if not isinstance(number, Rational):
             raise Refuted(f"the certificate's {name} is {number!r}, no fraction")
     if not 0 <= certificate.lam <= lam:
         raise Refuted(f"the certificate was made for lambda = {certificate.lam}, which is not between 0 and {lam}")
+    error, cost = recount.objective(kept)
+    if isinstance(certificate, ItemDuals):
+        return error, cost, bound_of_duals(recount, certificate)
+    return error, cost, proven_by_scores(recount, certificate, error + certificate.lam * cost).bound
 
 
-def compare(recount: Recount, solution: Solution, value: Fraction, bound: Fraction) -> None:
-    """Check the value, bound, tolerance and status that the solution states.
-
-    Raises
-    ------
-    Refuted
-        where value and bound are not what was found, the tolerance is no number >= 0, or OPTIMAL is said of a larger gap.
-    """
+def _compare(recount: Recount, solution: Solution, value: Fraction, bound: Fraction) -> None:
+    """Check the value, bound, tolerance and status that the solution states."""
     if not _finite(solution.value) or abs(value - Fraction(solution.value)) > recount.float_error(value):
         raise Refuted(f"the pruning is worth {shown(value)}, not {solution.value!r}")
     if solution.bound != -math.inf and (

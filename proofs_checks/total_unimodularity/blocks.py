@@ -12,7 +12,7 @@ and for the transpose rows and columns change places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,72 +22,51 @@ from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reductions
+from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Pieces, Reductions
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 
-Lines = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Rows and columns of a block, as indices of the whole matrix, ascending."""
 
-
-def find_network(matrix: SignMatrix, *, transposed: bool = False) -> NetworkMatrix | None:
+def find_network(matrix: SignMatrix, *, transposed: bool = False, known: Pieces | None = None) -> NetworkMatrix | None:
     """A tree and paths for the whole matrix, verified; None where the matrix is not the network matrix of any.
 
     Parameters
     ----------
-    matrix
-        see `proofs_checks.matrices.sign_matrix.SignMatrix`.
     transposed
         find the tree for the matrix's transpose.
+    known
+        blocks that are network matrices or, where they are none, transposes of network matrices.
     """
     if matrix.other is not None:
         return None
-    reductions = reduce_matrix(matrix)
-    found = []
-    for rows, columns in blocks_of(matrix, reductions.rows, reductions.columns):
-        network = recognise_network(matrix.part(rows, columns), transposed=transposed)
-        if network is None:
+    reductions = reduce_matrix(matrix) if known is None else known.reductions
+    if known is None:
+        given: list[Any] = [(*place, None) for place in blocks_of(matrix, reductions.rows, reductions.columns)]
+    else:
+        given = [(piece.rows, piece.columns, piece.evidence) for piece in known.pieces]
+    blocks = []
+    for rows, columns, network in given:
+        if network is None or (transposed and not network.transposed):
+            network = recognise_network(matrix.part(rows, columns), transposed=transposed)
+        if network is None or network.transposed != transposed:
             return None
-        found.append((rows, columns, network))
-    return verified_lift(matrix, reductions, found, transposed=transposed)
-
-
-def verified_lift(
-    matrix: SignMatrix, reductions: Reductions, blocks: list[BlockNetwork], *, transposed: bool = False
-) -> NetworkMatrix:
-    """One network of the blocks' networks, verified against the whole matrix.
-
-    Raises
-    ------
-    SolverFailedError
-        if the network fails the verification: a fault of this package.
-    """
-    network = lift(matrix.shape, reductions, blocks, transposed=transposed)
-    verdict = check_network_matrix(matrix, network)
+        blocks.append((rows, columns, network))
+    whole = lift(matrix.shape, reductions, blocks, transposed=transposed)
+    verdict = check_network_matrix(matrix, whole)
     if not verdict:
         raise SolverFailedError(
             f"the network that was put together for {matrix!r}: {verdict.certificate}; please report the matrix"
         )
-    return network
-
-
-BlockNetwork = tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix]
-"""Rows, columns, and the network of that submatrix."""
+    return whole
 
 
 def lift(
-    shape: tuple[int, int], reductions: Reductions, blocks: Sequence[BlockNetwork], *, transposed: bool = False
+    shape: tuple[int, int],
+    reductions: Reductions,
+    blocks: list[tuple[NDArray[np.int64], NDArray[np.int64], NetworkMatrix]],
+    *,
+    transposed: bool,
 ) -> NetworkMatrix:
-    """One network for the whole matrix.
-
-    Parameters
-    ----------
-    shape
-        rows and columns of the whole matrix.
-    reductions
-        how the whole became the blocks.
-    blocks
-        they cover what is left; each network is `transposed` as the result is to be.
-    """
+    """One network for the whole matrix, from the networks of blocks that cover what is left, transposed as it is to be."""
     m, n = shape
     arcs, paths = (n, m) if transposed else (m, n)
     tail, head = np.zeros(arcs, np.int64), np.zeros(arcs, np.int64)

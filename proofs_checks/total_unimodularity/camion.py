@@ -22,52 +22,14 @@ Hence A[R, C] is square and minimal.                                            
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.total_unimodularity.claim import Place, by_search, written
-from proofs_checks.verdict import Verdict
-
-METHOD = "Camion's Eulerian submatrices"
+from proofs_checks.total_unimodularity.claim import Place, Reference, written
 
 LIMIT = 5 * 10**9
 """Largest number of elementary steps: 23 rows and columns, or 10 rows and 488,000 columns."""
-
-
-@dataclass(frozen=True)
-class AllDivisible:
-    """The evidence for a yes.
-
-    Parameters
-    ----------
-    count
-        number of Eulerian submatrices, square or not.
-    """
-
-    count: int
-
-    def __str__(self) -> str:
-        return f"all {written(self.count)} Eulerian submatrices have an entry sum divisible by 4"
-
-
-def by_camion(matrix: SignMatrix) -> Verdict:
-    """Has every Eulerian submatrix an entry sum that is divisible by 4?
-
-    Returns
-    -------
-    Verdict
-        certificate: `AllDivisible`; a minimal `ViolatingSubmatrix`; `TooLarge` beyond `LIMIT`.
-    """
-    return by_search(matrix, METHOD, _steps, LIMIT, _search)
-
-
-def is_totally_unimodular(entries: NDArray[np.int8]) -> bool:
-    """The answer alone, for few rows."""
-    return _search(entries, "rows")[0] is None
 
 
 def least_violation(entries: NDArray[np.int8]) -> Place | None:
@@ -80,7 +42,7 @@ def _steps(m: int, n: int) -> int:
     return int(2 ** min(m, 128) * max(n, 1) * max(m, 1))
 
 
-def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllDivisible]:
+def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
     """Go through the subsets of rows, columns being bit masks of rows."""
     m, n = entries.shape
     bit = np.int64(1) << np.arange(m, dtype=np.int64)
@@ -91,12 +53,10 @@ def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllDivisib
     if mask:
         rows = tuple(i for i in range(m) if mask >> i & 1)
         even = [c for c in range(column) if (int(support[c]) & mask).bit_count() % 2 == 0]
-        return (rows, _circuit([int(support[c]) & mask for c in even], int(support[column]) & mask, even, column)), AllDivisible(
-            0
-        )
+        return (rows, _circuit([int(support[c]) & mask for c in even], int(support[column]) & mask, even, column)), ""
     # k dependent columns: 2^k sets fulfil (2), one of them empty
     count = sum(int(dependent[k]) * ((1 << k) - 1) for k in np.flatnonzero(dependent).tolist())
-    return None, AllDivisible(count)
+    return None, f"all {written(count)} Eulerian submatrices have an entry sum divisible by 4"
 
 
 def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tuple[int, ...]:
@@ -110,6 +70,10 @@ def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tupl
         if vector:
             basis[vector.bit_length()] = vector, members
     return (*(c for place, c in enumerate(names) if members >> place & 1), name)
+
+
+by_camion = Reference("Camion's Eulerian submatrices", LIMIT, _steps, _search)
+"""Has every Eulerian submatrix an entry sum that is divisible by 4? The certificate of a yes says how many there are."""
 
 
 @njit(cache=True)

@@ -18,34 +18,16 @@ Place = tuple[tuple[int, ...], tuple[int, ...]]
 """Rows and columns of a square submatrix."""
 
 
-@dataclass(frozen=True)
-class TooLarge:
-    """Why a method did not begin.
-
-    Parameters
-    ----------
-    shape
-        rows and columns of the matrix.
-    work
-        elementary steps that the method may need.
-    limit
-        elementary steps that it is allowed.
-    """
-
-    shape: tuple[int, int]
-    work: int
-    limit: int
-
-    def __str__(self) -> str:
-        rows, columns = self.shape
-        return f"{rows:,} x {columns:,} entries may take {written(self.work)} steps, the limit is {self.limit:,}"
-
-
 def written(count: int) -> str:
     """A count as text: in full below 10^15, else its order of magnitude."""
     if count < 10**15:
         return f"{count:,}"
     return f"more than 10^{int((count.bit_length() - 1) * math.log10(2))}"
+
+
+def too_large(shape: tuple[int, int], work: int, limit: int) -> str:
+    """Why a method did not begin: the elementary steps that it may need, and those that it is allowed."""
+    return f"{shape[0]:,} x {shape[1]:,} entries may take {written(work)} steps, the limit is {limit:,}"
 
 
 def claim(matrix: SignMatrix) -> str:
@@ -62,39 +44,31 @@ def entry_refutes(matrix: SignMatrix, method: str) -> Verdict | None:
     return Verdict(claim(matrix), False, method, submatrix(matrix, [row], [column]))
 
 
-def by_search(
-    matrix: SignMatrix,
-    method: str,
-    steps: Callable[[int, int], int],
-    limit: int,
-    search: Callable[[NDArray[np.int8], str], tuple[Place | None, Any]],
-) -> Verdict:
-    """Answer by an exponential search, within its limit, in the matrix or its transpose, whichever takes fewer steps.
+@dataclass(frozen=True)
+class Reference:
+    """An exponential search, within its limit, in the matrix or its transpose, whichever takes fewer steps."""
 
-    Parameters
-    ----------
-    method
-        its name in the verdict.
-    steps
-        number of steps for m rows and n columns.
-    limit
-        number of steps allowed; beyond it the answer is undecided.
-    search
-        (the entries, what their rows are called) -> (a minimal violating submatrix or None, the certificate of a yes).
-    """
-    refuted = entry_refutes(matrix, method)
-    if refuted is not None:
-        return refuted
-    m, n = matrix.shape
-    upright, flipped = steps(m, n), steps(n, m)
-    work = min(upright, flipped)
-    if work > limit:
-        return Verdict(claim(matrix), None, method, TooLarge((m, n), work, limit))
-    if upright <= flipped:
-        place, certificate = search(matrix.dense(), "rows")
-    else:
-        place, certificate = search(np.ascontiguousarray(matrix.dense().T), "columns")
-        place = None if place is None else (place[1], place[0])
-    if place is None:
-        return Verdict(claim(matrix), True, method, certificate)
-    return Verdict(claim(matrix), False, method, submatrix(matrix, *place))
+    method: str  # its name in the verdict
+    limit: int  # number of steps allowed; beyond it the answer is undecided
+    steps: Callable[[int, int], int]  # for m rows and n columns
+    # (the entries, what their rows are called) -> (a minimal violating submatrix or None, the certificate of a yes)
+    search: Callable[[NDArray[np.int8], str], tuple[Place | None, Any]]
+
+    def __call__(self, matrix: SignMatrix) -> Verdict:
+        """The answer; the certificate of None says why."""
+        refuted = entry_refutes(matrix, self.method)
+        if refuted is not None:
+            return refuted
+        m, n = matrix.shape
+        upright, flipped = self.steps(m, n), self.steps(n, m)
+        work = min(upright, flipped)
+        if work > self.limit:
+            return Verdict(claim(matrix), None, self.method, too_large((m, n), work, self.limit))
+        if upright <= flipped:
+            place, certificate = self.search(matrix.dense(), "rows")
+        else:
+            place, certificate = self.search(np.ascontiguousarray(matrix.dense().T), "columns")
+            place = None if place is None else (place[1], place[0])
+        if place is None:
+            return Verdict(claim(matrix), True, self.method, certificate)
+        return Verdict(claim(matrix), False, self.method, submatrix(matrix, *place))

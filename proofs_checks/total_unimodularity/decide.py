@@ -10,16 +10,6 @@
 All of it is polynomial (Seymour 1980; Truemper 1990). The certificates are checked by `check_network_matrix`, `check_pieces` and
 `check_violation`. (1)-(4) are sparse; (5) takes O(lines * nonzeros); (6) writes a block's zeros out, so it is for blocks with at
 most `LARGEST` entries, zeros included: beyond that, and only there, the answer can be None.
-
-What (6) refutes has a minor, which gives a square submatrix whose determinant is even and not 0 (`ternary.even_submatrix`).
-`ternary.shrunk_even` makes it smaller by linear algebra alone. In what is left,
-
-    with few rows, the first failure of Camion's criterion is minimal                                            (7)
-    a chordless cycle with a wrong sum is minimal                                                                (8)
-    otherwise rows are left out one by one, and the rest is decomposed; if it is refuted, begin again with what
-    refutes it. If no row can be left out, the submatrix is minimal.                                             (9)
-
-If the minor could not be followed back to the whole matrix, it is looked for by leaving out lines of that.      (10)
 """
 
 from __future__ import annotations
@@ -27,24 +17,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
+from proofs_checks.matrices.violation import of_whole
 from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
-from proofs_checks.total_unimodularity.blocks import find_network, verified_lift
-from proofs_checks.total_unimodularity.camion import least_violation
-from proofs_checks.total_unimodularity.claim import TooLarge, claim, entry_refutes
-from proofs_checks.total_unimodularity.decomposition import FEW_ROWS, Counterexample, decompose, minor_by_elimination
+from proofs_checks.total_unimodularity.blocks import find_network
+from proofs_checks.total_unimodularity.claim import claim, entry_refutes, too_large
+from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import Piece, Pieces, kind_of
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby, wrong_cycle
-from proofs_checks.total_unimodularity.ternary import Ints, even_submatrix, shrunk_even
 from proofs_checks.verdict import Verdict
 
 LARGEST = 10**8
@@ -138,99 +123,29 @@ def _fastest(matrix: SignMatrix) -> Verdict:
         else:
             cycle = wrong_cycle(block)
             if cycle is not None:
-                return Verdict(claim(matrix), False, "signing", _of_whole(matrix, rows, columns, cycle))
+                return Verdict(claim(matrix), False, "signing", of_whole(matrix, rows, columns, cycle))
             hard.append((rows, columns, block))
     undecided: Verdict | None = None
     for rows, columns, block in sorted(hard, key=lambda each: each[2].nnz):
         m, n = block.shape
         if m * n > LARGEST:
-            undecided = Verdict(claim(matrix), None, "decomposition", TooLarge((m, n), m * n, LARGEST))
+            undecided = Verdict(claim(matrix), None, "decomposition", too_large((m, n), m * n, LARGEST))
             continue
         found = decompose(block)
-        if isinstance(found, Counterexample):
-            violating = minimal_violation(block, found)
-            return Verdict(claim(matrix), False, "decomposition", _of_whole(matrix, rows, columns, violating))
+        if not isinstance(found, Pieces):
+            return Verdict(
+                claim(matrix), False, "decomposition", of_whole(matrix, rows, columns, minimal_violation(block, found))
+            )
         pieces.append(Piece(rows, columns, found.pieces[0].evidence))
     return _yes(matrix, Pieces(reductions, tuple(pieces))) if undecided is None else undecided
 
 
 def _yes(matrix: SignMatrix, pieces: Pieces) -> Verdict:
-    """The answer yes, shown by one network if that is possible, else by the pieces."""
-    network = _one_network(matrix, pieces)
-    if network is not None:
-        return Verdict(claim(matrix), True, kind_of(network), network)
+    """The answer yes, shown by one network if all pieces are network matrices, or all are transposes, else by the pieces."""
+    if all(isinstance(piece.evidence, NetworkMatrix) for piece in pieces.pieces):
+        for transposed in (False, True):
+            network = find_network(matrix, transposed=transposed, known=pieces)
+            if network is not None:
+                return Verdict(claim(matrix), True, kind_of(network), network)
     kinds = ", ".join(dict.fromkeys(piece.kind for piece in pieces.pieces))
     return Verdict(claim(matrix), True, f"reductions and blocks: {kinds}", pieces)
-
-
-def _one_network(matrix: SignMatrix, pieces: Pieces) -> NetworkMatrix | None:
-    """One network instead of the pieces, if all of them are network matrices, or all are transposes."""
-    if not all(isinstance(p.evidence, NetworkMatrix) for p in pieces.pieces):
-        return None
-    for transposed in (False, True):
-        blocks = []
-        for piece in pieces.pieces:
-            network = _network_of(matrix, piece, transposed=transposed)
-            if network is None:
-                break
-            blocks.append((piece.rows, piece.columns, network))
-        else:
-            return verified_lift(matrix, pieces.reductions, blocks, transposed=transposed)
-    return None
-
-
-def _network_of(matrix: SignMatrix, piece: Piece, *, transposed: bool) -> NetworkMatrix | None:
-    """The piece as a network matrix, or as the transpose of one."""
-    if isinstance(piece.evidence, NetworkMatrix) and piece.evidence.transposed == transposed:
-        return piece.evidence
-    # the transpose was tried only where the block itself is no network matrix
-    return recognise_network(matrix.part(piece.rows, piece.columns), transposed=True) if transposed else None
-
-
-def _of_whole(
-    matrix: SignMatrix, rows: NDArray[np.int64], columns: NDArray[np.int64], found: ViolatingSubmatrix
-) -> ViolatingSubmatrix:
-    """A block's submatrix as one of the whole matrix."""
-    return submatrix(matrix, rows[list(found.rows)].tolist(), columns[list(found.columns)].tolist())
-
-
-def minimal_violation(matrix: SignMatrix, refuted: Counterexample) -> ViolatingSubmatrix:
-    """A minimal violating submatrix of a matrix that `decompose` refuted."""
-    rows, columns = _square(matrix, refuted)
-    while True:
-        part = matrix.part(rows, columns)
-        if len(rows) <= FEW_ROWS:
-            place = least_violation(part.dense())
-            assert place is not None
-            return submatrix(matrix, rows[list(place[0])].tolist(), columns[list(place[1])].tolist())
-        cycle = wrong_cycle(part)
-        if cycle is not None:
-            return submatrix(matrix, rows[list(cycle.rows)].tolist(), columns[list(cycle.columns)].tolist())
-        smaller = _without_a_row(part)
-        if smaller is None:
-            return submatrix(matrix, rows.tolist(), columns.tolist())
-        rows, columns = rows[smaller[0]], columns[smaller[1]]
-
-
-def _square(matrix: SignMatrix, refuted: Counterexample) -> tuple[Ints, Ints]:
-    """A square submatrix with an even determinant other than 0, all of whose lines have even sums."""
-    entries = matrix.dense()
-    found = None if refuted.minor is None else even_submatrix(entries, refuted.minor)
-    if found is None:
-        found = even_submatrix(entries, minor_by_elimination(entries))  # (10)
-    if found is None:
-        raise SolverFailedError(f"{matrix!r} is refuted by a minor that it does not have; please report the matrix")
-    return shrunk_even(entries, *found)
-
-
-def _without_a_row(part: SignMatrix) -> tuple[Ints, Ints] | None:
-    """(9): a smaller one."""
-    m, n = part.shape
-    for i in range(m):
-        rows = np.delete(np.arange(m), i)
-        rest = part.part(rows, np.arange(n))
-        found = decompose(rest)
-        if isinstance(found, Counterexample):
-            smaller = _square(rest, found)
-            return rows[smaller[0]], smaller[1]
-    return None

@@ -14,7 +14,7 @@ from formulations.arguments import Count, checked
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix
-from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Pieces, Reductions, Split, ThreeSum, TwoSum
+from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Pieces, Reductions, Split, ThreeSum, TwoSum, kind_of
 from proofs_checks.verdict import Verdict
 
 WIDTH = 118
@@ -135,19 +135,16 @@ def explain_unimodularity(matrix: Any, verdict: Verdict, *, most: Count = 100) -
     if isinstance(certificate, ViolatingSubmatrix):
         return "\n".join([head, _why_not(certificate), "", str(certificate)])
     if isinstance(certificate, NetworkMatrix):
-        kind = "transposed network matrix" if certificate.transposed else "network matrix"
-        return "\n".join([head, _wrapped(REASONS[kind]), _wrapped(f"Here it is {certificate}.")])
+        return "\n".join([head, _wrapped(REASONS[kind_of(certificate)]), _wrapped(f"Here it is {certificate}.")])
     if not isinstance(certificate, Pieces):
         return "\n".join([head, f"Method: {verdict.method}; {certificate}."])
-    lines = outline(certificate, given)
+    lines, used = _outline(certificate, given)
     if len(lines) > most:
         lines = [*lines[:most], f"... and {len(lines) - most:,} lines more"]
-    used = [kind for kind in REASONS if kind in _kinds(certificate)]
-    return "\n".join([head, "", *lines, "", *(_wrapped(REASONS[kind]) for kind in used)])
+    return "\n".join([head, "", *lines, "", *(_wrapped(why) for kind, why in REASONS.items() if kind in used)])
 
 
 def _wrapped(text: str) -> str:
-    """A sentence or more in lines of one width."""
     return textwrap.fill(" ".join(text.split()), WIDTH)
 
 
@@ -162,9 +159,10 @@ def _why_not(violating: ViolatingSubmatrix) -> str:
     )
 
 
-def outline(pieces: Pieces, matrix: SignMatrix) -> list[str]:
-    """The decomposition as indented lines, with the names of the matrix."""
+def _outline(pieces: Pieces, matrix: SignMatrix) -> tuple[list[str], set[str]]:
+    """The decomposition as indented lines, with the names of the matrix; and the kinds of steps that occur."""
     lines: list[str] = []
+    used: set[str] = set()
     todo: list[Any] = [("", pieces, list(matrix.rows), list(matrix.columns))]
     while todo:
         entry = todo.pop()
@@ -174,6 +172,8 @@ def outline(pieces: Pieces, matrix: SignMatrix) -> list[str]:
         head, here, rows, columns = entry
         indent = " " * (len(head) - len(head.lstrip()) + 2)
         lines.append(f"{head}{len(rows)} x {len(columns)}, {_reduced(here.reductions)}")
+        used |= ({LEFT_OUT} if len(here.reductions) else set()) | ({"blocks"} if len(here.pieces) > 1 else set())
+        used |= {piece.kind for piece in here.pieces}
         below: list[Any] = []
         for piece in here.pieces:
             r, c = [rows[i] for i in piece.rows], [columns[j] for j in piece.columns]
@@ -181,11 +181,12 @@ def outline(pieces: Pieces, matrix: SignMatrix) -> list[str]:
                 below.append(f"{indent}{_named(r, c)}: {piece.kind}")
                 continue
             text, sides = _sum(piece.evidence.sum, r, c)
+            used |= {"pivot"} if " after a pivot" in text else set()
             below.append(f"{indent}{_named(r, c)}: {text}")
             for name, part, (x, y) in zip(("first", "second"), piece.evidence.parts, sides, strict=True):
                 below.append((f"{indent}  {name} part: ", part, x, y))
         todo.extend(reversed(below))
-    return lines
+    return lines, used
 
 
 def _reduced(reductions: Reductions) -> str:
@@ -228,22 +229,3 @@ def _sum(how: TwoSum | ThreeSum, rows: list[str], columns: list[str]) -> tuple[s
         row, column = (names[how.row], names[m + how.column]) if k == 0 else ("first side", "first side")
         sides.append(([*names[:m][own[:m]].tolist(), f"{row}'"], [*names[m:][own[m:]].tolist(), f"{column}'", f"{column}''"]))
     return text, sides
-
-
-def _kinds(pieces: Pieces) -> set[str]:
-    """The kinds of steps that occur, at all depths."""
-    found: set[str] = set()
-    todo = [pieces]
-    while todo:
-        here = todo.pop()
-        if len(here.reductions):
-            found.add(LEFT_OUT)
-        if len(here.pieces) > 1:
-            found.add("blocks")
-        for piece in here.pieces:
-            found.add(piece.kind)
-            if isinstance(piece.evidence, Split):
-                todo.extend(piece.evidence.parts)
-                if isinstance(piece.evidence.sum, ThreeSum) and piece.evidence.sum.pivot is not None:
-                    found.add("pivot")
-    return found

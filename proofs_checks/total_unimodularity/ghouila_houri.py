@@ -21,11 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.total_unimodularity.claim import Place, by_search
-from proofs_checks.verdict import Verdict
-
-METHOD = "Ghouila-Houri's signings"
+from proofs_checks.total_unimodularity.claim import Place, Reference
 
 LIMIT = 10**10
 """Largest number of elementary steps: 18 rows and columns, or 10 rows and 169,000 columns."""
@@ -52,17 +48,6 @@ class AllSigned:
     def __str__(self) -> str:
         signs = "".join("+" if s > 0 else "-" for s in self.signing)
         return f"each of {self.subsets:,} subsets of the {self.lines} has a signing; that of all of them is {signs or 'empty'}"
-
-
-def by_ghouila_houri(matrix: SignMatrix) -> Verdict:
-    """Has every subset of rows a signing with column sums -1, 0 and 1?
-
-    Returns
-    -------
-    Verdict
-        certificate: `AllSigned`; a minimal `ViolatingSubmatrix`; `TooLarge` beyond `LIMIT`.
-    """
-    return by_search(matrix, METHOD, _steps, LIMIT, _search)
 
 
 def _steps(m: int, n: int) -> int:
@@ -102,6 +87,10 @@ def _has_signing(entries: NDArray[np.int8]) -> bool:
     """Whether (1) can be fulfilled for all the rows together."""
     every = (1 << entries.shape[0]) - 1
     return bool(_first_unsigned(np.ascontiguousarray(entries), every, np.zeros(entries.shape[0], dtype=np.int8)) == 0)
+
+
+by_ghouila_houri = Reference("Ghouila-Houri's signings", LIMIT, _steps, _search)
+"""Has every subset of rows a signing with column sums -1, 0 and 1? The certificate of a yes is `AllSigned`."""
 
 
 @njit(cache=True)

@@ -10,40 +10,59 @@ those that are not easy, the ones whose minors all are easy are
 lines of a matrix that is not easy as long as the rest is not easy; then delete elements of the basis, and contract others, by a
 pivot and leaving out the line. As minors of easy matrices are easy, trying each element once in either way is enough.   (2)
 
-The part to begin with is looked for among few lines, near to each other, then among twice as many.                     (3)
+The part to begin with is looked for among few lines, near to each other, then among twice as many. Then lines are left out, many
+together at first.                                                                                                       (3)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from formulations.compiled import njit
-from proofs_checks.total_unimodularity.camion import is_totally_unimodular
+from proofs_checks.total_unimodularity.camion import least_violation
 from proofs_checks.total_unimodularity.network_recognition import tree_of
 from proofs_checks.total_unimodularity.reductions import kept_lines
+from proofs_checks.total_unimodularity.sums import parts_of, two_sum_of_lines
 from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs
-from proofs_checks.total_unimodularity.two_sums import parts_of, two_sum_of_lines
 
 FIRST_PART = 32
 """Lines of the first part that is looked at in (3)."""
 
 
-@dataclass(frozen=True, eq=False)
-class HardMinor:
-    """(1), and how it comes out of the matrix.
+def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:
+    """The second half of (3): lines with a property that goes when any one of them is left out, in random order.
 
     Parameters
     ----------
-    display
-        the minor's entries and elements: 2 x 2, or 6 x 6.
-    pivots
-        pairs of elements: the one that leaves the basis, the one that enters it, in this order.
+    lines
+        of a matrix, with the property.
+    part_of
+        of some lines a part that has the property, None where they have not. What has a part with the property has it.
     """
+    order, found = rng.permutation(lines), lines
+    chunk = max(1, len(order) // 2)
+    while True:
+        for first in range(0, len(order), chunk):
+            rest = np.setdiff1d(found, order[first : first + chunk])
+            if len(rest) < len(found):
+                smaller = part_of(rest)
+                found = found if smaller is None else smaller
+        order = order[np.isin(order, found)]
+        if chunk == 1:
+            return order
+        chunk = max(1, min(chunk, len(order)) // 2)
 
-    display: Display
-    pivots: tuple[tuple[int, int], ...]
+
+@dataclass(eq=False)
+class HardMinor:
+    """(1), and how it comes out of the matrix."""
+
+    display: Display  # the minor's entries and elements: 2 x 2, or 6 x 6.
+    # pairs of elements: the one that leaves the basis, the one that enters it, in this order.
+    pivots: list[tuple[int, int]] = field(default_factory=list)
 
     def displayed_in(self, entries: Signs) -> Display:
         """The whole matrix after the pivots: the minor is a submatrix of it."""
@@ -52,98 +71,53 @@ class HardMinor:
             whole.pivot(int(np.flatnonzero(whole.rows == leaving)[0]), int(np.flatnonzero(whole.columns == entering)[0]))
         return whole
 
-
-@dataclass(eq=False)
-class _Search:
-    """The part that is not easy, and the pivots so far."""
-
-    display: Display
-    pivots: list[tuple[int, int]] = field(default_factory=list)
-
-    def without(self, lines: Ints) -> bool:
-        """Leave out lines if what is left is not easy, and of the rest all but a hard part; whether that was so."""
-        m, n = self.display.entries.shape
-        rest = np.setdiff1d(np.arange(m + n), lines)
-        rows, columns = rest[rest < m], rest[rest >= m] - m
-        found = hard_part(self.display.entries[np.ix_(rows, columns)])
-        if found is None:
-            return False
-        self.display = self.display.part(rows[found[0]], columns[found[1]])
-        return True
-
-    def places(self, elements: Ints) -> Ints:
-        """The lines at which elements stand, of those that are left."""
-        here = np.concatenate([self.display.rows, self.display.columns])
-        return np.flatnonzero(np.isin(here, elements))
-
     def remove(self, element: int, *, contract: bool) -> None:
-        """(2): contract or delete an element, after a pivot if it does not stand where that is to leave out a line."""
-        (line,) = self.places(np.array([element]))
+        """(2): contract or delete an element, after a pivot if it does not stand where that is to leave out a line.
+
+        Only if what is left is not easy; of that all but a hard part is left out.
+        """
         m = len(self.display.rows)
-        if (line < m) == contract:
-            self.without(np.array([line]))
-            return
-        entries = self.display.entries
-        i, j = (line, np.flatnonzero(entries[line])[0]) if line < m else (np.flatnonzero(entries[:, line - m])[0], line - m)
-        before = Display(entries.copy(), self.display.rows.copy(), self.display.columns.copy())
-        pair = (int(before.rows[i]), int(before.columns[j]))
-        self.display.pivot(int(i), int(j))
-        if self.without(np.array([j + m if line < m else i])):
-            self.pivots.append(pair)
-        else:
-            self.display = before
+        line = int(np.flatnonzero(np.concatenate([self.display.rows, self.display.columns]) == element)[0])
+        trial, pair = self.display, []
+        if (line < m) != contract:
+            entries = self.display.entries
+            i, j = (line, np.flatnonzero(entries[line])[0]) if line < m else (np.flatnonzero(entries[:, line - m])[0], line - m)
+            trial = Display(entries.copy(), self.display.rows.copy(), self.display.columns.copy())
+            pair = [(int(trial.rows[i]), int(trial.columns[j]))]
+            trial.pivot(int(i), int(j))
+            line = int(j) + m if line < m else int(i)
+        rest = np.delete(np.arange(m + len(self.display.columns)), line)
+        rows, columns = rest[rest < m], rest[rest >= m] - m
+        found = hard_part(trial.entries[np.ix_(rows, columns)])
+        if found is not None:
+            self.display = trial.part(rows[found[0]], columns[found[1]])
+            self.pivots += pair
 
 
-def least_hard_minor(entries: Signs, seed: int = 0) -> HardMinor | None:
-    """(1) of a matrix; None where it is easy.
+def least_hard_minor(entries: Signs) -> HardMinor | None:
+    """(1) of a matrix; None where it is easy."""
+    m, rng = len(entries), np.random.default_rng(0)
 
-    Parameters
-    ----------
-    seed
-        for the line that (3) begins with and the order of the lines in (2).
-    """
-    rng = np.random.default_rng(seed)
-    found = _nearby(entries, rng)
-    if found is None:
-        return None
-    search = _Search(Display.of(entries).part(*found))
-    order = _line_by_line(search, rng)
-    were_rows = set(search.display.rows.tolist())
-    for element in order:
-        if search.places(np.array([element])).size:
-            search.remove(element, contract=element not in were_rows)
-    return HardMinor(search.display, tuple(search.pivots))
-
-
-def _nearby(entries: Signs, rng: np.random.Generator) -> tuple[Ints, Ints] | None:
-    """(3)."""
-    m, n = entries.shape
-    order = _breadth_first(entries, int(rng.integers(m + n)))
-    count = FIRST_PART
-    while True:
-        lines = np.sort(order[:count])
+    def part_of(lines: Ints) -> Ints | None:
         rows, columns = lines[lines < m], lines[lines >= m] - m
         found = hard_part(np.ascontiguousarray(entries[np.ix_(rows, columns)]))
-        if found is not None:
-            return rows[found[0]], columns[found[1]]
-        if count >= len(order):
+        return None if found is None else np.concatenate([rows[found[0]], columns[found[1]] + m])
+
+    total = sum(entries.shape)
+    pointer, across, _ = _lines(entries)
+    near = _breadth_first(pointer, across, np.ones(total, dtype=np.bool_), int(rng.integers(total)))
+    size = FIRST_PART
+    while (found := part_of(np.sort(near[:size]))) is None:
+        if size >= len(near):
             return None
-        count *= 2
-
-
-def _line_by_line(search: _Search, rng: np.random.Generator) -> list[int]:
-    """The first half of (2), many lines at once at the beginning; the elements that are left, in random order."""
-    order = rng.permutation(np.concatenate([search.display.rows, search.display.columns]))
-    chunk = max(1, len(order) // 2)
-    while True:
-        for first in range(0, len(order), chunk):
-            lines = search.places(order[first : first + chunk])
-            if lines.size:
-                search.without(lines)
-        order = order[np.isin(order, np.concatenate([search.display.rows, search.display.columns]))]
-        if chunk == 1:
-            return [int(e) for e in order]
-        chunk = max(1, min(chunk, len(order)) // 2)
+        size *= 2
+    order = least_part(found, part_of, rng)
+    lines = np.sort(order)
+    minor = HardMinor(Display.of(entries).part(lines[lines < m], lines[lines >= m] - m))
+    for element in order.tolist():
+        if element in minor.display.rows or element in minor.display.columns:
+            minor.remove(element, contract=element >= m)
+    return minor
 
 
 def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:
@@ -153,14 +127,16 @@ def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:
     while places:
         rows, columns = places.pop()
         part = np.ascontiguousarray(entries[np.ix_(rows, columns)])
-        label = _blocks(part, kept_lines(*_lines(part)))
-        for k in range(int(label.max(initial=-1)) + 1):
-            inside = np.flatnonzero(label == k)
+        pointer, across, sign = _lines(part)
+        kept = kept_lines(pointer, across, sign)
+        while kept.any():
+            inside = np.sort(_breadth_first(pointer, across, kept, np.argmax(kept)))
+            kept[inside] = False
             r, c = inside[inside < len(rows)], inside[inside >= len(rows)] - len(rows)
             block = np.ascontiguousarray(part[np.ix_(r, c)])
-            if has_tree(block) or has_tree(block.T) or is_r10(block):
-                continue
             lines = _lines(block)
+            if has_tree(block, lines) or has_tree(block, lines, transposed=True) or is_r10(block):
+                continue
             split = two_sum_of_lines(*lines)
             if split is None:
                 return rows[r], columns[c]
@@ -168,35 +144,18 @@ def hard_part(entries: Signs) -> tuple[Ints, Ints] | None:
     return None
 
 
-def has_tree(entries: Signs) -> bool:
-    """Whether the matrix is a network matrix."""
-    pointer, row, sign = _by_columns(np.ascontiguousarray(entries))
-    return tree_of(len(entries), pointer, row, sign) is not None
+def has_tree(entries: Signs, lines: tuple[Ints, Ints, Signs], *, transposed: bool = False) -> bool:
+    """Whether a matrix is a network matrix, or the transpose of one, from its nonzeros line by line."""
+    m, n = entries.shape
+    pointer, across, sign = lines
+    if transposed:
+        return tree_of(n, pointer[: m + 1], across[: pointer[m]] - m, sign) is not None
+    return tree_of(m, pointer[m:] - pointer[m], across[pointer[m] :], sign[pointer[m] :]) is not None
 
 
 def is_r10(entries: Signs) -> bool:
     """Whether a matrix that is no network matrix, nor transposed, nor a 1- or 2-sum, represents R10: 5 x 5 and unimodular."""
-    return entries.shape == (5, 5) and is_totally_unimodular(entries)
-
-
-@njit(cache=True)
-def _by_columns(entries):  # type: ignore[no-untyped-def]
-    """The nonzeros column by column."""
-    m, n = entries.shape
-    pointer = np.zeros(n + 1, np.int32)
-    for i in range(m):
-        for j in range(n):
-            if entries[i, j] != 0:
-                pointer[j + 1] += 1
-    pointer = np.cumsum(pointer).astype(np.int32)
-    free = pointer[:-1].copy()
-    row, sign = np.empty(pointer[n], np.int32), np.empty(pointer[n], np.int8)
-    for i in range(m):
-        for j in range(n):
-            if entries[i, j] != 0:
-                row[free[j]], sign[free[j]] = i, entries[i, j]
-                free[j] += 1
-    return pointer, row, sign
+    return entries.shape == (5, 5) and least_violation(entries) is None
 
 
 @njit(cache=True)
@@ -223,44 +182,17 @@ def _lines(entries):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _blocks(entries, kept):  # type: ignore[no-untyped-def]
-    """The number of the connected block of each line that is kept, -1 for the others."""
-    m, n = entries.shape
-    label = np.full(m + n, -1, np.int64)
-    stack = np.empty(m + n, np.int64)
-    count = 0
-    for first in range(m + n):
-        if not kept[first] or label[first] >= 0:
-            continue
-        label[first], stack[0], size = count, first, 1
-        while size:
-            size -= 1
-            x = stack[size]
-            for k in range(n if x < m else m):
-                y = m + k if x < m else k
-                entry = entries[x, k] if x < m else entries[k, x - m]
-                if entry != 0 and kept[y] and label[y] < 0:
-                    label[y], stack[size] = count, y
-                    size += 1
-        count += 1
-    return label
-
-
-@njit(cache=True)
-def _breadth_first(entries, first):  # type: ignore[no-untyped-def]
-    """The lines of a connected matrix in the order of a breadth-first search."""
-    m, n = entries.shape
-    seen = np.zeros(m + n, np.bool_)
-    order = np.empty(m + n, np.int64)
+def _breadth_first(pointer, across, kept, first):  # type: ignore[no-untyped-def]
+    """The lines that are joined to the first one by lines that are kept, in the order of a breadth-first search."""
+    seen = ~kept
+    order = np.empty(kept.shape[0], np.int64)
     order[0], seen[first], last = first, True, 1
-    for place in range(m + n):
+    for place in range(kept.shape[0]):
         if place == last:
             break
         x = order[place]
-        for k in range(n if x < m else m):
-            y = m + k if x < m else k
-            entry = entries[x, k] if x < m else entries[k, x - m]
-            if entry != 0 and not seen[y]:
-                order[last], seen[y] = y, True
+        for k in range(pointer[x], pointer[x + 1]):
+            if not seen[across[k]]:
+                order[last], seen[across[k]] = across[k], True
                 last += 1
     return order[:last]

@@ -37,32 +37,21 @@ from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import SignMatrix
 from proofs_checks.total_unimodularity import network_pieces, network_sides
+from proofs_checks.total_unimodularity.reductions import random_weights
 
 Ints = NDArray[np.int32]
 
 
 @dataclass(eq=False)
 class _Piece:
-    """Some rows, and some columns cut down to them; later its tree.
+    """Some rows, and some columns cut down to them; later its tree."""
 
-    Parameters
-    ----------
-    pointer, row, sign
-        the nonzeros column by column.
-    rows
-        in the piece that this one was split from; 0 is its row r.
-    columns
-        in that piece.
-    pendant
-        rows that are known to be pendant arcs.
-    """
-
-    pointer: Ints
+    pointer: Ints  # the nonzeros column by column.
     row: Ints
     sign: NDArray[np.int8]
-    rows: Ints
-    columns: Ints
-    pendant: NDArray[np.bool_]
+    rows: Ints  # in the piece that this one was split from; 0 is its row r.
+    columns: Ints  # in that piece.
+    pendant: NDArray[np.bool_]  # rows that are known to be pendant arcs.
     split: int = -1
     through: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
@@ -81,11 +70,6 @@ def recognise_network(matrix: SignMatrix, *, transposed: bool = False) -> Networ
         entries -1, 0 and 1.
     transposed
         find the tree for the matrix's transpose.
-
-    Raises
-    ------
-    SolverFailedError
-        if the tree that was found fails the verification: a fault of this module.
     """
     if matrix.other is not None:
         return None
@@ -118,9 +102,9 @@ def tree_of(m: int, pointer: NDArray[Any], row: NDArray[Any], sign: NDArray[np.i
         np.arange(len(pointer) - 1, dtype=np.int32),
         np.zeros(m, dtype=np.bool_),
     )
-    pieces = [whole]
+    pieces, weight = [whole], random_weights(m)
     for piece in pieces:
-        if not (_split(piece) if network_pieces.has_three(piece.pointer) else _star(piece)):
+        if not (_split(piece, weight) if network_pieces.has_three(piece.pointer) else _star(piece)):
             return None
         pieces.extend(piece.parts)
     for piece in reversed(pieces):
@@ -136,7 +120,7 @@ def _star(piece: _Piece) -> bool:
     return bool(network_sides.star(piece.pointer, piece.row, piece.sign, piece.tail, piece.head, piece.ends))
 
 
-def _split(piece: _Piece) -> bool:
+def _split(piece: _Piece, weight: NDArray[np.int64]) -> bool:
     """(2) and (4): choose row r, its components, and their sides."""
     m = len(piece.rows)
     for r in network_pieces.candidates(piece.pointer, piece.row, piece.pendant):
@@ -145,8 +129,7 @@ def _split(piece: _Piece) -> bool:
             break
     else:
         return False
-    label = network_sides.in_order_of_use(piece.pointer, piece.row, label, count, r)
-    side = network_sides.sides(piece.pointer, piece.row, label, count, r)
+    label, side = network_sides.sides(piece.pointer, piece.row, label, count, r, weight)
     if side.size == 0:
         return False
     piece.split, piece.side = int(r), side

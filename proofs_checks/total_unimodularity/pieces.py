@@ -52,7 +52,7 @@ class Reductions:
 
 @dataclass(frozen=True, eq=False)
 class TwoSum:
-    """The two sides of a 2-sum, and a nonzero between them; see `proofs_checks.total_unimodularity.two_sums`.
+    """The two sides of a 2-sum, and a nonzero between them; see `proofs_checks.total_unimodularity.sums`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TwoSum:
 
 @dataclass(frozen=True, eq=False)
 class ThreeSum:
-    """The two sides of a 3-sum, and what its parts are made with; see `proofs_checks.total_unimodularity.three_sums`.
+    """The two sides of a 3-sum, and what its parts are made with; see `proofs_checks.total_unimodularity.sums`.
 
     Parameters
     ----------
@@ -101,8 +101,8 @@ class Split:
     sum
         the sides.
     parts
-        of a 2-sum: the first side with w, the second with v, lines in ascending order. Of a 3-sum: (2) in
-        `proofs_checks.total_unimodularity.three_sums`.
+        of a 2-sum: the first side with w, the second with v, lines in ascending order. Of a 3-sum: (4) in
+        `proofs_checks.total_unimodularity.sums`.
     """
 
     sum: TwoSum | ThreeSum

@@ -34,19 +34,19 @@ def reduce_matrix(matrix: SignMatrix) -> Reductions:
     """Leave out lines by (1)-(3) until none is left that may go."""
     m, n = matrix.shape
     pointer, across, sign = lines_of(matrix)
-    kind, line, partner, factor, kept = _reduce(pointer, across, sign, _weights(m + n))
+    kind, line, partner, factor, kept = _reduce(pointer, across, sign, random_weights(m + n))
     remaining = np.flatnonzero(kept)
     return Reductions(kind, line, partner, factor, remaining[remaining < m], remaining[remaining >= m] - m)
 
 
 def kept_lines(pointer: NDArray[np.int64], across: NDArray[np.int64], sign: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Which lines `reduce_matrix` leaves, for the nonzeros line by line."""
-    kept: NDArray[np.bool_] = _reduce(pointer, across, sign, _weights(len(pointer) - 1))[4]
+    kept: NDArray[np.bool_] = _reduce(pointer, across, sign, random_weights(len(pointer) - 1))[4]
     return kept
 
 
-def _weights(size: int) -> NDArray[np.int64]:
-    """The random weight of a nonzero in the sum of its line, by the line across it."""
+def random_weights(size: int) -> NDArray[np.int64]:
+    """A random number for each line: lines with the same sum of them over their nonzeros are alike, but for chance."""
     return np.random.default_rng(0).integers(-(2**50), 2**50, size)
 
 

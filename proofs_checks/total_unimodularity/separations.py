@@ -12,14 +12,13 @@ R12 has just one with six elements on either side. If the matroid is regular, th
     rows of R12 there: the coefficients are known from the columns of R12                                                 (2)
 
 and likewise for columns. What may not be on the second side is on the first, for certain. If (2) drives an element of R12 from
-its side, there is no such separation, and the elements on the way show it: with R12, they are not regular.              (3)
-Otherwise, what is not on the first side for certain is the second. O(rows * columns).
+its side, there is no such separation, and the elements on the way show it: with R12, they are not regular. Otherwise, what is
+not on the first side for certain is the second. O(rows * columns).
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,49 +26,20 @@ from formulations.compiled import njit
 from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs, rank
 
 
-@dataclass(frozen=True, eq=False)
-class Separation:
-    """Sides of all elements that are sides of R12.
-
-    Parameters
-    ----------
-    first
-        elements of the first side, ascending.
-    minor_first, minor_second
-        the elements of R12 on each side.
-    """
-
-    first: Ints
-    minor_first: Ints
-    minor_second: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class NoSeparation:
-    """(3).
-
-    Parameters
-    ----------
-    rows, columns
-        places of R12, and of the elements on the way: the submatrix of them is not regular.
-    """
-
-    rows: Ints
-    columns: Ints
-
-
 def sides_of_r12(entries: Signs) -> tuple[Ints, Ints] | None:
     """Lines of a 6 x 6 matrix on the first side of its 3-separation into six and six, and on the second; None without one."""
     for others in itertools.combinations(range(1, 12), 5):
         first = np.array([0, *others])
         second = np.setdiff1d(np.arange(12), first)
-        if sum(_ranks(entries, first, second)) == 2:
+        upper = entries[np.ix_(first[first < 6], second[second >= 6] - 6)]
+        lower = entries[np.ix_(second[second < 6], first[first >= 6] - 6)]
+        if rank(upper) + rank(lower) == 2:  # (1)
             return first, second
     return None
 
 
-def induced_separation(whole: Display, rows: Ints, columns: Ints) -> Separation | NoSeparation | None:
-    """The separation that R12 induces.
+def induced_separation(whole: Display, rows: Ints, columns: Ints, sides: tuple[Ints, Ints]) -> tuple[bool, Ints]:
+    """Whether R12 induces a separation, and the elements of its first side; or elements with which R12 is not regular.
 
     Parameters
     ----------
@@ -77,41 +47,23 @@ def induced_separation(whole: Display, rows: Ints, columns: Ints) -> Separation 
         the matrix.
     rows, columns
         places of R12 in it.
-
-    Returns
-    -------
-    Separation | NoSeparation | None
-        None if the submatrix is no R12.
+    sides
+        R12's own.
     """
-    found = sides_of_r12(whole.entries[np.ix_(rows, columns)])
-    if found is None:
-        return None
-    m, n = whole.entries.shape
-    first, second = (np.concatenate([rows[s[s < 6]], columns[s[s >= 6] - 6] + m]) for s in found)
+    first, second = (np.concatenate([rows[s[s < 6]], columns[s[s >= 6] - 6] + len(whole.rows)]) for s in sides)
     entries = whole.entries
+    m, n = entries.shape
     row_base, row_factor = _combinations(entries, second[second < m], first[first >= m] - m)
     column_base, column_factor = _combinations(entries.T, second[second >= m] - m, first[first < m])
     side = np.zeros(m + n, np.int8)
     side[first], side[second] = 1, 2
     certain = np.concatenate([row_factor[:, 0] < -1, column_factor[:, 0] < -1]) & (side == 0)
     parent, wrong = _propagate(entries, side, certain, row_base, row_factor, column_base, column_factor)
-    if wrong >= 0:
-        way = []
-        while wrong >= 0:
-            way.append(wrong)
-            wrong = parent[wrong]
-        lines = np.union1d(np.concatenate([first, second]), way).astype(np.int64)
-        return NoSeparation(lines[lines < m], lines[lines >= m] - m)
-    names = np.concatenate([whole.rows, whole.columns])
-    return Separation(np.sort(names[side == 1]), names[first], names[second])
-
-
-def _ranks(entries: Signs, first: Ints, second: Ints) -> tuple[int, int]:
-    """(1): of P and Q."""
-    m = len(entries)
-    upper = entries[np.ix_(first[first < m], second[second >= m] - m)]
-    lower = entries[np.ix_(second[second < m], first[first >= m] - m)]
-    return rank(upper, 3), rank(lower, 3)
+    way = []
+    while wrong >= 0:
+        way.append(wrong)
+        wrong = parent[wrong]
+    return not way, np.sort(np.concatenate([whole.rows, whole.columns])[way or side == 1])
 
 
 def _combinations(entries: Signs, base: Ints, across: Ints) -> tuple[Ints, Signs]:
@@ -121,7 +73,7 @@ def _combinations(entries: Signs, base: Ints, across: Ints) -> tuple[Ints, Signs
     """
     chosen: list[int] = []
     for i in base:
-        if rank(entries[[*chosen, int(i)]][:, across], 3) > len(chosen):
+        if rank(entries[[*chosen, int(i)]][:, across]) > len(chosen):
             chosen.append(int(i))
     factor = np.full((len(entries), 2), -2, dtype=np.int8)
     for coefficients in itertools.product((-1, 0, 1), repeat=len(chosen)):

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from formulations.compiled import njit
 from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.matrices.violation import ViolatingSubmatrix, submatrix
+from proofs_checks.matrices.violation import ViolatingSubmatrix, of_whole, submatrix
 from proofs_checks.total_unimodularity.reductions import lines_of
 
 
@@ -118,7 +118,7 @@ def violation_nearby(matrix: SignMatrix) -> ViolatingSubmatrix | None:
         rows, columns = _neighbourhood(int(start), by_row, by_column)
         found = wrong_cycle(matrix.part(rows, columns))
         if found is not None:
-            return submatrix(matrix, rows[list(found.rows)].tolist(), columns[list(found.columns)].tolist())
+            return of_whole(matrix, rows, columns, found)
     return None
 
 

@@ -16,47 +16,15 @@ one stretch of a table to another.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.matrices.sign_matrix import SignMatrix
-from proofs_checks.total_unimodularity.claim import Place, by_search, written
-from proofs_checks.verdict import Verdict
-
-METHOD = "all square subdeterminants"
+from proofs_checks.total_unimodularity.claim import Place, Reference, written
 
 LIMIT = 5 * 10**9
 """Largest number of elementary steps: 16 rows and columns, or 5 rows and 160 columns; half a gigabyte of tables at most."""
-
-
-@dataclass(frozen=True)
-class AllMinors:
-    """The evidence for a yes.
-
-    Parameters
-    ----------
-    count
-        number of square submatrices.
-    """
-
-    count: int
-
-    def __str__(self) -> str:
-        return f"all {written(self.count)} square submatrices have determinant -1, 0 or 1"
-
-
-def by_subdeterminants(matrix: SignMatrix) -> Verdict:
-    """Are all square subdeterminants -1, 0 or 1?
-
-    Returns
-    -------
-    Verdict
-        certificate: `AllMinors`; a minimal `ViolatingSubmatrix`; `TooLarge` beyond `LIMIT`.
-    """
-    return by_search(matrix, METHOD, _steps, LIMIT, _search)
 
 
 def _steps(m: int, n: int) -> int:
@@ -66,7 +34,7 @@ def _steps(m: int, n: int) -> int:
     return small * math.comb(small + large - 1, small) if small else 0
 
 
-def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllMinors]:
+def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
     """Go order by order until a determinant is none of -1, 0, 1."""
     m, n = entries.shape
     if m < n:
@@ -80,9 +48,9 @@ def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, AllMinors]
         minors = np.empty((stored, math.comb(m, k)), dtype=np.int8)
         column, row = _minors(entries, k, binomial, below, minors)
         if column >= 0:
-            return (_subset(row, k), _subset(column, k)), AllMinors(0)
+            return (_subset(row, k), _subset(column, k)), ""
         below = minors
-    return None, AllMinors(math.comb(m + n, n) - 1)
+    return None, f"all {written(math.comb(m + n, n) - 1)} square submatrices have determinant -1, 0 or 1"
 
 
 def _subset(number: int, k: int) -> tuple[int, ...]:
@@ -95,6 +63,10 @@ def _subset(number: int, k: int) -> tuple[int, ...]:
         number -= math.comb(last, size)
         found.append(last)
     return tuple(reversed(found))
+
+
+by_subdeterminants = Reference("all square subdeterminants", LIMIT, _steps, _search)
+"""Are all square subdeterminants -1, 0 or 1? The certificate of a yes says how many there are."""
 
 
 @njit(cache=True)

@@ -46,18 +46,7 @@ def test_every_step_holds(argument: Argument) -> None:
     """Ten steps, numbered, none failed; the text uses the papers' names and 1/2."""
     text = str(argument)
     assert [step.holds for step in argument.steps] == [True] * 10
-    assert [line.split(".")[0] for line in text.splitlines() if line[:1].isdigit()] == [
-        "1",
-        "2",
-        "3",
-        "4",
-        "5",
-        "6",
-        "7",
-        "8",
-        "9",
-        "10",
-    ]
+    assert [int(line.split(".")[0]) for line in text.splitlines() if line[:1].isdigit()] == [*range(1, 11)]
     assert "z1 = 0, z2 = 1, z3 = 1/2" in text
     assert "NOT" not in text
     assert max(map(len, text.splitlines())) <= 105

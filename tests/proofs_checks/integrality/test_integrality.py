@@ -44,17 +44,6 @@ def zero_one_points(body: Polyhedron) -> int:
     return int(inside.all(axis=1).sum())
 
 
-@pytest.mark.parametrize("name", ["IP0", "IP1", "IP2", "IP3", "closure", "LP1"])
-@pytest.mark.parametrize("tree", [0, 1])
-def test_integral_vertices_are_the_feasible_0_1_points(name: str, tree: int) -> None:
-    """Every 0-1 point of a polytope in the unit cube is a vertex: as many integral vertices as such points."""
-    body = read_polyhedron(relaxation(name, two_trees().only_tree(tree)))
-    verdict = check_integral_vertices(body)
-    count = verdict.certificate
-    assert count.n_vertices - count.n_fractional == zero_one_points(body)
-    assert verdict.holds == (name not in ("IP1", "LP1"))
-
-
 @looped("seed", range(25))
 def test_only_ip1_and_lp1_have_fractional_vertices(seed: int) -> None:
     """So it is on random instances, shared items and items paid once included: IP0, IP2, IP3 and closure are integral."""

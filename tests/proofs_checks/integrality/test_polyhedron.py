@@ -18,8 +18,7 @@ from formulations.instance.papers import two_trees
 from formulations.models import FORMULATIONS
 from formulations.programs.linear_program import Block, Named, Names
 from formulations.programs.matrix import MATRICES
-from proofs_checks.integrality.exact_numbers import exact_array, exact_number
-from proofs_checks.integrality.polyhedron import Polyhedron
+from proofs_checks.integrality.polyhedron import Polyhedron, exact_array, exact_number
 from proofs_checks.integrality.reading import read_polyhedron
 from tests.instances import random_problem
 from tests.loops import looped

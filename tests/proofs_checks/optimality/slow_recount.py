@@ -20,32 +20,6 @@ from formulations.instance.ensemble import Ensemble
 from solvers.brute_force import all_prunings
 
 
-class NotProven(Exception):  # noqa: N818 (not an error: the answer no)
-    """The claim does not follow; the message says where."""
-
-
-def slow_path_gaps(path: PruningPath) -> list[Fraction]:
-    """Value less bound of every row, at both ends of its interval: duals above a price are scaled down to it."""
-    assert path.certificate is not None
-    recount, problem = SlowRecount(path.problem), path.problem
-    unit, arcs = problem.integers.gain_unit, problem.usage_arcs()
-    full: dict[tuple[int, int], Fraction] = {}
-    payments: dict[int, Fraction] = defaultdict(Fraction)
-    for t, j, k in zip(arcs.tail.tolist(), arcs.head.tolist(), path.certificate.dual.tolist(), strict=True):
-        if k:
-            full[t, j] = k * unit / path.certificate.denominator[int(path.level[t])]
-            payments[j] += full[t, j]
-    gaps = []
-    ends = [*path.breakpoints, path.breakpoints[-1] + 1]
-    for k, pruning in enumerate(path):
-        for lam in ends[k : k + 2] if path.ties == "smallest" else ends[max(k - 1, 0) : k + 1]:
-            share = {j: min(Fraction(1), lam * recount.price_of(j) / b) for j, b in payments.items() if b}
-            duals = {(t, j): dual * share[j] for (t, j), dual in full.items()}
-            error, cost = recount.objective(pruning)
-            gaps.append(error + lam * cost - recount.bound(duals, lam))
-    return gaps
-
-
 class SlowRecount:
     """The instance as fractions, from its trees, rows and prices alone."""
 
@@ -106,37 +80,13 @@ class SlowRecount:
         bought: set[int] = set()
         for h in range(self.ensemble.n_nodes):
             if kept[h]:
-                if self.ensemble.left[h] < 0 or (parent[h] >= 0 and not kept[parent[h]]):
-                    raise NotProven(f"node {h} is kept, but it is a leaf or its parent is not kept")
+                assert self.ensemble.left[h] >= 0, f"node {h} is a leaf"
+                assert parent[h] < 0 or kept[parent[h]], f"node {h} is kept, its parent is not"
                 bought |= self.purchases(h)
                 cost += self.evaluation[h]
             elif parent[h] < 0 or kept[parent[h]]:
                 error += self.error[h]
         return error, cost + sum((self.price_of(b) for b in bought), Fraction(0))
-
-    def bound(self, duals: dict[tuple[int, int], Fraction], lam: Fraction) -> Fraction:
-        """(1), after checking that the duals are allowed."""
-        charged: dict[int, Fraction] = defaultdict(Fraction)
-        payments: dict[int, Fraction] = defaultdict(Fraction)
-        for (h, purchase), dual in duals.items():
-            if dual < 0:
-                raise NotProven(f"the dual of split {h} on purchase {purchase} is {dual}, negative")
-            if dual and purchase not in self.purchases(h):
-                raise NotProven(f"split {h} does not need the purchase {purchase}, yet pays a part of it")
-            charged[h] += dual
-            payments[purchase] += dual
-        for purchase, dual in payments.items():
-            if dual > lam * self.price_of(purchase):
-                raise NotProven(f"{dual} is paid for purchase {purchase}, more than its price {lam * self.price_of(purchase)}")
-        best = [Fraction(0)] * self.ensemble.n_nodes
-        for h in reversed(range(self.ensemble.n_nodes)):
-            left, right = int(self.ensemble.left[h]), int(self.ensemble.right[h])
-            if left >= 0:
-                gain = self.error[h] - self.error[left] - self.error[right]
-                own = gain - lam * self.evaluation[h] - charged[h]
-                best[h] = max(Fraction(0), own + best[left] + best[right])
-        roots = [int(r) for r in self.ensemble.roots]
-        return sum((self.error[r] - best[r] for r in roots), Fraction(0))
 
 
 def reached(ensemble: Ensemble, rows: NDArray[np.float32]) -> list[NDArray[np.int64]]:
@@ -273,17 +223,6 @@ def true_gaps(path: PruningPath) -> list[Fraction]:
         best = max(gain - lam * cost for gain, cost in all_worths)
         gaps.append((best - min(gain - lam * cost for gain, cost in met)) * ints.gain_unit)
     return gaps
-
-
-def joined(path: PruningPath, at: int) -> PruningPath:
-    """The path without the row between the levels `at` and the one above: all of both goes where it is worth nothing together."""
-    first = 1 if path.ties == "smallest" else 0
-    outer, inner = at - first, at - first + 2
-    gain = path.integer_gain[outer] - path.integer_gain[inner]
-    ratio = Fraction(gain, path.integer_cost[outer] - path.integer_cost[inner])
-    level = (path.level - (path.level > at)).astype(np.int32)
-    points = (*path.breakpoints[:at], ratio * path.problem.integers.lam_unit, *path.breakpoints[at + 2 :])
-    return replace(path, level=level, breakpoints=points)
 
 
 def exact_shares(path: PruningPath, bits: int = 3) -> PruningPath:

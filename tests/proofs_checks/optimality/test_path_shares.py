@@ -290,21 +290,14 @@ BOTH: dict[str, tuple[Callable[[PruningPath], PruningPath], str]] = {
     "takers as a table": (shares_with(taker=lambda a: a[None, :]), "the moves' taker is no array of integers"),
     "givers as objects": (shares_with(giver=lambda a: a.astype(object)), "the moves' giver is no array of integers"),
     "takers as a list": (shares_with(taker=lambda a: a.tolist()), "the moves' taker is no array of integers"),
-    "a level later": (level_of(6, 2), "no split is pruned at breakpoint 1"),
-    "a level above all": (level_of(0, 4), "split 0 has level 4"),
     "kept for ever": (level_of(0, 3), "'x0' by row 0 has a price, yet it is bought at any lambda|split 3, which pays no part"),
-    "not nested": (level_of(11, 1), "the path is not nested"),
-    "levels missing": (lambda p: replace(p, level=p.level[:-1]), "no array of 14 integers"),
     "a breakpoint moved": (breakpoint_of(2, Fraction(101, 100)), f"are not worth the same there|{NO_OPTIMUM}"),
-    "breakpoints exchanged": (lambda p: replace(p, breakpoints=(p.breakpoints[0], *p.breakpoints[:0:-1])), "is not above"),
-    "breakpoints as floats": (lambda p: replace(p, breakpoints=tuple(map(float, p.breakpoints))), "no fractions"),
     "a gap missing": (lambda p: replace(p, gaps=(Fraction(0),) * 2), "one for each of 3 breakpoints"),
     "gaps as floats": (lambda p: replace(p, gaps=(1.0,) * 3), "the gaps are no fractions >= 0"),
     "gaps as an array": (lambda p: replace(p, gaps=np.ones(3)), "the gaps are no fractions >= 0"),  # type: ignore[arg-type]
     "gaps as a list": (lambda p: replace(p, gaps=[Fraction(1)] * 3), "the gaps are no fractions >= 0"),  # type: ignore[arg-type]
     "a gap of nan": (lambda p: replace(p, gaps=(Fraction(0), math.nan, Fraction(0))), "the gaps are no fractions"),
     "a gap below 0": (lambda p: replace(p, gaps=(Fraction(1), Fraction(1), -PART)), "the gaps are no fractions >= 0"),
-    "another kind": (lambda p: replace(p, certificate="yes"), "is str, no duals of a path"),  # type: ignore[arg-type]
 }
 """What is refuted of an exact path, and of one with gaps."""
 

@@ -15,8 +15,8 @@ from scipy import sparse
 from formulations import InvalidInputError, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
-from proofs_checks.optimality.integer_instance import check_integers
 from proofs_checks.optimality.item_duals import WideSums, forced, wide_sum
+from proofs_checks.optimality.path_optimality import check_integers
 from proofs_checks.optimality.recount import Recount, Refuted, shown
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, random_problem, random_tree, with_usage

@@ -70,10 +70,8 @@ SOLUTIONS: dict[str, tuple[Callable[[], Solution], str]] = {
     "value below": (lambda: replace(golden(), value=0.74), "worth 0.75, not 0.74"),
     "value above": (lambda: replace(golden(), value=0.75 + 1e-11), "worth 0.75, not"),
     "value nan": (lambda: replace(golden(), value=math.nan), "worth 0.75, not nan"),
-    "value inf": (lambda: replace(golden(), value=math.inf), "worth 0.75, not inf"),
     "bound above": (lambda: replace(golden(), bound=0.75 + 1e-11), "proves the bound 0.75, not"),
     "bound nan": (lambda: replace(golden(), bound=math.nan), "not nan"),
-    "bound inf": (lambda: replace(golden(), bound=math.inf), "not inf"),
     "tolerance nan": (lambda: replace(golden(), tolerance=math.nan), "tolerance is nan"),
     "tolerance inf": (lambda: replace(golden(), tolerance=math.inf), "tolerance is inf"),
     "tolerance below 0": (lambda: replace(golden(), tolerance=-1e-9), "tolerance is -1e-09"),
@@ -95,21 +93,14 @@ SOLUTIONS: dict[str, tuple[Callable[[], Solution], str]] = {
     "the largest integers": (lambda: with_loads(lambda a: np.full_like(a, 2**63 - 1)), "more than its price"),
     "one dual missing": (lambda: with_loads(lambda a: a[:-1]), "3 duals for 4 usage arcs"),
     "one dual too many": (lambda: with_loads(lambda a: np.append(a, 0)), "5 duals for 4 usage arcs"),
-    "no duals": (lambda: with_loads(lambda a: a[:0]), "0 duals for 4 usage arcs"),
     "duals as floats": (lambda: with_loads(lambda a: a.astype(float)), "float64 of shape"),
-    "duals that are nan": (lambda: with_loads(lambda a: np.full(a.shape, np.nan)), "float64 of shape"),
     "unsigned duals": (lambda: with_loads(lambda a: a.astype(np.uint64)), "uint64"),
     "duals as a table": (lambda: with_loads(lambda a: a[None, :]), "shape"),
     "duals as a list": (lambda: with_loads(lambda a: a.tolist()), "list"),
-    "duals as objects": (lambda: with_loads(lambda a: a.astype(object)), "object"),
     "a larger unit": (lambda: with_certificate(unit=duals_of(golden()).unit * 2), "2 times as much"),
     "a smaller unit": (lambda: with_certificate(unit=duals_of(golden()).unit / 2), "proves the bound"),
     "a unit of 0": (lambda: with_certificate(unit=Fraction(0)), "the unit of the duals is 0"),
     "a unit below 0": (lambda: with_certificate(unit=-duals_of(golden()).unit), "must be above 0"),
-    "everything below 0": (
-        lambda: with_certificate(unit=-duals_of(golden()).unit, dual=-duals_of(golden()).dual),
-        "must be above 0",
-    ),
     "duals for a larger lambda": (lambda: with_certificate(lam=Fraction(1, 2)), "not between 0 and 1/4"),
     "duals for a smaller lambda": (lambda: with_certificate(lam=Fraction(1, 5)), "more than its price"),
     "duals for lambda 0": (lambda: with_certificate(lam=Fraction(0)), "more than its price: inf"),
@@ -223,14 +214,6 @@ def test_another_table_is_noticed() -> None:
     assert check_path(path, X + 1).holds is False
     with pytest.raises(InvalidInputError, match="4 features"):
         check_path(path, X[:, 1:])
-
-
-def test_loads_in_another_order_are_noticed() -> None:
-    """Duals belong to arcs: the same numbers in another order prove nothing."""
-    problem, cut, _, path = solved()
-    turned = replace(cut, certificate=replace(duals_of(cut), dual=duals_of(cut).dual[::-1].copy()))
-    assert check_solution(problem, turned).holds is False
-    assert check_path(with_path_load(path, lambda a: a[::-1].copy())).holds is False
 
 
 def stages_with(k: int, **changes: Any) -> Callable[[SharedPrices], SharedPrices]:

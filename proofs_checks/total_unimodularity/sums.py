@@ -1,0 +1,211 @@
+"""2-sums and 3-sums: a matrix that is put together of two smaller ones (Seymour 1980; Schrijver 1986, 19.4, 20.3; Truemper 1990).
+
+The lines are divided into two sides of two lines or more. Let v on the first side and w on the second be a row and a column,
+or a column and a row, with a nonzero where they meet. The matrix is a **2-sum** if
+
+    where a line a like v of the first side meets a line y like w of the second, the entry is M[a, w] M[v, w] M[v, y]        (1)
+    where a line a like w of the first side meets a line y like v of the second, it is 0                                 (2)
+
+(that is: between the sides it has rank 1). It is totally unimodular if and only if its first side with w and its second side
+with v are: they are submatrices of it, and it is their 2-sum, which keeps total unimodularity.
+
+For given v and w, (1) and (2) ask of two lines only: if a is on the first side and their entry is another, y is as well. So the
+2-sums are the closed sets of this relation; there is one unless the relation leads from every line to every other. A 2-sum of
+a connected matrix has a nonzero between its sides on any spanning tree of the graph of the nonzeros: these v and w are
+enough. O(lines * nonzeros), unless lines are dense.
+
+**3-sums.** Divide the lines into two sides with
+
+    M  =  [ A     a b' ]       first side: the rows of A, the columns of A
+          [ d c'   B   ]       second side: the rows of B, the columns of B                                             (3)
+
+where a b' and d c' have rank 1. Then, with s = 1 or s = -1, M is the **3-sum** of
+
+    [ A   a   a ]             [ B   d   d ]
+    [ c'  0   s ]             [ b'  0   s ]                                                                              (4)
+
+If both are totally unimodular, M is. Conversely: a shortest path of nonzeros in A, from a row where a is not zero to a column
+where c is not, closes a chordless cycle with the last row and column of (4). Its sum has to be divisible by 4, which gives s.
+The path in B gives the other s. If the two differ, both paths together are a chordless cycle in M with a wrong sum.      (5)
+If they agree, and the sides are those of a 3-separation that R12 induces, both parts (4) are minors of M.               (6)
+
+A 3-separation may also have a d c' of rank 2, and 0 instead of a b', or the other way round. A pivot on a nonzero of that part
+brings it to (3): the ranks add up to 2 in every matrix of the matroid. If the pivot makes an entry 2 or -2, a submatrix of
+order 2 had that determinant.                                                                                            (7)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formulations.compiled import njit
+from proofs_checks.matrices.sign_matrix import SignMatrix
+from proofs_checks.total_unimodularity.pieces import ThreeSum, TwoSum
+from proofs_checks.total_unimodularity.reductions import lines_of
+from proofs_checks.total_unimodularity.ternary import Display, Ints, Signs
+
+
+def find_two_sum(matrix: SignMatrix) -> TwoSum | None:
+    """A 2-sum of a connected matrix, or None where there is none."""
+    return two_sum_of_lines(*lines_of(matrix))
+
+
+def two_sum_of_lines(pointer: NDArray[np.int64], across: NDArray[np.int64], sign: NDArray[np.int8]) -> TwoSum | None:
+    """`find_two_sum` for the nonzeros line by line."""
+    if len(pointer) < 5:
+        return None
+    v, w, inside = _find(pointer, across, sign)
+    return TwoSum(np.flatnonzero(inside), int(v), int(w)) if v >= 0 else None
+
+
+def parts_of(two_sum: TwoSum, shape: tuple[int, int]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows and columns of the two parts: the first side with w, the second with v."""
+    m, n = shape
+    second = np.setdiff1d(np.arange(m + n), two_sum.first)
+    sides = (np.union1d(two_sum.first, [two_sum.w]), np.union1d(second, [two_sum.v]))
+    return [(lines[lines < m], lines[lines >= m] - m) for lines in sides]
+
+
+@njit(cache=True)
+def _find(pointer, across, sign):  # type: ignore[no-untyped-def]
+    """Try each v and w of a spanning tree; v = -1 where nothing is found."""
+    total = pointer.shape[0] - 1
+    inside = np.zeros(total, np.bool_)
+    seen = np.zeros(total, np.bool_)
+    order = np.empty(total, np.int64)
+    expected = np.zeros(total, np.int64)
+    order[0], seen[0], last = 0, True, 1
+    for first in range(total):
+        if first == last:
+            break
+        v = order[first]
+        for k in range(pointer[v], pointer[v + 1]):
+            w = across[k]
+            if seen[w]:
+                continue
+            seen[w], order[last] = True, w
+            last += 1
+            s = 0
+            while s in (v, w):
+                s += 1
+            if _reach(pointer, across, sign, v, w, s, expected, inside) < total - 2:
+                inside[v] = True
+                return v, w, inside
+            if _reach(pointer, across, sign, w, v, s, expected, inside) < total - 2:
+                # what does not lead to s is closed
+                inside[w] = True
+                return v, w, ~inside
+    return -1, -1, inside
+
+
+@njit(cache=True)
+def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no-untyped-def]
+    """How many lines must be on v's side with s; they are marked in `inside`. `expected` holds zeros before and after.
+
+    With v and w exchanged: the lines that must be on w's side, which are those that lead to s.
+    """
+    inside[:] = False
+    inside[s] = True
+    stack, size, count = np.empty(pointer.shape[0], np.int64), 1, 1
+    stack[0] = s
+    like_v = np.zeros(pointer.shape[0], np.int64)  # M[a, w] M[v, w] for the lines a that meet w
+    across_vw = 0
+    for k in range(pointer[w], pointer[w + 1]):
+        if across[k] == v:
+            across_vw = sign[k]
+    for k in range(pointer[w], pointer[w + 1]):
+        like_v[across[k]] = sign[k] * across_vw
+    while size:
+        size -= 1
+        a = stack[size]
+        factor = like_v[a]
+        if factor != 0:
+            for k in range(pointer[v], pointer[v + 1]):
+                expected[across[k]] = factor * sign[k]
+        for k in range(pointer[a], pointer[a + 1]):
+            y = across[k]
+            if expected[y] != sign[k] and not inside[y] and y not in (v, w):
+                inside[y], stack[size] = True, y
+                size += 1
+                count += 1
+            expected[y] = 0
+        if factor != 0:
+            for k in range(pointer[v], pointer[v + 1]):
+                y = across[k]
+                if expected[y] != 0 and not inside[y] and y != w:
+                    inside[y], stack[size] = True, y
+                    size += 1
+                    count += 1
+                expected[y] = 0
+    return count
+
+
+def take_apart(entries: Signs, first: Ints) -> tuple[ThreeSum, list[Display]] | Ints:
+    """The 3-sum along a separation, and its parts (4) with the elements of their sides; or elements that violate.
+
+    Parameters
+    ----------
+    first
+        elements of the first side.
+    """
+    display = Display.of(entries)
+    pivot = _pivot(entries, *(np.isin(e, first) for e in (display.rows, display.columns)))
+    i, j = pivot or (-1, -1)
+    if pivot is not None:
+        change = np.outer(entries[:, j].astype(np.int64) * entries[i, j], entries[i])
+        change[i] = change[:, j] = 0
+        wrong = np.argwhere(np.abs(entries - change) > 1)
+        if len(wrong):
+            return np.array([i, wrong[0, 0], len(entries) + j, len(entries) + wrong[0, 1]])
+        display.pivot(i, j)
+    first_rows, first_columns = (np.isin(e, first) for e in (display.rows, display.columns))
+    r1, r2, c1, c2 = (np.flatnonzero(x) for x in (first_rows, ~first_rows, first_columns, ~first_columns))
+    upper, lower = display.entries[np.ix_(r1, c2)], display.entries[np.ix_(r2, c1)]
+    l, k = int(np.flatnonzero(upper.any(axis=0))[0]), int(np.flatnonzero(lower.any(axis=1))[0])  # noqa: E741
+    a, c = upper[:, l], lower[k]
+    b, d = a[np.flatnonzero(a)[0]] * upper[np.flatnonzero(a)[0]], c[np.flatnonzero(c)[0]] * lower[:, np.flatnonzero(c)[0]]
+    sides = [(display.part(r1, c1), a, c), (display.part(r2, c2), d, b)]
+    (sign, one), (opposite, other) = (_sign(*side) for side in sides)
+    if sign != opposite:
+        return np.concatenate([one, other, [] if pivot is None else [i, len(entries) + j]]).astype(np.int64)
+    lines = np.sort(np.concatenate([r1, c1 + len(entries)]))
+    corner = np.array([[0, sign]], dtype=np.int8)
+    for own, x, y in sides:
+        own.entries = np.block([[own.entries, x[:, None], x[:, None]], [y[None, :], corner]]).astype(np.int8)
+    parts = [own for own, _, _ in sides]
+    return ThreeSum(pivot, lines, int(r2[k]), int(c2[l]), sign), parts
+
+
+def _pivot(entries: Signs, first_rows: NDArray[np.bool_], first_columns: NDArray[np.bool_]) -> tuple[int, int] | None:
+    """(7): the nonzero between the sides with the fewest changes of entries, if one of the ranks is 0."""
+    upper, lower = entries[np.ix_(first_rows, ~first_columns)], entries[np.ix_(~first_rows, first_columns)]
+    if upper.any() and lower.any():
+        return None
+    places = np.argwhere(np.where(first_rows[:, None] != first_columns[None, :], entries, 0))
+    nonzero = entries != 0
+    work = (nonzero.sum(axis=1)[places[:, 0]] - 1) * (nonzero.sum(axis=0)[places[:, 1]] - 1)
+    i, j = places[int(np.argmin(work))].tolist()
+    return i, j
+
+
+def _sign(side: Display, a: Signs, c: Signs) -> tuple[int, Ints]:
+    """(5): s, and the elements of a shortest path from a row where a is not zero to a column where c is not."""
+    own, m = side.entries, len(side.rows)
+    above = {int(i): -1 for i in np.flatnonzero(a)}
+    queue = list(above)
+    for x in queue:
+        if x >= m and c[x - m]:
+            way = [x]
+            while above[way[-1]] >= 0:
+                way.append(above[way[-1]])
+            rows, columns = [y for y in way if y < m], [y - m for y in way if y >= m]
+            parts = (own[np.ix_(rows, columns)], a[rows], c[columns])
+            total = sum(int(part.sum(dtype=np.int64)) for part in parts) + 1
+            return 1 if total % 4 == 0 else -1, np.concatenate([side.rows[rows], side.columns[columns]])
+        near = np.flatnonzero(own[x]) + m if x < m else np.flatnonzero(own[:, x - m])
+        for y in near.tolist():
+            if y not in above:
+                above[y] = x
+                queue.append(y)
+    raise AssertionError("the sides of a 3-separation that R12 induces are connected")
