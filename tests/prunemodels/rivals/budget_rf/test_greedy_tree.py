@@ -226,17 +226,6 @@ def test_free_features_come_first_and_the_best_of_them() -> None:
     assert one_tree(X, y, costs=[1, 0, 0.5]).max_depth == 2
 
 
-def test_reuse_is_charged_again_unless_it_is_free() -> None:
-    """After a split on x0, price 3, another one on x0 costs 3 in the paper and 0 with free reuse; x1 costs 2.9."""
-    x0, y = np.array([0, 0, 0, 1, 2, 2, 3, 3]), np.array([0, 0, 0, 1, 2, 2, 3, 3])
-    X = np.column_stack([x0, np.isin(x0, [1, 3])])  # x1 tells 0 from 1 and 2 from 3, not the pairs apart
-    paper = one_tree(X, y, costs=[3, 2.9])
-    free = one_tree(X, y, costs=[3, 2.9], reuse_is_free=True)
-    assert paper.feature[0] == free.feature[0] == 0
-    assert set(paper.feature[1:]) >= {1}
-    assert set(free.feature[free.children_left >= 0]) == {0}
-
-
 def test_shared_items_make_relatives_of_a_bought_feature_cheap() -> None:
     """With free reuse x2 costs only its own item once x0 has bought the sample that both need; else x1 is cheaper."""
     items = CostItems.from_items({"sample": 1, "own": 1.5, "other": 2}, [["sample"], ["other"], ["sample", "own"]])

@@ -117,15 +117,6 @@ def test_a_group_is_bought_once() -> None:
     assert used == {"apart": {0}, "together": {0, 1}}
 
 
-def test_split_prices_by_feature_choose_the_cheaper_of_two_equals() -> None:
-    """CEGB17 section 5.2: of two copies of a feature the one with the lower price of a split is used, whatever their order."""
-    rows = np.column_stack([X[:, 0], X[:, 0]])
-    for cheap in (0, 1):
-        prices = [1.0 - (f == cheap) * 0.9 for f in range(2)]
-        model = CEGBRegressor(0, evaluation_cost=prices, engine="own", lam=1e-4, **QUICK).fit(rows, X[:, 0])
-        assert set(model.forest_.ensemble.feature.tolist()) == {-1, cheap}
-
-
 def test_missing_values_go_to_the_better_side() -> None:
     """The own engine parts the missing from all others, and joins them to either side, as the targets say."""
     column = np.array([0.0] * 10 + [1.0] * 10 + [np.nan] * 10)[:, None]

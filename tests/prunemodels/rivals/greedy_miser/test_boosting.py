@@ -85,66 +85,6 @@ def test_with_rate_one_a_tree_lowers_error_plus_lambda_cost_by_its_nets() -> Non
     assert (before, after) == pytest.approx((18, 18 - 13 - 1))
 
 
-def test_a_huge_lambda_buys_nothing() -> None:
-    """Then the constant is all: the mean, or the share of each class, at cost 0."""
-    model = small(lam=1e6).fit(X, Y)
-    np.testing.assert_allclose(model.predict(NEW), Y.mean())
-    assert model.model_cost_.max() == model.staged_cost(NEW).max() == 0
-    shares = GreedyMiserClassifier(lam=1e6, n_estimators=3).fit(X, LABELS).predict_proba(NEW)
-    np.testing.assert_allclose(shares, np.tile(np.bincount(LABELS) / 90, (40, 1)))
-
-
-@pytest.mark.parametrize("settings", [{}, {"subsample": 0.5, "random_state": 3}])
-def test_stages_of_a_long_run_are_the_shorter_models(settings: dict[str, Any]) -> None:
-    """Stage s of a long run, and a run of s stages, predict and cost the same."""
-    make = {"lam": 0.003, "max_depth": 2, "learning_rate": 0.5} | settings
-    long = GreedyMiserClassifier(n_estimators=9, **make).fit(X, LABELS)
-    for s, (labels, probabilities) in enumerate(zip(long.staged_predict(NEW), long.staged_predict_proba(NEW), strict=True), 1):
-        if s not in (1, 4, 9):
-            continue
-        short = GreedyMiserClassifier(n_estimators=s, **make).fit(X, LABELS)
-        np.testing.assert_array_equal(short.predict(NEW), labels)
-        np.testing.assert_array_equal(short.predict_proba(NEW), probabilities)
-        assert short.staged_cost(NEW)[-1] == pytest.approx(long.staged_cost(NEW)[s - 1])
-        np.testing.assert_array_equal(short.model_cost_, long.model_cost_[:s])
-        assert short.n_estimators_ == s
-
-
-def test_a_row_on_a_threshold_goes_left() -> None:
-    """As `Ensemble` has it: between 1 and 3 the threshold is 2, and 2 is predicted, and charged, as 1 is."""
-    model = GreedyMiserRegressor(n_estimators=1, learning_rate=1.0).fit([[1.0], [3.0]], [5.0, 9.0])
-    assert model.predict([[1.0], [2.0], [2.1]]).tolist() == [5, 5, 9]
-
-
-def test_few_bins_still_route_in_training_as_in_predicting() -> None:
-    """With three bins a feature the training residuals of the next stage are those of `predict`."""
-    model = small(max_bins=3, learning_rate=1.0, max_depth=2).fit(X, Y)
-    for s, F in enumerate(model.staged_predict(X)):
-        if s + 1 < model.n_estimators_:
-            nodes = model.ensemble_.nodes_of(s + 1)
-            root = model.ensemble_.value[nodes.start, 0]
-            assert root == pytest.approx(np.mean(Y - F), abs=1e-9)  # the value of a root is the mean residual
-    assert all(len(np.unique(t)) <= 2 for t in thresholds(model))
-
-
-def thresholds(model: Any) -> list[np.ndarray]:
-    """Those of each feature."""
-    e = model.ensemble_
-    return [e.threshold[e.feature == f] for f in range(e.n_features)]
-
-
-def test_costs_of_examples_stay_below_those_of_the_model() -> None:
-    """An example pays for what its ways need, at most for all that the model needs; what each stage adds is never given back."""
-    items = CostItems.from_items({"s": 1, "t": 2, "u": 4}, [["s"], ["s", "t"], ["u"], ["t"]])
-    model = small(costs=items, lam=0.01).fit(X, Y)
-    assert (model.staged_cost(NEW) <= model.model_cost_ + 1e-12).all()
-    assert (np.diff(model.staged_cost(NEW)) >= -1e-12).all()
-    assert (np.diff(model.model_cost_) >= 0).all()
-    assert model.prediction_cost(NEW).mean() == pytest.approx(model.staged_cost(NEW)[-1])
-    used = np.unique(model.ensemble_.feature[model.ensemble_.is_split])
-    assert model.model_cost_[-1] == sum(items.price[sorted({m for f in used for m in items.needs[f]})])
-
-
 def test_it_stops_after_just_so_many_stages_without_a_fall() -> None:
     """The last four losses, and no four in a row before them, are all no less than the least before."""
     model = small(n_estimators=300, n_iter_no_change=4, validation_fraction=0.3, random_state=0, learning_rate=0.9).fit(X, Y)
@@ -154,17 +94,6 @@ def test_it_stops_after_just_so_many_stages_without_a_fall() -> None:
         since = 0 if losses[s] < losses[:s].min() - 1e-7 else since + 1
     assert since == 4
     assert model.n_estimators_ < 300
-
-
-def test_validation_losses_are_those_of_the_rows_set_aside() -> None:
-    """They are not in the training sample: with half the rows heavy and equal, losses follow from staged predictions."""
-    seen = []
-    for seed in (0, 1):
-        model = GreedyMiserClassifier(lam=0, n_estimators=6, n_iter_no_change=6, validation_fraction=0.4, random_state=seed)
-        model.fit(X, LABELS, sample_weight=RNG.integers(1, 3, 90))
-        seen.append(model.validation_loss_)
-        assert model.n_estimators_ == 6
-    assert (seen[0] != seen[1]).any()
 
 
 # four rows; residuals of mean 0. On feature 0 the means are -4 and 4: the squares fall from 72 to 8, by 64, a mean of 16.
@@ -229,13 +158,6 @@ def test_items_are_bought_once_and_shared() -> None:
     np.testing.assert_array_equal(purchases.price, [0, 0])
     alone = grown(1.5, CostItems.plain([3, 3]))[0]
     assert alone.feature.tolist() == [0, -1, -1]  # 2 < 4.5
-
-
-def test_items_paid_once_for_all_are_priced_like_any() -> None:
-    """They add their full price to the cost of an average example, as an item does that every example pays."""
-    once = CostItems.from_items({"a": 3, "licence": 1}, [["a"], ["licence"]], once=["licence"])
-    for lam in (1.0, 2.01):
-        assert grown(lam, once)[0].feature.tolist() == grown(lam, CostItems.plain([3, 1]))[0].feature.tolist()
 
 
 def test_a_split_pays_for_its_evaluation_by_those_who_pass_it() -> None:
