@@ -96,7 +96,7 @@ def test_stages_end_with_the_model(name: str, classes: int) -> None:
     """As many stages as rounds; each predicts and costs what a run of so many rounds does; costs never fall; so do curves."""
     labels = np.minimum(YC, classes - 1)
     y = np.array(["no", "well", "yes"])[labels] if is_classifier(STAGED[name]) else labels - labels.mean()
-    model = clone(STAGED[name]).fit(XC, y)
+    model: Any = clone(STAGED[name]).fit(XC, y)
     assert isinstance(model, StagedLearner)
     stages, costs = list(map(np.copy, model.staged_predict(XC))), model.staged_cost(XC)
     assert len(stages) == len(costs) == 6

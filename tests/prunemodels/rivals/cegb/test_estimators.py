@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 
 from formulations import CostItems
 from formulations.errors import UnsupportedModelError
 from prunemodels.models.boosting.boosted import prune_boosted
+from prunemodels.models.costs import example_costs
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 
@@ -59,9 +59,7 @@ def test_training_costs_are_not_what_is_paid(engine: Any) -> None:
 
 def pays_for(model: CEGBRegressor, feature: int) -> Any:
     """Which rows use a feature: what they pay if it alone has a price."""
-    only = clone(model).set_params(costs=[float(f == feature) for f in range(6)])
-    only.forest_, only.n_features_in_ = model.forest_, 6
-    return only.prediction_cost(XR)
+    return example_costs(model.forest_.ensemble, XR, [float(f == feature) for f in range(6)])
 
 
 def test_items_paid_once_are_in_the_mean_alone() -> None:

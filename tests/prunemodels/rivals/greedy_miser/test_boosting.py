@@ -11,9 +11,11 @@ from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegr
 from sklearn.tree import DecisionTreeRegressor
 
 from formulations.instance.cost_items import CostItems
+from prunemodels.rivals.boosted import settings_of
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
-from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, ModelItems, grow_tree
+from prunemodels.rivals.greedy_miser.growth import GrownTree, Settings, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning
+from prunemodels.rivals.purchases import ModelItems
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4)).astype(np.float32)
@@ -108,11 +110,15 @@ def binned(X: np.ndarray, weight: np.ndarray | None = None) -> BinnedRows:
     return BinnedRows(binning, binning.codes(X), weight)
 
 
+def limits(lam: float = 0.0, max_depth: int = 2) -> Settings:
+    return settings_of(Settings, GreedyMiserRegressor(lam=lam, max_depth=max_depth))
+
+
 def grown(
-    lam: float, items: CostItems, X: np.ndarray = FIVE_ROWS, r: np.ndarray = R, **limits: Any
+    lam: float, items: CostItems, X: np.ndarray = FIVE_ROWS, r: np.ndarray = R, evaluation: Any = (0.0, 0.0)
 ) -> tuple[GrownTree, ModelItems]:
-    settings = {"max_depth": 2, "min_samples_leaf": 1, "evaluation": np.zeros(X.shape[1])} | limits
-    tree, leaf, purchases = grow_tree(binned(X), r, np.arange(len(X)), GrowthLimits(lam=lam, **settings), ModelItems.none(items))
+    purchases = ModelItems.all_of(items)
+    tree, leaf = grow_tree(binned(X), r, np.arange(len(X)), limits(lam), np.array(evaluation), purchases)
     np.testing.assert_array_equal(tree.leaves(binned(X).codes, binned(X).binning), leaf)
     return tree, purchases
 
@@ -132,10 +138,11 @@ def test_splits_are_made_where_they_are_worth_their_price(
     lam: float, features: list[int], values: list[float], cost: float
 ) -> None:
     """Prices 3 and 1: the feature that parts better wins while lambda is below 2, and none from 12 on."""
-    tree, purchases = grown(lam, CostItems.plain([3, 1]))
+    items = CostItems.plain([3, 1])
+    tree, purchases = grown(lam, items)
     assert tree.feature[tree.feature >= 0].tolist() == features
     np.testing.assert_allclose(tree.value, values, atol=1e-15)
-    assert purchases.cost == cost
+    assert items.price[purchases.bought].sum() == cost
 
 
 def test_what_a_tree_needs_already_is_free_in_its_other_branches() -> None:
@@ -144,7 +151,7 @@ def test_what_a_tree_needs_already_is_free_in_its_other_branches() -> None:
     for y in ([0, 4, 10, 12], [10, 12, 0, 4]):  # whichever branch comes first
         tree, purchases = grown(1.0, CostItems.plain([0, 1]), both, np.array(y) - np.mean(y))
         assert tree.feature.tolist() == [0, 1, 1, -1, -1, -1, -1]
-        assert purchases.cost == 1
+        assert purchases.bought.tolist() == [True, True]
     tree, _ = grown(2.1, CostItems.plain([0, 1]), both, np.array([0.0, 4, 10, 12]) - 6.5)
     assert tree.feature.tolist() == [0, -1, -1]  # together the two are worth 2.5, but no single split is worth 2.1
 
@@ -169,8 +176,8 @@ def test_a_split_pays_for_its_evaluation_by_those_who_pass_it() -> None:
 
 def test_rows_that_are_not_drawn_have_no_say_but_a_leaf() -> None:
     """A tree grown on three rows has their means; the fourth is routed all the same."""
-    limits = GrowthLimits(2, 1, 0.0, np.zeros(2))
-    tree, leaf, _ = grow_tree(binned(FIVE_ROWS), R, np.array([0, 1, 2]), limits, ModelItems.none(CostItems.plain([1, 1])))
+    free = ModelItems.all_of(CostItems.plain([1, 1]))
+    tree, leaf = grow_tree(binned(FIVE_ROWS), R, np.array([0, 1, 2]), limits(), np.zeros(2), free)
     assert tree.feature.tolist() == [0, -1, -1]
     np.testing.assert_allclose(tree.value, [-2, -4, 2])
     assert leaf.tolist() == [1, 1, 2, 2]
@@ -180,24 +187,28 @@ def test_a_weight_is_the_row_so_many_times() -> None:
     """The same tree, the same values, the same purchases; the sums are over many levels, so subtraction is checked too."""
     rng = np.random.default_rng(1)
     many, r, w = rng.integers(0, 6, (60, 3)).astype(np.float32), rng.normal(size=60), rng.integers(1, 4, 60)
-    limits = GrowthLimits(5, 1, 0.01, np.array([0.0, 0.1, 0]))
-    none = ModelItems.none(CostItems.plain([1, 2, 3]))
-    one, _, bought = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits, none)
+    evaluation = np.array([0.0, 0.1, 0])
+    bought, same = (ModelItems.all_of(CostItems.plain([1, 2, 3])) for _ in range(2))
+    one, _ = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits(0.01, 5), evaluation, bought)
     all_rows = np.repeat(many, w, axis=0)
-    two, _, same = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits, none)
+    two, _ = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits(0.01, 5), evaluation, same)
     np.testing.assert_array_equal(one.feature, two.feature)
     np.testing.assert_array_equal(one.last_left, two.last_left)
     np.testing.assert_allclose(one.value, two.value)
     assert (one.feature >= 0).sum() > 10
-    assert bought.cost == same.cost
+    assert bought.bought.tolist() == same.bought.tolist()
 
 
 def test_rounding_is_no_reason_to_split() -> None:
     """Equal residuals, and those below the noise that the caller names, grow a single leaf, even where all is free."""
-    none = ModelItems.none(CostItems.plain([1, 1]))
-    limits = GrowthLimits(2, 1, 0.0, np.zeros(2))
-    assert grow_tree(binned(FIVE_ROWS), np.full(4, 0.1), np.arange(4), limits, none)[0].feature.tolist() == [-1]
-    assert grow_tree(binned(FIVE_ROWS), R * 1e-17, np.arange(4), limits, none, least=1e-30)[0].feature.tolist() == [-1]
-    assert grow_tree(binned(FIVE_ROWS), R * 1e-17, np.arange(4), limits, none)[0].feature[0] == 0
-    small = np.array([-1.0, -1, 1, 1.0001])  # on feature 1 the squares fall by a billionth of them: no rounding
-    assert grow_tree(binned(FIVE_ROWS), small, np.arange(4), limits, none)[0].feature.tolist() == [0, -1, 1, -1, -1]
+
+    def features(r: np.ndarray, least: float = 0.0) -> list[int]:
+        free = ModelItems.all_of(CostItems.plain([0, 0]))
+        tree, _ = grow_tree(binned(FIVE_ROWS), r, np.arange(4), limits(), np.zeros(2), free, least)
+        return list(tree.feature)
+
+    assert features(np.full(4, 0.1)) == [-1]
+    assert features(R * 1e-17, least=1e-30) == [-1]
+    assert features(R * 1e-17)[0] == 0
+    # on feature 1 the squares fall by a billionth of them: no rounding
+    assert features(np.array([-1.0, -1, 1, 1.0001])) == [0, -1, 1, -1, -1]
