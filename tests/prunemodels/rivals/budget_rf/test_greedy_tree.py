@@ -172,7 +172,7 @@ def test_the_scan_of_minimax_pairs_stops_after_the_first_best_stump(alpha: float
                 gain = of_node - max(impurity(np.maximum(side, 0), "pairs", alpha=alpha) for side in (left, right))
                 best, wanted_place = max((best, wanted_place), (gain, k), key=lambda pair: pair[0])
         table = TrainingTable(np.float32(x)[None], y, weight, np.ones(n))
-        rule, rows = growing_options(learner, 1).rule, np.arange(n, dtype=np.int32)
+        rule, rows = growing_options(learner, 1)[0], np.arange(n, dtype=np.int32)
         assert _best_place(table, rows, 0, n, 0, counts, of_node, rule, drawn) == (best, wanted_place)
         assert not drawn.any()  # cleared for the next feature
         found += best > 0
