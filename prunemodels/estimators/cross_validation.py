@@ -23,10 +23,9 @@ from prunemodels.estimators.candidates import (
     choose_candidate,
     requested_candidates,
     results,
+    score_fold,
 )
-from prunemodels.estimators.fitted_forest import prune_by
-from prunemodels.estimators.fold_scores import score_fold
-from prunemodels.estimators.goal import Goal
+from prunemodels.estimators.goal import Goal, prune_by
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import training_sample

@@ -1,4 +1,4 @@
-"""Prune an already fitted forest in one call: from the forest and held-out examples to a pruned forest."""
+"""Prune an already fitted forest, or the one at the end of a pipeline, in one call, on held-out examples."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline
 
-from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, UnsupportedModelError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Budget, Limit
-from prunemodels.estimators.ensemble_goal import prune_for_loss
-from prunemodels.estimators.goal import Goal, Objective
+from prunemodels.estimators.goal import Goal, Objective, prune_by, prune_for_loss
 from prunemodels.estimators.pruned_forest import PrunedForest
-from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Errors, Given
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
@@ -127,11 +125,69 @@ def prune_forest(
     return prune_by(goal, forest, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
 
 
-def prune_by(
-    goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
+@checked
+def prune_pipeline(
+    pipeline: Any,
+    X_valid: Any,
+    y_valid: Any = None,
+    *,
+    costs: Costs = 1,
+    budget: Budget | None = None,
+    limits: Sequence[Limit] | None = None,
+    **options: Any,
 ) -> PrunedForest:
-    """Choose a pruning from a path and apply it; `held_out` says whether the labels y had no part in the path's errors."""
-    evaluation = evaluate_path(path, X, y, sample_weight=sample_weight) if goal.needs_labels else None
-    pruning, row, solution = goal.choose(path, evaluation)
-    pruned = apply_pruning(pruning, forest)
-    return PrunedForest(pruned, pruning, path, row, solution, evaluation, None, forest, y, held_out and evaluation is None)
+    """Prune the forest at the end of a fitted pipeline; the result's ``estimator`` is a pipeline again.
+
+    A split on a column that the pipeline made, such as ``city=Rome``, needs all raw columns that it is made from. So an example
+    pays for a raw column once, as soon as a kept split on its way needs it, whatever the pipeline makes of it.
+
+    Parameters
+    ----------
+    pipeline
+        a fitted ``sklearn.pipeline.Pipeline``, whose last step is a forest that `read_forest` reads. It is not changed.
+    X_valid, y_valid
+        raw rows like those to be predicted, as ``pipeline.predict`` takes them, and their labels; see `prune_forest`.
+    costs
+        prices of the raw columns: one number, or one for each column, by name or in their order; a table, or `CostItems`, with
+        groups, discounts and what else `prunemodels.models.costs.cost_items` reads.
+    budget
+        the largest mean cost of the examples of `X_valid`.
+    limits
+        any number of `Limit` in its place.
+    **options
+        further arguments of `prune_forest`. An ``evaluation_cost`` for each feature is one for each column that the forest reads.
+
+    Returns
+    -------
+    PrunedForest
+        as of `prune_forest`, of which this is another name for pipelines. Purchases and reports speak of raw columns.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for what is no pipeline, and for a step of which it is not known what its columns are made from. State that in an
+        attribute of the fitted step, an entry for each column that it writes:
+        ``pipeline["bmi"].made_from_ = {"bmi": ["height", "weight"]}``.
+    InvalidInputError, NotFittedForestError, CapacityOverflowError
+        as `prune_forest`; and if rows contradict what was stated.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from sklearn.base import clone
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import KBinsDiscretizer
+    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train, y_valid
+    >>> bins = KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
+    >>> steps = make_column_transformer((bins, ["radius", "texture"]), remainder="passthrough")
+    >>> pipeline = make_pipeline(steps, clone(forest)).fit(X_train, y_train)
+    >>> result = pm.prune_pipeline(pipeline, X_valid, y_valid, costs=costs, budget=10)
+    >>> [name for name, _ in result.estimator.steps]
+    ['columntransformer', 'randomforestclassifier']
+    >>> result.purchases().index[:3].tolist()
+    ['concavity', 'concave points', 'radius']
+    """
+    if not isinstance(pipeline, Pipeline):
+        raise UnsupportedModelError(f"pipeline is a {type(pipeline).__name__}; give a fitted Pipeline, or take prune_forest")
+    return prune_forest(pipeline, X_valid, y_valid, costs=costs, budget=budget, limits=limits, **options)

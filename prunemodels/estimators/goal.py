@@ -1,11 +1,18 @@
-"""How a pruning is chosen: by limits, a lambda, an increase of the error, or a rule. A budget is one limit, of the mean cost."""
+"""How a pruning is chosen, and the choice: by limits, a lambda, an increase of the error, or a rule.
+
+A budget is one limit, of the mean cost.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, Self
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
@@ -13,11 +20,16 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import exact
+from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Budget, Limit
 from formulations.instance.problem import PruningProblem
+from prunemodels.ensemble_loss.objective import ensemble_path
+from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.choosing import at_most, choose_row
-from prunemodels.evaluation.path import PathEvaluation
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.models.costs import Costs
+from prunemodels.models.forests.error_samples import ErrorSample, Given, OutOfBag
+from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.points import Rule
 from solvers.budgets import solve_within
 from solvers.budgets.solve import Method
@@ -126,3 +138,72 @@ class Goal:
             limit = self.max_error_increase
             row = choose_row(evaluation, self.rule) if limit is None else at_most(evaluation, float(limit))
         return (Pruning.unpruned(path.problem) if row is None else path[row]), row, None
+
+
+def prune_by(
+    goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
+) -> PrunedForest:
+    """Choose a pruning from a path and apply it; `held_out` says whether the labels y had no part in the path's errors."""
+    evaluation = evaluate_path(path, X, y, sample_weight=sample_weight) if goal.needs_labels else None
+    pruning, row, solution = goal.choose(path, evaluation)
+    pruned = apply_pruning(pruning, forest)
+    return PrunedForest(pruned, pruning, path, row, solution, evaluation, None, forest, y, held_out and evaluation is None)
+
+
+def prune_for_loss(
+    goal: Goal,
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    costs: Costs,
+    errors: ErrorSample,
+    sample_weight: ArrayLike | None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64],
+) -> PrunedForest:
+    """Search prunings for the forest's loss at the goal's lambda, or near its budget, and return the best one found.
+
+    Parameters
+    ----------
+    goal
+        a goal with a budget or a lambda; the lambda is loss per unit of cost.
+    X, y, sample_weight
+        the cost sample, its labels if they are known, and its weights.
+    errors
+        where the loss is measured: `Given` or `OutOfBag`.
+
+    Raises
+    ------
+    InvalidInputError
+        for any other error sample.
+    """
+    if not isinstance(errors, Given | OutOfBag):
+        raise in_bag_refusal(errors)
+    budgets = [limit.at_most for limit in goal.limits]
+    path = ensemble_path(
+        forest,
+        X,
+        None,
+        costs=costs,
+        errors=errors,
+        lams=10 if goal.lam is None else [float(goal.lam)],
+        budgets=budgets,
+        sample_weight=sample_weight,
+        evaluation_cost=evaluation_cost,
+        time_limit=math.inf if goal.time_limit is None else goal.time_limit,
+    )
+    if budgets:
+        pruning = path.at_cost(budgets[0])
+    else:
+        assert goal.lam is not None  # `Goal.of` has checked it
+        pruning = path.at_lam(goal.lam)
+    pruned = apply_pruning(pruning, forest)
+    return PrunedForest(pruned, pruning, path.tree_path, None, None, None, path, forest, y, held_out=isinstance(errors, OutOfBag))
+
+
+def in_bag_refusal(errors: object) -> InvalidInputError:
+    """The error for an error sample that the forest was grown on."""
+    return InvalidInputError(
+        f"objective is 'ensemble', errors is {errors!r}; set errors to 'validation' or 'out-of-bag': the loss is too small on "
+        "rows that the trees were grown on"
+    )

@@ -40,6 +40,7 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
 from prunemodels.evaluation.held_out import on_other_rows
+from prunemodels.evaluation.path_sweeps import by_falling_end
 from prunemodels.statements.mean_bounds import Method, upper_bound
 from solvers.budgets.by_path import path_of
 from solvers.budgets.solve import solve_budget
@@ -221,25 +222,22 @@ def costs_along(path: PruningPath, certifying: PruningProblem) -> Iterator[tuple
     All prunings of the path up to the highest level of the splits that need a purchase make this purchase. So its price is
     added to the costs of its example once, when the walk reaches that level.
     """
-    p = certifying
-    n, once = p.n_rows, p.costs.paid_once
-    level = p.usage.highest_user(p.splits, path.level)
-    by_row, for_all = level[: n * p.costs.n_items], level[n * p.costs.n_items :]
-    first = 1 if path.ties == "smallest" else 0
-    purchases = np.argsort(-by_row, kind="stable")[: int((by_row >= first).sum())]
-    n_purchases = np.searchsorted(-by_row[purchases], -first - np.arange(len(path)), side="right")
-    evaluated = np.flatnonzero((p.usage.split_price > 0) & (path.level >= first))
-    evaluated = evaluated[np.argsort(-path.level[evaluated], kind="stable")]
-    paid, n_added, n_evaluated = np.zeros(n), 0, 0
+    p, kept_until = certifying, path.rows_kept
+    n, split_price = p.n_rows, p.usage.split_price
+    bought_until = p.usage.highest_user(p.splits, kept_until)
+    by_row, for_all = bought_until[: n * p.costs.n_items], bought_until[n * p.costs.n_items :]
+    purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
+    evaluated = by_falling_end(np.flatnonzero((split_price > 0) & (kept_until > 0)), kept_until)
+    paid, b, s = np.zeros(n), 0, 0
     for k in reversed(range(len(path))):
-        added = purchases[n_added : n_purchases[k]]
+        added = purchases[b : np.searchsorted(-by_row[purchases], -k)]
         paid += np.bincount(added % n, weights=p.costs.price[added // n], minlength=n)
-        n_added = int(n_purchases[k])
-        while n_evaluated < evaluated.size and path.level[evaluated[n_evaluated]] >= first + k:
-            h = evaluated[n_evaluated]
-            paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += p.usage.split_price[h]
-            n_evaluated += 1
-        yield k, paid.copy(), float(p.costs.price[once & (for_all >= first + k)].sum())
+        b += added.size
+        while s < evaluated.size and kept_until[evaluated[s]] > k:
+            h = evaluated[s]
+            paid[p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]] += split_price[h]
+            s += 1
+        yield k, paid.copy(), float(p.costs.price[p.costs.paid_once & (for_all > k)].sum())
 
 
 def _choosing_and_certifying(

@@ -248,18 +248,3 @@ def boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunc
 def default_loss(learner: Learner) -> LossFunction:
     """Share of wrong labels for classifiers, mean squared error for all other learners."""
     return lambda truth, predicted: float(np.mean(prediction_losses(learner, predicted, truth)))
-
-
-def merged(curves: Mapping[float, TradeoffCurve], method: str) -> TradeoffCurve:
-    """All points of several curves of one method, e.g. one for each value of a second parameter."""
-    if not curves:
-        raise InvalidInputError(f"there is no curve of {method} to merge")
-    parts = list(curves.values())
-    return TradeoffCurve(
-        method,
-        parts[0].parameter_name,
-        np.concatenate([c.parameter for c in parts]),
-        np.concatenate([c.cost for c in parts]),
-        np.concatenate([c.error for c in parts]),
-        parts[0].n,
-    )

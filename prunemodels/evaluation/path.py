@@ -222,24 +222,24 @@ def sweep_path(
     sweep = _Sweep(path, X, truth, weights, counted, _votes(ensemble, vote), terms)
     costs, once, losses = sweep.run(0, with_costs=True)
     w, n = weights[counted], len(counted)
-    of_cost, of_error = _means(costs, w), _means(losses[:, :3], w)
-    best = int(np.flatnonzero(of_error.mean[1:] <= of_error.mean[1:].min() * (1 + ROUNDING))[-1])
+    paid, error = costs[:, 0] / w.sum(), losses[:, 0] / w.sum()
+    best = int(np.flatnonzero(error[1:] <= error[1:].min() * (1 + ROUNDING))[-1])
     to_best = sweep.run(best + 1, with_costs=False)[2]
     to_best[best + 1] = 0.0  # the best row minus itself: anything but 0 is rounding
-    cost, error = of_cost.mean + once, of_error.mean
+    cost = paid + once
     return PathEvaluation(
         path,
         vote,
         n,
         cost[1:],
-        of_cost.standard_error[1:],
+        _standard_error(costs, paid, w)[1:],
         error[1:],
-        of_error.standard_error[1:],
+        _standard_error(losses[:, :3], error, w)[1:],
         error[1:] - error[0],
-        _paired(losses, error - error[0], w)[1:],
+        _standard_error(losses, error - error[0], w)[1:],
         best,
         error[1:] - error[best + 1],
-        _paired(to_best, error - error[best + 1], w)[1:],
+        _standard_error(to_best, error - error[best + 1], w)[1:],
         float(cost[0]),
         float(error[0]),
     )
@@ -289,27 +289,9 @@ class _Sweep:
         return costs[::-1].cumsum(axis=0)[::-1], paid_once, losses.cumsum(axis=0)
 
 
-@dataclass(frozen=True, eq=False)
-class _Means:
-    """Means and their standard errors, one a position."""
-
-    mean: Floats
-    standard_error: Floats
-
-
-def _means(sums: Floats, weights: Floats) -> _Means:
-    """(3) from sum w v, sum w^2 v, sum w^2 v^2."""
-    mean = sums[:, 0] / weights.sum()
-    return _Means(mean, _standard_error(sums[:, 1], sums[:, 2], mean, weights))
-
-
-def _paired(sums: Floats, mean: Floats, weights: Floats) -> Floats:
-    """(3) of the differences of losses, from their last two sums."""
-    return _standard_error(sums[:, 3], sums[:, 4], mean, weights)
-
-
-def _standard_error(linear: Floats, square: Floats, mean: Floats, weights: Floats) -> Floats:
-    """(3) from sum w^2 v and sum w^2 v^2."""
+def _standard_error(sums: Floats, mean: Floats, weights: Floats) -> Floats:
+    """(3), one a position, from sum w^2 v and sum w^2 v^2: the last two of the sums."""
+    linear, square = sums[:, -2], sums[:, -1]
     n, squares = len(weights), float(weights @ weights)
     if n < 2:
         return np.full(len(mean), np.nan)

@@ -135,14 +135,14 @@ def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) 
     n, price, routing = usage.n_rows, usage.costs.price, usage.routing
     bought_until = usage.highest_user(usage.splits, end)
     by_row, for_all = bought_until[: n * price.size], bought_until[n * price.size :]
-    purchases = _by_falling_end(np.flatnonzero(by_row > 0), by_row)
-    evaluated = _by_falling_end(np.flatnonzero(usage.split_price > 0), end)
+    purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
+    evaluated = by_falling_end(np.flatnonzero(usage.split_price > 0), end)
     reached = (usage.ensemble.tree_of, routing.order, routing.start, routing.stop)
     _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, *reached, usage.weights, np.zeros(n), sums)
     return for_all
 
 
-def _by_falling_end(numbers: NDArray[np.integer[Any]], until: NDArray[np.int32]) -> NDArray[np.int64]:
+def by_falling_end(numbers: NDArray[np.integer[Any]], until: NDArray[np.int32]) -> NDArray[np.int64]:
     """The numbers, sorted by their ends in falling order."""
     return numbers[np.argsort(-until[numbers], kind="stable")].astype(np.int64)
 

@@ -12,36 +12,27 @@ Of equal classes the first is taken, in a leaf and in the forest.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from formulations.arguments import Count, check_argument
+from formulations.arguments import check_argument
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import CostItems, EvaluationCost, Price, exact
+from formulations.instance.cost_items import EvaluationCost, Price, exact
 from prunemodels.models.costs import Costs, column_prices, example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.models.labelled_samples import Sample, named
-from prunemodels.rivals.budget_rf.growing import (
-    GrownTrees,
-    grow_within,
-    mean_costs_on,
-    set_aside,
-    tree_grower,
-    unfitted_forest,
-    weights_of,
-)
-from prunemodels.rivals.budget_rf.options import Impurity, Outcome, Splits, growing_options
+from prunemodels.models.labelled_samples import Sample, named, split, weights_of
+from prunemodels.rivals.budget_rf.growing import grow_within, tree_grower
+from prunemodels.rivals.budget_rf.options import ForestVote, Impurity, Outcome, Splits, growing_options
 from prunemodels.rivals.budget_rf.stumps import split_prices
-from prunemodels.rivals.sklearn_trees import fill_forest, forest_to_fill
-
-ForestVote = Literal["majority", "mean", "counts"]
+from prunemodels.rivals.sklearn_trees import ClassificationTree, ensemble_of, fill_forest, forest_to_fill
 
 
 def staged_shares(forest: Any, rows: NDArray[np.float32], vote: ForestVote) -> Iterator[NDArray[np.float64]]:
@@ -244,26 +235,46 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         InvalidInputError
             if a parameter is invalid, prices do not fit, or the first tree alone costs more than the budget.
         """
-        sample = self._sample(X, y, sample_weight)
-        options = growing_options(self, self.n_features_in_)
-        check_argument("vote", self.vote, ForestVote)
-        check_argument("n_estimators", self.n_estimators, Count)
-        most = int(self.n_estimators)
-        budget = None if self.budget is None else float(exact(self.budget, "budget"))
+        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        check_classification_targets(y)
+        sample = Sample(X, y, weights_of(sample_weight, X))
+        rule, criterion = growing_options(self, self.n_features_in_)
+        most, budget = int(self.n_estimators), None if self.budget is None else float(exact(self.budget, "budget"))
         names = getattr(self, "feature_names_in_", None)
-        names = None if names is None else tuple(names)
         items, evaluation = column_prices(self.costs, self.n_features_in_, names, evaluation_cost=self.evaluation_cost)
-        given = self._given(X_valid, sample_weight_valid)
         rng = check_random_state(self.random_state)
-        fraction = None if budget is None or given is not None else self.validation_fraction
-        train, held_out, self.training_rows_ = set_aside(sample, fraction, rng)
-        valid = given or held_out or train
-        forest = forest_to_fill(unfitted_forest(self, options.criterion, most, rng), named(self, train.X), train.y, train.weight)
-        grow = tree_grower(train, forest, options, split_prices(items, evaluation, self.reuse_is_free))
-        mean_costs = mean_costs_on(valid, items, self.evaluation_cost, forest.classes_)
-        grown = grow_within(grow, mean_costs, most, budget, n_jobs=self.n_jobs, verbose=self.verbose)
-        self._keep(grown, fill_forest(forest, grown.trees, options.rule.max_features), items)
+        train, valid = self._train_and_valid(sample, X_valid, sample_weight_valid, rng)
+        self.training_rows_ = np.arange(len(sample)) if train.place is None else train.place
+        shared = {name: getattr(self, name) for name in ("max_depth", "max_features", "min_samples_leaf", "bootstrap")}
+        seed = rng.randint(np.iinfo(np.int32).max)
+        forest = RandomForestClassifier(most, criterion=criterion, random_state=seed, **shared)
+        forest = forest_to_fill(forest, named(self, train.X), train.y, train.weight)
+
+        def mean_costs(trees: Sequence[ClassificationTree]) -> NDArray[np.float64]:
+            """Of a prediction by the first tree, the first two, and so on, on the cost sample."""
+            ensemble = ensemble_of(trees, self.n_features_in_, forest.classes_, None)
+            return staged_costs(ensemble, valid.X, items, evaluation_cost=self.evaluation_cost, sample_weight=valid.weight)
+
+        grow = tree_grower(train, forest, rule, split_prices(items, evaluation, self.reuse_is_free))
+        trees, self.stage_costs_ = grow_within(grow, mean_costs, most, budget, n_jobs=self.n_jobs, verbose=self.verbose)
+        self.forest_, self.cost_items_ = fill_forest(forest, trees, rule.max_features), items
+        self.classes_, self.n_classes_ = forest.classes_, len(forest.classes_)
+        self.n_estimators_ = len(trees)
+        self.cost_ = float(self.stage_costs_[self.n_estimators_ - 1])
         return self
+
+    def _train_and_valid(
+        self, sample: Sample, X_valid: Any, sample_weight_valid: ArrayLike | None, rng: np.random.RandomState
+    ) -> tuple[Sample, Sample]:
+        """The examples that trees are grown on, and the cost sample: given, set aside for a budget, or the same."""
+        if X_valid is not None:
+            rows = self._validated(X_valid)
+            return sample, Sample(rows, None, weights_of(sample_weight_valid, rows))
+        if sample_weight_valid is not None:
+            raise InvalidInputError("X_valid is missing: sample_weight_valid is given without it")
+        if self.budget is None or self.validation_fraction is None:
+            return sample, sample
+        return split(sample, self.validation_fraction, rng, sample.y)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of X, shape (N,)."""
@@ -306,28 +317,6 @@ class BudgetRFClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         importances: NDArray[np.float64] = self.forest_.feature_importances_
         return importances
-
-    def _sample(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Sample:
-        """The training examples, checked."""
-        rows, labels = validate_data(self, X, y, dtype=np.float32, order="C")
-        check_classification_targets(labels)
-        return Sample(rows, labels, weights_of(sample_weight, rows))
-
-    def _given(self, X_valid: Any, sample_weight_valid: ArrayLike | None) -> Sample | None:
-        """The cost sample, if it is given."""
-        if X_valid is None:
-            if sample_weight_valid is not None:
-                raise InvalidInputError("X_valid is missing: sample_weight_valid is given without it")
-            return None
-        rows = self._validated(X_valid)
-        return Sample(rows, None, weights_of(sample_weight_valid, rows))
-
-    def _keep(self, grown: GrownTrees, forest: Any, items: CostItems) -> None:
-        self.forest_, self.cost_items_ = forest, items
-        self.classes_, self.n_classes_ = forest.classes_, len(forest.classes_)
-        self.n_estimators_ = len(grown.trees)
-        self.stage_costs_ = grown.costs
-        self.cost_ = float(grown.costs[self.n_estimators_ - 1])
 
     def _validated(self, X: Any) -> NDArray[np.float32]:
         rows: NDArray[np.float32] = validate_data(self, X, reset=False, dtype=np.float32, order="C")

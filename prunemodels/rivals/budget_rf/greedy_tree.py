@@ -39,49 +39,18 @@ class TrainingTable(NamedTuple):
     size: NDArray[np.float64]
 
 
-class Limits(NamedTuple):
-    """When a tree stops growing.
-
-    Parameters
-    ----------
-    min_impurity
-        nodes of at most this impurity are leaves.
-    max_depth
-        largest number of splits on a path.
-    """
-
-    min_impurity: float
-    max_depth: int
-
-
 def sorted_rows(X: NDArray[np.float32]) -> NDArray[np.int32]:
     """The rows sorted by each feature, int32, shape (F, N); X has one row for each feature."""
     return np.stack([np.argsort(x, kind="stable").astype(np.int32) for x in X])
 
 
 def grow_tree(
-    table: TrainingTable,
-    order: NDArray[np.int32],
-    n_classes: int,
-    rule: SplitRule,
-    limits: Limits,
-    prices: SplitPrices,
-    seed: int,
+    table: TrainingTable, order: NDArray[np.int32], n_classes: int, rule: SplitRule, prices: SplitPrices, seed: int
 ) -> ClassificationTree:
-    """Grow one tree.
-
-    Parameters
-    ----------
-    table
-        the examples, with the weights of this tree.
-    order
-        `sorted_rows` of ``table.X``.
-    seed
-        for random stumps and features, >= 0.
-    """
+    """Grow one tree on examples with its weights, whose `sorted_rows` are `order`; the seed is for random stumps and features."""
     state = np.array([seed], dtype=np.uint64)
     rows = _drawn_rows(order, table.weight)
-    return ClassificationTree(*_grow(table, rows, n_classes, rule, limits, prices, state))
+    return ClassificationTree(*_grow(table, rows, n_classes, rule, prices, state))
 
 
 @njit(cache=True, nogil=True)
@@ -98,7 +67,7 @@ def _drawn_rows(order, weight):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _grow(table, order, n_classes, rule, limits, prices, state):  # type: ignore[no-untyped-def]
+def _grow(table, order, n_classes, rule, prices, state):  # type: ignore[no-untyped-def]
     n_features, n = order.shape
     most = 2 * n - 1
     links = np.full((4, most), -1, dtype=np.int32)
@@ -123,7 +92,7 @@ def _grow(table, order, n_classes, rule, limits, prices, state):  # type: ignore
             else:
                 right[above] = h
         n_examples = _count(table, order[0, begin:end], counts[h])
-        if depth[h] >= limits.max_depth or _impurity(counts[h], rule.measure, rule.alpha, rule.power) <= limits.min_impurity:
+        if depth[h] >= rule.max_depth or _impurity(counts[h], rule.measure, rule.alpha, rule.power) <= rule.min_impurity:
             continue
         _mark_paid(h, parent, feature, prices, paid)
         t, place = _best_stump(table, order, begin, end, counts[h], n_examples, paid, rule, prices, features, drawn, state)

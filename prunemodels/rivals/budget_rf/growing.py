@@ -12,24 +12,18 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.utils.validation import _check_sample_weight
 from tqdm import tqdm
 
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import CostItems, EvaluationCost
-from prunemodels.models.costs import staged_costs
-from prunemodels.models.labelled_samples import Sample, split
+from prunemodels.models.labelled_samples import Sample
 from prunemodels.rivals.budget_rf.greedy_tree import TrainingTable, grow_tree, sorted_rows
-from prunemodels.rivals.budget_rf.options import GrowingOptions
-from prunemodels.rivals.budget_rf.stumps import SplitPrices
-from prunemodels.rivals.sklearn_trees import ClassificationTree, Criterion, ensemble_of
+from prunemodels.rivals.budget_rf.stumps import SplitPrices, SplitRule
+from prunemodels.rivals.sklearn_trees import ClassificationTree
 
 Grow = Callable[[int], ClassificationTree]
 MeanCosts = Callable[[Sequence[ClassificationTree]], NDArray[np.float64]]
@@ -38,31 +32,10 @@ MOST_AT_ONCE = 8
 """Largest number of trees that are grown before the cost is computed again."""
 
 
-@dataclass(frozen=True, eq=False)
-class GrownTrees:
-    """The trees within the budget, and the cost of the forest as it grew.
-
-    Parameters
-    ----------
-    trees
-        the trees that were kept.
-    costs
-        mean cost on the cost sample after each tree kept, and after the first one beyond the budget, if there was one.
-    """
-
-    trees: tuple[ClassificationTree, ...]
-    costs: NDArray[np.float64]
-
-    @property
-    def spent(self) -> bool:
-        """Whether the budget, and not the number of trees, ended the growth."""
-        return len(self.costs) > len(self.trees)
-
-
 def grow_within(
     grow: Grow, mean_costs: MeanCosts, most: int, budget: float | None, *, n_jobs: int | None = None, verbose: int = 0
-) -> GrownTrees:
-    """(1), with at most `most` trees.
+) -> tuple[list[ClassificationTree], NDArray[np.float64]]:
+    """(1), with at most `most` trees: those within the budget, and the mean cost after each and after the first one beyond it.
 
     Parameters
     ----------
@@ -70,14 +43,8 @@ def grow_within(
         grows the tree of a given number, from 0 on.
     mean_costs
         computes, for a sequence of trees, the mean cost of a prediction by the first, by the first two, and so on.
-    most
-        >= 1: the largest number of trees.
     budget
         B; None: no limit.
-    n_jobs
-        threads, as in joblib.
-    verbose
-        > 0: a bar that counts trees.
 
     Raises
     ------
@@ -100,74 +67,30 @@ def grow_within(
                 if costs[-1] > budget:
                     break
     if budget is None:
-        return GrownTrees(tuple(trees), mean_costs(trees))
+        return trees, mean_costs(trees)
     within = int(np.searchsorted(costs, budget, side="right"))
     if within == 0:
         raise InvalidInputError(
             f"budget is {budget:g}, the first tree alone costs {costs[0]:g} on the validation data; raise budget, or grow "
             "smaller trees: raise alpha or min_impurity, lower max_depth"
         )
-    return GrownTrees(tuple(trees[:within]), costs[: within + 1])
+    return trees[:within], costs[: within + 1]
 
 
-def set_aside(
-    sample: Sample, fraction: float | None, rng: np.random.RandomState
-) -> tuple[Sample, Sample | None, NDArray[np.int64]]:
-    """The training examples, the examples set aside (None if not wanted), and the numbers of the training rows."""
-    rows = np.arange(len(sample), dtype=np.int64)
-    if fraction is None:
-        return sample, None, rows
-    kept, others = split(Sample(rows[:, None], sample.y, sample.weight), fraction, rng, sample.y)
-    return sample.take(kept.X[:, 0]), sample.take(others.X[:, 0]), kept.X[:, 0]
-
-
-def weights_of(sample_weight: ArrayLike | None, rows: NDArray[np.float32]) -> NDArray[np.float64] | None:
-    """Weights, one for each row, checked by scikit-learn; None: no weights."""
-    if sample_weight is None:
-        return None
-    return np.asarray(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
-
-
-def unfitted_forest(learner: Any, criterion: Criterion, n_trees: int, rng: np.random.RandomState) -> RandomForestClassifier:
-    """A forest with the learner's parameters."""
-    shared = ("max_depth", "max_features", "min_samples_leaf", "bootstrap")
-    parameters = {name: getattr(learner, name) for name in shared}
-    seed = rng.randint(np.iinfo(np.int32).max)
-    return RandomForestClassifier(n_trees, criterion=criterion, random_state=seed, **parameters)
-
-
-def tree_grower(train: Sample, forest: RandomForestClassifier, options: GrowingOptions, prices: SplitPrices) -> Grow:
-    """The function that grows the k-th tree, on the rows that scikit-learn drew for the forest's k-th stump.
-
-    Parameters
-    ----------
-    forest
-        fitted on the same examples, see `forest_to_fill`.
-    """
+def tree_grower(train: Sample, forest: RandomForestClassifier, rule: SplitRule, prices: SplitPrices) -> Grow:
+    """The function that grows the k-th tree, on the rows that scikit-learn drew for the k-th stump of `forest_to_fill`."""
     columns = np.ascontiguousarray(train.X.T)
     order, y = sorted_rows(columns), np.searchsorted(forest.classes_, np.asarray(train.y))
     ones = np.ones(len(train))
-    given = ones if train.weight is None else train.weight
 
     def grow(number: int) -> ClassificationTree:
         estimator = forest.estimators_[number]
-        weight, size = given, ones
+        weight, size = train.weights, ones
         if forest.bootstrap:
             alone = copy.copy(forest)  # to draw for this tree only: the forest lists the draws of all its trees at once
             alone.estimators_ = [estimator]
             weight = size = np.bincount(alone.estimators_samples_[0], minlength=len(train)).astype(np.float64)
         table = TrainingTable(columns, y, weight, size)
-        seed = int(estimator.random_state)
-        return grow_tree(table, order, len(forest.classes_), options.rule, options.limits, prices, seed)
+        return grow_tree(table, order, len(forest.classes_), rule, prices, int(estimator.random_state))
 
     return grow
-
-
-def mean_costs_on(sample: Sample, items: CostItems, evaluation_cost: EvaluationCost, classes: NDArray[Any]) -> MeanCosts:
-    """The function that computes the mean cost of a prediction by the first tree, the first two, and so on, on a sample."""
-
-    def mean_costs(trees: Sequence[ClassificationTree]) -> NDArray[np.float64]:
-        ensemble = ensemble_of(trees, sample.X.shape[1], classes, None)
-        return staged_costs(ensemble, sample.X, items, evaluation_cost=evaluation_cost, sample_weight=sample.weight)
-
-    return mean_costs

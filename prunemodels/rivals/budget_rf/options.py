@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from formulations.arguments import Count, Range, check_arguments
 from formulations.errors import InvalidInputError
-from prunemodels.rivals.budget_rf.greedy_tree import Limits
 from prunemodels.rivals.budget_rf.stumps import ENTROPY, GINI, PAIRS, POWERS, SplitRule
 from prunemodels.rivals.sklearn_trees import Criterion
 
 Impurity = Literal["pairs", "powers", "entropy", "gini", "cost_weighted_entropy", "cost_weighted_gini"]
 Splits = Literal["random", "all"]
 Outcome = Literal["minimax", "expected"]
+ForestVote = Literal["majority", "mean", "counts"]
 
 NO_LIMIT = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True)
-class ImpurityKind:
+class ImpurityKind(NamedTuple):
     """One choice of the parameter `impurity`.
 
-    Parameters
-    ----------
-    measure
-        F, see `prunemodels.rivals.budget_rf.stumps`.
-    minimax
-        whether splits are judged by the worst outcome, unless the user says otherwise.
-    weighted
-        whether prices count.
-    criterion
-        the impurity that scikit-learn's trees store for a node.
+    F, see `MEASURES`; whether splits are judged by the worst outcome unless the user says otherwise; whether prices count; and
+    the impurity that scikit-learn's trees store for a node.
     """
 
     measure: int
@@ -63,21 +53,14 @@ SETTINGS: dict[str, Any] = {
     "min_impurity": Annotated[float, Range(0, math.inf, open_above=True)],
     "min_samples_leaf": Count,
     "max_depth": Count | None,
+    "n_estimators": Count,
+    "vote": ForestVote,
 }
 """What each setting has to be."""
 
 
-@dataclass(frozen=True)
-class GrowingOptions:
-    """The options with which every tree is grown."""
-
-    rule: SplitRule
-    limits: Limits
-    criterion: Criterion
-
-
-def growing_options(learner: Any, n_features: int) -> GrowingOptions:
-    """Check the parameters of a `BudgetRFClassifier`.
+def growing_options(learner: Any, n_features: int) -> tuple[SplitRule, Criterion]:
+    """Check the parameters of a `BudgetRFClassifier`: how trees grow, and what scikit-learn's trees store.
 
     Raises
     ------
@@ -95,9 +78,10 @@ def growing_options(learner: Any, n_features: int) -> GrowingOptions:
         everything=learner.splits == "all",
         max_features=_max_features(learner.max_features, n_features),
         min_samples_leaf=min(int(learner.min_samples_leaf), NO_LIMIT),
+        min_impurity=float(learner.min_impurity),
+        max_depth=NO_LIMIT if learner.max_depth is None else min(int(learner.max_depth), NO_LIMIT),
     )
-    depth = NO_LIMIT if learner.max_depth is None else min(int(learner.max_depth), NO_LIMIT)
-    return GrowingOptions(rule, Limits(float(learner.min_impurity), depth), kind.criterion)
+    return rule, kind.criterion
 
 
 def _max_features(value: Any, n_features: int) -> int:

@@ -192,6 +192,8 @@ class SplitRule(NamedTuple):
         number of features that are tried, drawn at random; more are tried until one has a gain.
     min_samples_leaf
         least number of rows on either side.
+    min_impurity, max_depth
+        a node of at most this impurity, or with so many splits above it, is a leaf.
     """
 
     measure: int
@@ -202,6 +204,8 @@ class SplitRule(NamedTuple):
     everything: bool
     max_features: int
     min_samples_leaf: int
+    min_impurity: float
+    max_depth: int
 
 
 @njit(cache=True, nogil=True)

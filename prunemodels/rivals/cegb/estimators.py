@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from formulations.errors import InvalidInputError
-from formulations.instance.routing import leaves_of
-from prunemodels.models.costs import Costs, example_costs, staged_costs
+from formulations.instance.cost_items import EvaluationCost
+from prunemodels.models.costs import Costs
+from prunemodels.models.labelled_samples import Sample, rows_to_predict
 from prunemodels.models.libraries.model_forest import ModelForest
-from prunemodels.models.losses import Loss, SquaredError, class_targets, classification_loss
+from prunemodels.models.losses import SquaredError, classification_loss
+from prunemodels.rivals.boosted import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import boost
-from prunemodels.rivals.cegb.purchases import EvaluationCost, Prices, read_prices
 from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
-from prunemodels.rivals.histograms import TrainingRows
+from prunemodels.rivals.purchases import Prices
 
 
-class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
+class CostEfficientBoosting(BoostedLearner):
     """See `CEGBClassifier`."""
 
+    _settings = Settings
     forest_: ModelForest
 
     def __init__(
@@ -69,117 +67,34 @@ class CostEfficientBoosting(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
-        """The loss for the checked labels, and the targets; sets the attributes that depend on them."""
-        raise NotImplementedError
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X
-            examples, shape (N, F); NaN is a missing value. Numbers are rounded to float32.
-        y
-            labels or targets, shape (N,).
-        sample_weight
-            shape (N,), >= 0: weights of the examples in the loss and in the cost. Unequal ones need ``engine="own"`` or
-            ``lam=0``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InvalidInputError
-            for settings out of their range, prices that do not fit the features, and prices that the engine cannot take; it is a
-            ValueError too, and says which argument, which value, and what to do.
-        ImportError
-            if ``engine="lightgbm"`` and LightGBM or treelite is not installed.
-        """
-        settings = Settings.of(self)
-        if self.engine not in ("lightgbm", "own"):
-            raise InvalidInputError(f"engine is {self.engine!r}; give 'lightgbm' or 'own'")
-        X, y = validate_data(self, X, y, dtype=np.float32, ensure_all_finite="allow-nan", y_numeric=not is_classifier(self))
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        prices = read_prices(self.costs, self.evaluation_cost, self.n_features_in_, names)
+    def _grow(
+        self, sample: Sample, classes: NDArray[Any] | None, prices: Prices, settings: Settings, names: tuple[str, ...] | None
+    ) -> None:
         if self.training_costs is not None:
-            prices = read_prices(self.training_costs, self.evaluation_cost, self.n_features_in_, names)
-        taking_part = weight > 0
-        if not taking_part.any():
-            raise InvalidInputError("sample_weight is 0 for all rows; give at least one a positive weight")
-        loss, targets = self._loss(y[taking_part])
-        forest = self._boost(TrainingRows(X[taking_part], targets, weight[taking_part]), loss, prices, settings)
-        self.forest_ = replace(
-            forest, classes=getattr(self, "classes_", None), ensemble=replace(forest.ensemble, feature_names=names)
-        )
+            prices = Prices.of(self.training_costs, self.evaluation_cost, self.n_features_in_, names)
+        train, hidden = self._training_rows(sample, classes), self.verbose <= 0
+        self._loss = SquaredError() if classes is None else classification_loss("log_loss", len(classes))
+        self.__dict__.pop("booster_", None)
+        if settings.engine == "own":
+            forest = boost(train, self._loss, prices, settings, hidden=hidden)[0]
+        else:
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            n_classes = 0 if classes is None else len(classes)
+            jobs = self.n_jobs
+            forest, self.booster_ = boost_by_lightgbm(train, n_classes, prices, settings, n_jobs=jobs, seed=seed, hidden=hidden)
+        self.forest_ = replace(forest, classes=classes, ensemble=replace(forest.ensemble, feature_names=names))
         self.n_iter_ = forest.ensemble.n_trees // forest.n_outputs
-        return self
 
-    def _boost(self, train: TrainingRows, loss: Loss, prices: Prices, settings: Settings) -> ModelForest:
-        if self.engine == "own":
-            self.__dict__.pop("booster_", None)
-            return boost(train, loss, prices, settings, hidden=self.verbose <= 0)[0]
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        forest, self.booster_ = boost_by_lightgbm(
-            train, len(getattr(self, "classes_", ())), prices, settings, n_jobs=self.n_jobs, seed=seed, hidden=self.verbose <= 0
-        )
-        return forest
+    def _sums(self) -> Margins:
+        return self.forest_.ensemble, self.forest_.base, self.forest_.output
 
-    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        """What each row of X pays at `costs`, shape (N,): items, each once, and splits, but no items paid once for all."""
-        rows = self._rows(X)
-        return example_costs(self.forest_.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost)
-
-    def staged_cost(self, X: Any) -> NDArray[np.float64]:
-        """Mean cost of a prediction after each round, shape (n_iter_,), items paid once for all included; it never falls."""
-        rows, forest = self._rows(X), self.forest_
-        stage = np.arange(forest.ensemble.n_trees) // forest.n_outputs
-        return staged_costs(forest.ensemble, rows, self._costs, evaluation_cost=self.evaluation_cost, stage=stage)
-
-    @property
-    def _costs(self) -> Costs:
-        return 1 if self.costs is None else self.costs
-
-    def _rows(self, X: Any) -> NDArray[np.float32]:
-        """Examples as rows that the trees route."""
-        check_is_fitted(self, "forest_")
-        return self.forest_.rows(validate_data(self, X, reset=False, dtype=np.float32, ensure_all_finite="allow-nan"))
-
-    def _margins(self, X: Any) -> NDArray[np.float64]:
-        """Sums of leaf values, shape (N, number of outputs)."""
-        rows = self._rows(X)
-        return self.forest_.margins(rows)
-
-    def _staged_margins(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Margins after each round, each time in a new array."""
-        rows, forest = self._rows(X), self.forest_
-        leaves = leaves_of(forest.ensemble, rows)
-        margins = np.tile(forest.base, (len(rows), 1))
-        for t in range(forest.ensemble.n_trees):
-            margins[:, forest.output[t]] += forest.ensemble.value[leaves[t], 0]
-            if t % forest.n_outputs == forest.n_outputs - 1:
-                yield margins.copy()
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        """Labels or numbers after each round, shape (N,) each."""
-        for margins in self._staged_margins(X):
-            yield self.forest_.predictions(margins)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Labels or numbers, shape (N,)."""
-        margins = self._margins(X)
-        return self.forest_.predictions(margins)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
+    def _seen(self, X: Any) -> NDArray[np.float32]:
+        check_is_fitted(self)
+        rows = rows_to_predict(self, X)
+        return self.forest_.rows(rows)
 
 
-class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[misc]
+class CEGBClassifier(BoostedClassification, CostEfficientBoosting):
     """Boosted trees, two classes or more, whose splits pay for the features that their examples have not bought yet.
 
     Every split is chosen to lower, greedily and to second order,
@@ -209,8 +124,8 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
         prices for growing the trees, if they differ from those that are paid (CEGB17, Figure 3a). Default: `costs`.
     engine
         ``"lightgbm"``: LightGBM with its own penalties; it takes a price for each feature and one evaluation cost. Prices that it
-        cannot express or gets wrong are refused (`lightgbm_engine` lists them). ``"own"``: this package's engine, on one core,
-        which takes all prices.
+        cannot express or gets wrong are refused (`lightgbm_engine` lists them), and so are unequal weights of examples where
+        there is a price to pay. ``"own"``: this package's engine, on one core, which takes all prices and weights.
     n_estimators
         rounds; fewer are made once no split is worth its price. A round has one tree, or one for each of more than two classes.
     learning_rate
@@ -255,38 +170,11 @@ class CEGBClassifier(ClassifierMixin, CostEfficientBoosting):  # type: ignore[mi
     cost 7.00, error 0.101
     """
 
-    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            raise InvalidInputError(
-                f"y has one class, {classes[0]!r}, among the rows of positive weight; give two classes at least"
-            )
-        self.classes_ = classes
-        return classification_loss("log_loss", classes.size), class_targets(labels, classes.size)
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes, in the order of `classes_`, shape (N, n_classes)."""
-        return self._probabilities(self._margins(X))
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`."""
-        return np.log(self.predict_proba(X))
-
-    def _probabilities(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        return classification_loss("log_loss", len(self.classes_)).probabilities(margins)
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Margins: shape (N,) for two classes, (N, n_classes) for more."""
-        margins = self._margins(X)
-        return margins[:, 0] if margins.shape[1] == 1 else margins
-
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """`predict_proba` after each round."""
-        return map(self._probabilities, self._staged_margins(X))
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        return self.forest_.predictions(F)
 
 
-class CEGBRegressor(RegressorMixin, CostEfficientBoosting):  # type: ignore[misc]
+class CEGBRegressor(BoostedRegression, CostEfficientBoosting):
     """Boosted regression trees whose splits pay for the features that their examples have not bought yet.
 
     `CEGBClassifier` with the loss ``(y - m)^2 / 2``, in whose units `lam` is given; parameters and attributes are the same,
@@ -301,6 +189,3 @@ class CEGBRegressor(RegressorMixin, CostEfficientBoosting):  # type: ignore[misc
     >>> print(f"cost {model.prediction_cost(X[300:]).mean():.2f}, R2 {model.score(X[300:], y[300:]):.2f}")
     cost 3.84, R2 0.39
     """
-
-    def _loss(self, y: NDArray[Any]) -> tuple[Loss, NDArray[np.float64]]:
-        return SquaredError(), np.asarray(y, dtype=np.float64)[:, None]

@@ -26,9 +26,9 @@ from prunemodels.models.libraries.model_forest import ModelForest, forest_from_t
 from prunemodels.models.losses import LogLoss, Loss, Softmax
 from prunemodels.models.response import Link
 from prunemodels.models.trees import joined, one_tree
-from prunemodels.rivals.cegb.purchases import Prices, Purchases
 from prunemodels.rivals.cegb.settings import Settings
 from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, TrainingRows, best_splits, histograms
+from prunemodels.rivals.purchases import Prices, Purchases
 
 NOTICEABLE_GAIN = 1e-10
 """A gain, or a lead over another one, counts above this share of its terms: less is rounding. The first of equals wins."""
@@ -105,7 +105,7 @@ class _Grower:
         rows = np.arange(len(self.terms))
         leaves = [self._leaf(rows, self._histogram(rows), 0)]
         while len(leaves) < self.settings.num_leaves:
-            once = self.settings.lam * self.purchases.once()
+            once = self.settings.lam * self.purchases.once.price
             found = [_first_best(leaf.penalised - once) for leaf in leaves]
             gains = np.array([gain for _, gain in found])
             worthwhile = np.flatnonzero(gains > 0)

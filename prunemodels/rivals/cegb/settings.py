@@ -1,60 +1,34 @@
-"""Check the settings of boosting that both engines understand."""
+"""The settings of boosting that both engines understand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from formulations.arguments import Count, Finite, Positive, Range, check_arguments
+from formulations.arguments import Count, Finite, Positive, Range
 
 Growth = Literal["best", "breadth"]
 Engine = Literal["lightgbm", "own"]
 
-NUMBERS = (Finite, Positive)
-
-SETTINGS: dict[str, Any] = {
-    "lam": Finite,
-    "n_estimators": Count,
-    "learning_rate": Positive,
-    "num_leaves": Annotated[int, Range(2, 131_072)],
-    "max_depth": Count | None,
-    "min_child_samples": Count,
-    "min_child_weight": Finite,
-    "reg_lambda": Finite,
-    "max_bin": Annotated[int, Range(2, 65_000)],
-    "growth": Growth,
-}
-"""What each setting has to be. The largest number of leaves is LightGBM's; bins are numbered with 16 bits."""
-
 
 @dataclass(frozen=True)
 class Settings:
-    """How trees are grown; see `CEGBClassifier`. ``max_depth`` is None if depth is not limited."""
+    """How trees are grown, and what each setting has to be; see `CEGBClassifier`.
 
-    lam: float
-    n_estimators: int
-    learning_rate: float
-    num_leaves: int
-    max_depth: int | None
-    min_child_samples: int
-    min_child_weight: float
-    reg_lambda: float
-    max_bin: int
+    The largest number of leaves is LightGBM's; bins are numbered with 16 bits.
+    """
+
+    lam: Finite
+    n_estimators: Count
+    learning_rate: Positive
+    num_leaves: Annotated[int, Range(2, 131_072)]
+    max_depth: Count | None
+    min_child_samples: Count
+    min_child_weight: Finite
+    reg_lambda: Finite
+    max_bin: Annotated[int, Range(2, 65_000)]
     growth: Growth
-
-    @classmethod
-    def of(cls, estimator: Any) -> Settings:
-        """The settings of an estimator.
-
-        Raises
-        ------
-        InvalidInputError
-            naming the first parameter that is out of its range.
-        """
-        check_arguments(estimator, SETTINGS)
-        given: dict[str, Any] = {name: getattr(estimator, name) for name in SETTINGS}
-        numbers = {name: float(value) for name, value in given.items() if SETTINGS[name] in NUMBERS}
-        return cls(**given | numbers)
+    engine: Engine
 
     @property
     def order_matters(self) -> bool:

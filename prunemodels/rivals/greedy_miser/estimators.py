@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
 
-from formulations.errors import InvalidInputError
+from formulations.arguments import Share, check_argument
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.ensemble import Ensemble
 from prunemodels.models.costs import Costs
-from prunemodels.models.losses import Loss, LossName, SquaredError, classification_loss
-from prunemodels.rivals.greedy_miser.miser import GreedyMiser
+from prunemodels.models.labelled_samples import Sample, split
+from prunemodels.models.losses import LossName, SquaredError, classification_loss
+from prunemodels.rivals.boosted import BoostedClassification, BoostedLearner, BoostedRegression, Margins
+from prunemodels.rivals.greedy_miser.boosting import boost
+from prunemodels.rivals.greedy_miser.growth import Settings
 from prunemodels.rivals.histograms import MOST_BINS
+from prunemodels.rivals.purchases import Prices
 
 
-class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
+class GreedyMiser(BoostedLearner):
+    """See `GreedyMiserClassifier`."""
+
+    _settings = Settings
+    ensemble_: Ensemble
+
+    def _grow(
+        self, sample: Sample, classes: NDArray[Any] | None, prices: Prices, settings: Settings, names: tuple[str, ...] | None
+    ) -> None:
+        name: LossName = getattr(self, "loss", "squared_error")
+        check_argument("loss", name, LossName)
+        rng, valid = check_random_state(self.random_state), None
+        if settings.n_iter_no_change is not None:
+            check_argument("validation_fraction", self.validation_fraction, Share)
+            sample, kept = split(sample, self.validation_fraction, rng, sample.y if is_classifier(self) else None)
+            valid = self._training_rows(kept, classes)
+        loss = SquaredError() if classes is None else classification_loss(name, len(classes))
+        train, hidden = self._training_rows(sample, classes), self.verbose <= 0
+        grown = boost(train, valid, loss, prices, settings, rng, names=names, hidden=hidden)
+        self.ensemble_, self.baseline_, self._loss = grown.trees, grown.baseline, loss
+        tree, k = np.arange(grown.trees.n_trees, dtype=np.int32), len(grown.baseline)
+        self.stage_of_tree_, self.output_of_tree_ = tree // k, tree % k
+        self.model_cost_, self.validation_loss_ = grown.model_cost, grown.validation_loss
+        self.n_estimators_ = len(grown.model_cost)
+
+    def _sums(self) -> Margins:
+        return self.ensemble_, self.baseline_, self.output_of_tree_
+
+
+class GreedyMiserClassifier(BoostedClassification, GreedyMiser):
     """GreedyMiser (Xu, Weinberger and Chapelle 2012) for two or more classes.
 
     Gradient boosting with regression trees of limited depth, in which a feature has to be worth its price once, for the whole
@@ -133,44 +167,8 @@ class GreedyMiserClassifier(ClassifierMixin, GreedyMiser):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def _encoded(self, y: NDArray[Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any]]:
-        classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        if len(classes) < 2:
-            raise InvalidInputError(
-                f"y has 1 class after rows of weight 0 are left out ({classes[0]!r}); give at least 2 classes"
-            )
-        return classes, codes
 
-    def _loss_of(self, classes: NDArray[Any] | None) -> Loss:
-        return classification_loss(self.loss, len(np.asarray(classes)))
-
-    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
-        scores = self._scores(F)
-        labels: NDArray[Any] = self.classes_[scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.int64)]
-        return labels
-
-    def _scores(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Margins; for two classes one for each row, > 0 for the second."""
-        if F.shape[1] > 1:
-            return F.copy()
-        return F[:, 0] - (0.5 if self.loss == "squared_error" else 0.0)
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Margins, shape (N, n_classes); for two classes shape (N,), > 0 for the second."""
-        return self._scores(self._margins(X))
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class, shape (N, n_classes); with ``loss="squared_error"`` margins limited to 0 and 1."""
-        F = self._margins(X)
-        return self._loss.probabilities(F)
-
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """The result of `predict_proba` after each stage."""
-        for F in self._staged_margins(X):
-            yield self._loss.probabilities(F)
-
-
-class GreedyMiserRegressor(RegressorMixin, GreedyMiser):  # type: ignore[misc]
+class GreedyMiserRegressor(BoostedRegression, GreedyMiser):
     """GreedyMiser (Xu, Weinberger and Chapelle 2012) for regression; the method is that of `GreedyMiserClassifier`.
 
     The loss is the mean squared error, r_i the residual. With ``learning_rate=1`` a tree lowers (mean squared error + lam *
@@ -226,12 +224,3 @@ class GreedyMiserRegressor(RegressorMixin, GreedyMiser):  # type: ignore[misc]
         self.tol = tol
         self.random_state = random_state
         self.verbose = verbose
-
-    def _encoded(self, y: NDArray[Any] | None) -> tuple[None, NDArray[Any]]:
-        return None, np.asarray(y)
-
-    def _loss_of(self, classes: NDArray[Any] | None) -> Loss:
-        return SquaredError()
-
-    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
-        return F[:, 0].copy()

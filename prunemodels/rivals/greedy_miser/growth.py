@@ -23,180 +23,150 @@ a mean. CART sees one split at a time: a feature that only several splits togeth
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from formulations.arguments import Count, Finite, Positive, Range
 from formulations.compiled import njit
-from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.histograms import BinnedRows, Binning, Needed, NodeSplits, best_splits, histograms
-
-
-@dataclass(frozen=True, eq=False)
-class ModelItems:
-    """The items that a model needs.
-
-    Parameters
-    ----------
-    item_price
-        float64, shape (M,).
-    needed
-        float64, shape (F, M), sparse: 1 where the feature needs the item.
-    bought
-        bool, shape (M,).
-    price
-        float64, shape (F,): (1).
-    """
-
-    item_price: NDArray[np.float64]
-    needed: csr_array
-    bought: NDArray[np.bool_]
-    price: NDArray[np.float64]
-
-    @classmethod
-    def none(cls, items: CostItems) -> ModelItems:
-        """The state in which nothing is bought."""
-        start = np.cumsum([0] + [len(needs) for needs in items.needs])
-        item = np.array([m for needs in items.needs for m in needs], dtype=np.int64)
-        needed = csr_array((np.ones(len(item)), item, start), shape=(items.n_features, items.n_items))
-        return cls(items.price, needed, np.zeros(items.n_items, dtype=bool), needed @ items.price)
-
-    def with_feature(self, f: int) -> ModelItems:
-        """The state after buying the items of feature f."""
-        item = self.needed.indices[self.needed.indptr[f] : self.needed.indptr[f + 1]]
-        if self.bought[item].all():
-            return self
-        bought = self.bought.copy()
-        bought[item] = True
-        return ModelItems(self.item_price, self.needed, bought, self.needed @ np.where(bought, 0.0, self.item_price))
-
-    @property
-    def cost(self) -> float:
-        """Price of all that is bought."""
-        return float(self.item_price[self.bought].sum())
-
+from prunemodels.rivals.histograms import MOST_BINS, BinnedRows, Binning, Needed, NodeSplits, best_splits, histograms
+from prunemodels.rivals.purchases import ModelItems
 
 NET_ROUNDING = 1e-13
 """Nets that differ by less than this share of the mean squared residual count as equal: the first node, feature and threshold is
 taken, and a smaller net is no reason to split. So sums in another order, such as a row twice for a weight of 2, agree."""
 
 
-@dataclass(frozen=True, eq=False)
-class GrowthLimits:
-    """How deep a tree grows, how small its leaves may be, and what prices count.
+@dataclass(frozen=True)
+class Settings:
+    """How trees are grown, and what each setting has to be; see `GreedyMiserClassifier`."""
 
-    Parameters
-    ----------
-    lam
-        see (2).
-    evaluation
-        float64, shape (F,): a_f.
-    """
-
-    max_depth: int
-    min_samples_leaf: int
-    lam: float
-    evaluation: NDArray[np.float64]
+    lam: Finite
+    n_estimators: Count
+    learning_rate: Positive
+    max_depth: Annotated[int, Range(1, 16)]
+    min_samples_leaf: Count
+    max_bins: Annotated[int, Range(2, MOST_BINS)]
+    subsample: Annotated[float, Range(0, 1, open_below=True)]
+    n_iter_no_change: Count | None
+    tol: Finite
 
 
-@dataclass(frozen=True, eq=False)
 class GrownTree:
-    """A tree in codes; its root is node 0, and nodes are in order of their levels.
+    """A tree in codes while it grows: its root is node 0, and nodes are in order of their levels.
 
-    Parameters
-    ----------
-    left, right, feature
-        int32, shape (n,): -1 at leaves.
-    last_left
-        int32, shape (n,): the last bin that goes left.
-    missing_left
-        bool, shape (n,).
-    value
-        float64, shape (n,): mean residual of the training rows at each node, leaf or split.
+    ``left``, ``right`` and ``feature``, int32, are -1 at leaves; ``last_left``, int32, is the last bin that goes left, and
+    ``missing_left`` says where missing values go; ``value`` is the mean residual of a node's training rows, leaf or split.
     """
 
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    last_left: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
     value: NDArray[np.float64]
+
+    def __init__(self, most: int) -> None:
+        self.n = 1
+        self.left, self.right, self.feature, self.last_left = (np.full(most, -1, dtype=np.int32) for _ in range(4))
+        self.missing_left = np.zeros(most, dtype=bool)
+
+    def split(
+        self, level: NDArray[np.int64], parents: NDArray[np.int64], feature: NDArray[np.int64], found: NodeSplits
+    ) -> NDArray[np.int64]:
+        """Split nodes ``level[parents]``, and return the new level: left, right, left ..."""
+        node = level[parents]
+        children = self.n + np.arange(2 * len(node))
+        self.n += len(children)
+        self.left[node], self.right[node], self.feature[node] = children[::2], children[1::2], feature
+        self.last_left[node] = found.last_left[parents, feature]
+        self.missing_left[node] = found.missing_left[parents, feature]
+        return children
+
+    def step(self, codes: NDArray[np.uint8] | NDArray[np.uint16], binning: Binning, position: NDArray[np.int64]) -> bool:
+        """Send each row that is at a split to a child. Returns whether any row moved."""
+        where = (self.left, self.right, self.feature, self.last_left, self.missing_left)
+        return bool(_step(codes, binning.start, position, *where))
 
     def leaves(self, codes: NDArray[np.uint8] | NDArray[np.uint16], binning: Binning) -> NDArray[np.int64]:
         """The leaf that each row ends in; codes of shape (F, N)."""
         position = np.zeros(codes.shape[1], dtype=np.int64)
-        while _step(codes, binning.start, position, self.left, self.right, self.feature, self.last_left, self.missing_left):
+        while self.step(codes, binning, position):
             pass
         return position
+
+    def finish(self, at: NDArray[np.int64], pull: NDArray[np.float64], weight: NDArray[np.float64] | None) -> None:
+        """Set the values, from sums over the rows at the leaves that are added up towards the root; and drop unused room."""
+        pulled = np.bincount(at, weights=pull, minlength=self.n)
+        weighed = np.bincount(at, weights=weight, minlength=self.n).astype(np.float64)
+        for h in range(self.n - 1, -1, -1):
+            if self.left[h] >= 0:
+                pulled[h] = pulled[self.left[h]] + pulled[self.right[h]]
+                weighed[h] = weighed[self.left[h]] + weighed[self.right[h]]
+        self.value = pulled / weighed
+        for name in ("left", "right", "feature", "last_left", "missing_left"):
+            setattr(self, name, getattr(self, name)[: self.n].copy())
 
 
 def grow_tree(
     data: BinnedRows,
     residual: NDArray[np.float64],
     rows: NDArray[np.int64],
-    limits: GrowthLimits,
+    settings: Settings,
+    evaluation: NDArray[np.float64],
     purchases: ModelItems,
     least: float = 0.0,
-) -> tuple[GrownTree, NDArray[np.int64], ModelItems]:
-    """Grow a tree.
+) -> tuple[GrownTree, NDArray[np.int64]]:
+    """Grow a tree on some rows, which buys what it needs. Returns the tree, and the leaf of each of all N rows.
 
     Parameters
     ----------
     residual
         float64, shape (N,): r_i.
-    rows
-        the rows that it is grown on.
-    purchases
-        the items that are free already.
+    evaluation
+        float64, shape (F,): a_f.
     least
         rounding in nets, in addition to that of the sums.
-
-    Returns
-    -------
-    the tree, the leaf of each of the N rows, and the new purchases
     """
     pull = residual if data.weight is None else residual * data.weight
     total = float(len(rows)) if data.weight is None else float(data.weight[rows].sum())
     least += NET_ROUNDING * float((pull * residual)[rows].sum()) / total
-    tree = _Draft(data, 2 ** (limits.max_depth + 1) - 1)
+    tree, position = GrownTree(2 ** (settings.max_depth + 1) - 1), np.zeros(data.codes.shape[1], dtype=np.int64)
     level = np.zeros(1, dtype=np.int64)
     sums = histograms(data.codes, data.binning.start, rows, np.zeros(len(rows), dtype=np.int64), pull, data.weight, 1)
-    for depth in range(limits.max_depth):
-        found = best_splits(sums, data.binning.start, Needed(limits.min_samples_leaf, tie=least * total))
-        chosen, purchases = choose_splits(found, total, limits, purchases, least)
-        if not chosen.size:
-            break
+    for depth in range(settings.max_depth):
+        found = best_splits(sums, data.binning.start, Needed(settings.min_samples_leaf, tie=least * total))
+        worth = found.gain / total - settings.lam * (found.weight / total)[:, None] * evaluation
+        chosen = choose_splits(worth, settings.lam, purchases, least)
         parents = np.flatnonzero(chosen >= 0)
+        if not parents.size:
+            break
         level = tree.split(level, parents, chosen[parents], found)
-        if depth + 1 < limits.max_depth:
-            sums = _children_sums(data, rows, tree.position, level, pull, sums[parents])
-    return tree.finished(pull, rows), tree.position, purchases
+        tree.step(data.codes, data.binning, position)
+        if depth + 1 < settings.max_depth:
+            sums = _children_sums(data, rows, position, level, pull, sums[parents])
+    tree.finish(position[rows], pull[rows], None if data.weight is None else data.weight[rows])
+    return tree, position
 
 
-def choose_splits(
-    found: NodeSplits, total: float, limits: GrowthLimits, purchases: ModelItems, least: float
-) -> tuple[NDArray[np.int64], ModelItems]:
-    """The feature on which each node of a level splits by (2), -1 for none, and the new purchases; empty if no node splits.
+def choose_splits(worth: NDArray[np.float64], lam: float, purchases: ModelItems, least: float) -> NDArray[np.int64]:
+    """The feature on which each node of a level splits by (2), -1 for none; what a split needs is bought at once.
 
     Parameters
     ----------
+    worth
+        (2) without what is still to be bought, shape (k, F).
     least
         nets that differ by at most this are equal, and a net up to this does not count.
     """
-    chosen = np.full(len(found.gain), -1)
-    unsplit = np.arange(len(found.gain))
-    worth = found.gain / total - limits.lam * (found.weight / total)[:, None] * limits.evaluation
+    chosen = np.full(len(worth), -1)
+    unsplit = np.arange(len(worth))
     while unsplit.size:
-        net = worth[unsplit] - limits.lam * purchases.price
+        net = worth[unsplit] - lam * purchases.price
         best = net.max()
         if not best > least:
             break
         k, f = np.unravel_index(int((net >= best - least).argmax()), net.shape)
         chosen[unsplit[k]] = f
-        purchases = purchases.with_feature(int(f))
+        purchases.buy(int(f))
         unsplit = np.delete(unsplit, k)
-    return (chosen if (chosen >= 0).any() else chosen[:0]), purchases
+    return chosen
 
 
 def _children_sums(
@@ -221,46 +191,8 @@ def _children_sums(
     return sums
 
 
-class _Draft:
-    """A tree that is being grown, and the node that each row has reached."""
-
-    def __init__(self, data: BinnedRows, most: int) -> None:
-        self.data, self.n = data, 1
-        self.left, self.right, self.feature, self.last_left = (np.full(most, -1, dtype=np.int32) for _ in range(4))
-        self.missing_left = np.zeros(most, dtype=bool)
-        self.position = np.zeros(data.codes.shape[1], dtype=np.int64)
-
-    def split(
-        self, level: NDArray[np.int64], parents: NDArray[np.int64], feature: NDArray[np.int64], found: NodeSplits
-    ) -> NDArray[np.int64]:
-        """Split nodes ``level[parents]``, send the rows on, and return the new level: left, right, left ..."""
-        node = level[parents]
-        children = self.n + np.arange(2 * len(node))
-        self.n += len(children)
-        self.left[node], self.right[node], self.feature[node] = children[::2], children[1::2], feature
-        self.last_left[node] = found.last_left[parents, feature]
-        self.missing_left[node] = found.missing_left[parents, feature]
-        where = (self.left, self.right, self.feature, self.last_left, self.missing_left)
-        _step(self.data.codes, self.data.binning.start, self.position, *where)
-        return children
-
-    def finished(self, pull: NDArray[np.float64], rows: NDArray[np.int64]) -> GrownTree:
-        """The tree with its values, from sums over the rows at the leaves that are added up towards the root."""
-        at, weight = self.position[rows], self.data.weight
-        pulled = np.bincount(at, weights=pull[rows], minlength=self.n)
-        weighed = np.bincount(at, weights=None if weight is None else weight[rows], minlength=self.n).astype(np.float64)
-        for h in range(self.n - 1, -1, -1):
-            if self.left[h] >= 0:
-                pulled[h] = pulled[self.left[h]] + pulled[self.right[h]]
-                weighed[h] = weighed[self.left[h]] + weighed[self.right[h]]
-        left, right, feature = (a[: self.n].copy() for a in (self.left, self.right, self.feature))
-        last_left, missing_left = self.last_left[: self.n].copy(), self.missing_left[: self.n].copy()
-        return GrownTree(left, right, feature, last_left, missing_left, pulled / weighed)
-
-
 @njit(cache=True, nogil=True)
 def _step(codes, start, position, left, right, feature, last_left, missing_left):  # type: ignore[no-untyped-def]
-    """Send each row that is at a split to a child. Returns whether any row moved."""
     moved = False
     for i in range(position.shape[0]):
         h = position[i]

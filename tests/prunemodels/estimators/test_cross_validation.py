@@ -12,8 +12,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, make_classification
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.linear_model import LinearRegression
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, KFold
 
 import prunemodels as pm
@@ -176,17 +174,6 @@ def test_results_by_hand() -> None:
     assert table["split1_test_cost"].tolist() == table["mean_test_cost"].tolist() == [1, 2, 3, 4]
 
 
-def test_scorers_see_forests_with_probabilities() -> None:
-    """A scorer that needs probabilities is called with the pruned forest of the candidate."""
-    X, y = cancer()
-    splits = list(KFold(2, shuffle=True, random_state=0).split(X))
-    model = BudgetPrunedForestClassifierCV(SMALL, budgets=[3], cv=splits, scoring="roc_auc", random_state=0).fit(X, y)
-    train, test = splits[1]
-    one = BudgetPrunedForestClassifier(SMALL, budget=3, method="path", random_state=0).fit(X.iloc[train], y[train])
-    expected = get_scorer("roc_auc")(one, X.iloc[test], y[test])
-    assert model.cv_results_["split1_test_score"][0] == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
@@ -199,8 +186,6 @@ def test_scorers_see_forests_with_probabilities() -> None:
         ({"lams": 2.5}, pm.errors.InvalidInputError, "lams is 2.5"),
         ({"choose": "median"}, pm.errors.InvalidInputError, "choose is 'median'; give one of 'best', 'one_se', 'knee'"),
         ({"errors": "validation", "validation_fraction": None}, pm.errors.InvalidInputError, "on validation examples: set"),
-        ({"errors": "all"}, pm.errors.InvalidInputError, "errors is 'all'"),
-        ({"estimator": LinearRegression()}, pm.errors.UnsupportedModelError, "LinearRegression cannot be pruned"),
         ({"costs": [1]}, pm.errors.InvalidInputError, "costs has 1 prices"),
         ({"scoring": "guess"}, ValueError, "guess"),
     ],
@@ -261,26 +246,6 @@ def test_cross_validation_scores_by_negative_cost() -> None:
     ).fit(X, LABELS)
     assert scores == pytest.approx([by_hand.cv_results_["split0_test_score"][k] for k in range(2)])
     assert max(scores) < 0
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"misclassification_costs": [[0, 1]]}, r"has shape \(1, 2\); give one row for"),
-        ({"misclassification_costs": [[0, -1], [1, 0]]}, "-1"),
-        ({"objective": "ensemble"}, "objective is 'ensemble', whose loss has no misclassification_costs"),
-        ({"regressor": True}, "misclassification_costs are for classifiers"),
-    ],
-)
-def test_costs_that_do_not_fit(change: dict[str, Any], message: str) -> None:
-    """They are refused before a forest is grown, with what was found."""
-    options = dict(change)
-    numbers = options.pop("regressor", False)
-    make = pm.BudgetPrunedForestRegressor if numbers else pm.BudgetPrunedForestClassifier
-    model = make(RandomForestRegressor(3) if numbers else GROWER, budget=2, **{"misclassification_costs": C, **options})
-    with pytest.raises(InvalidInputError, match=message):
-        model.fit(X, Y.astype(float) if numbers else LABELS)
-    assert not hasattr(model, "estimator_")
 
 
 def test_a_fold_without_a_class() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,14 +79,6 @@ def test_pipelines_take_limits() -> None:
     assert found.cost <= 9
 
 
-def test_the_page_shows_limits(result: pm.PrunedForest, tmp_path: Path) -> None:
-    """Every limit with its use, the check of all of them, and what the held-out rows use."""
-    page = result.report(tmp_path / "r.html", X_test, y_test).read_text()
-    assert "What the pruning uses of its limits" in page
-    assert "keeps to 4 limits" in page
-    assert "Held out: Within the limit of texture" in page
-
-
 def test_bad_limits_are_named() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"limits": []}, "limits is empty; give at least one"),
@@ -136,17 +127,6 @@ def test_a_budget_for_the_forests_loss(budget: float) -> None:
     ours = brier(made.estimator, X_valid, y_valid)
     assert ours <= min(rows) + 1e-9
     assert ours >= made.ensemble.bound_at_cost(budget) - 1e-9
-
-
-def test_a_lambda_for_the_forests_loss() -> None:
-    """Loss + lam * cost is at most that of every row of the path; lam is loss per unit of cost."""
-    X, y, X_valid, y_valid = wine()
-    forest = SMALL.fit(X, y)
-    for lam in (0.001, 0.01, 0.05):
-        made = prune_forest(forest, X_valid, y_valid, lam=lam, objective="ensemble")
-        ours = brier(made.estimator, X_valid, y_valid) + lam * made.cost
-        rows = [brier(pm.apply_pruning(p, forest), X_valid, y_valid) + lam * p.cost for p in made.path]
-        assert ours <= min(rows) + 1e-9
 
 
 @pytest.mark.parametrize("errors", [None, "validation", "out-of-bag"])

@@ -149,6 +149,7 @@ def test_feature_usage_is_counted_by_walking(seed: int) -> None:
         ({"y_valid": None}, "y_valid is missing: without budget and lam the choice needs the labels of X_valid"),
         ({"y_valid": None, "lam": 1, "errors": "validation"}, "y_valid is missing: errors='validation' needs the labels"),
         ({"errors": "in the bag"}, "errors is 'in the bag'"),
+        ({"objective": "ensemble", "budget": 2, "misclassification_costs": [[0, 8], [1, 0]]}, "has no misclassification_costs"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(options: dict[str, Any], message: str) -> None:

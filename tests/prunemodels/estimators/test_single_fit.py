@@ -195,61 +195,45 @@ def test_validation_data_are_routed_through_a_pipeline() -> None:
     np.testing.assert_array_equal(np.asarray(used.X), scaled.astype(np.float32))
 
 
+INVALID, UNSUPPORTED = pm.errors.InvalidInputError, pm.errors.UnsupportedModelError
+C = [[0, 20], [1, 0]]
+ENSEMBLE: dict[str, Any] = {"objective": "ensemble", "budget": 5}
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"budget": 3, "lam": 1}, pm.errors.InvalidInputError, "budget and lam are both given"),
-        ({"lam": 1, "max_error_increase": 1}, pm.errors.InvalidInputError, "lam and max_error_increase are both given"),
-        ({"budget": "much"}, pm.errors.InvalidInputError, "budget is 'much'"),
-        ({"choose": "best"}, pm.errors.InvalidInputError, "choose is 'best'"),
-        ({"objective": "ensemble"}, pm.errors.InvalidInputError, "objective is 'ensemble': give a budget or a lam"),
+        ({"budget": 3, "lam": 1}, INVALID, "budget and lam are both given"),
+        ({"budget": "much"}, INVALID, "budget is 'much'"),
+        ({"choose": "best"}, INVALID, "choose is 'best'"),
+        ({"objective": "ensemble"}, INVALID, "objective is 'ensemble': give a budget or a lam"),
+        ({**ENSEMBLE, "errors": "in-bag"}, INVALID, "set errors to 'validation' or"),
+        ({**ENSEMBLE, "validation_fraction": None}, INVALID, "on validation examples: set"),
         (
-            {"objective": "ensemble", "budget": 5, "errors": "in-bag"},
-            pm.errors.InvalidInputError,
-            "set errors to 'validation' or",
+            {**ENSEMBLE, "misclassification_costs": C},
+            INVALID,
+            "objective is 'ensemble', whose loss has no misclassification_costs",
         ),
-        (
-            {"objective": "ensemble", "budget": 5, "validation_fraction": None},
-            pm.errors.InvalidInputError,
-            "on validation examples: set",
-        ),
-        (
-            {"errors": "training"},
-            pm.errors.InvalidInputError,
-            "errors is 'training'; give one of 'in-bag', 'out-of-bag', 'validation'",
-        ),
-        ({"validation_fraction": 1.0}, pm.errors.InvalidInputError, "validation_fraction is 1.0; give a number between 0 and 1"),
-        ({"validation_fraction": None}, pm.errors.InvalidInputError, "the choice needs labelled examples"),
-        (
-            {"validation_fraction": None, "lam": 1, "errors": "validation"},
-            pm.errors.InvalidInputError,
-            "on validation examples: set",
-        ),
-        (
-            {"estimator": HistGradientBoostingClassifier()},
-            pm.errors.UnsupportedModelError,
-            "HistGradientBoostingClassifier cannot be",
-        ),
-        (
-            {"estimator": make_pipeline(SMALL)},
-            pm.errors.UnsupportedModelError,
-            "estimator is a Pipeline; put the Budget",
-        ),
-        ({"estimator": LinearRegression()}, pm.errors.UnsupportedModelError, "LinearRegression cannot be pruned"),
-        (
-            {"estimator": RandomForestRegressor()},
-            pm.errors.UnsupportedModelError,
-            "prunes a classifier, estimator is a RandomForestRegressor",
-        ),
-        ({"costs": [1, 2]}, pm.errors.InvalidInputError, "costs has 2 prices, the forest was trained on 30 features"),
-        ({"costs": {"mean radius": 1}}, pm.errors.InvalidInputError, "costs has no price for 'mean texture'"),
-        ({"costs": pm.CostItems.plain([1, 2])}, pm.errors.InvalidInputError, "costs has prices for 2 features"),
-        ({"evaluation_cost": -1}, pm.errors.InvalidInputError, "evaluation_cost is -1, negative"),
+        ({"budget": 2, "misclassification_costs": [[0, 1]]}, INVALID, r"has shape \(1, 2\); give one row for"),
+        ({"budget": 2, "misclassification_costs": [[0, -1], [1, 0]]}, INVALID, "-1"),
+        ({"errors": "training"}, INVALID, "errors is 'training'; give one of 'in-bag', 'out-of-bag', 'validation'"),
+        ({"validation_fraction": 1.0}, INVALID, "validation_fraction is 1.0; give a number between 0 and 1"),
+        ({"validation_fraction": None}, INVALID, "the choice needs labelled examples"),
+        ({"validation_fraction": None, "lam": 1, "errors": "validation"}, INVALID, "on validation examples: set"),
+        ({"estimator": HistGradientBoostingClassifier()}, UNSUPPORTED, "HistGradientBoostingClassifier cannot be"),
+        ({"estimator": make_pipeline(SMALL)}, UNSUPPORTED, "estimator is a Pipeline; put the Budget"),
+        ({"estimator": LinearRegression()}, UNSUPPORTED, "LinearRegression cannot be pruned"),
+        ({"estimator": RandomForestRegressor()}, UNSUPPORTED, "prunes a classifier, estimator is a RandomForestRegressor"),
+        ({"costs": [1, 2]}, INVALID, "costs has 2 prices, the forest was trained on 30 features"),
+        ({"costs": {"mean radius": 1}}, INVALID, "costs has no price for 'mean texture'"),
+        ({"costs": pm.CostItems.plain([1, 2])}, INVALID, "costs has prices for 2 features"),
+        ({"evaluation_cost": -1}, INVALID, "evaluation_cost is -1, negative"),
     ],
 )
 def test_parameters_are_refused_before_a_forest_is_grown(
     parameters: dict[str, Any], error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With what was found and the remedy; nothing is left behind."""
     monkeypatch.setattr(RandomForestClassifier, "fit", lambda *_, **__: pytest.fail("a forest was grown"))
     with pytest.raises(error, match=message):
         fit(**parameters)
@@ -273,5 +257,7 @@ def test_data_are_refused() -> None:
         model.fit(X, y, sample_weight=np.zeros(len(y)))
     with pytest.raises(pm.errors.InvalidInputError, match=r"n_samples=2 at validation_fraction=0\.1 leave no example"):
         clone(model).set_params(validation_fraction=0.1).fit(X[:2], y[:2])
+    with pytest.raises(pm.errors.InvalidInputError, match="misclassification_costs are for classifiers"):
+        BudgetPrunedForestRegressor(lam=1, misclassification_costs=C).fit(X[:50], np.arange(50.0))
     with pytest.raises(ValueError, match="NaN"):
         BudgetPrunedForestRegressor(lam=1).fit(X[:50], np.arange(50.0), X_valid=X[50:52], y_valid=[1, np.nan])

@@ -15,7 +15,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.choosing import at_most, choose_row, knee, one_se
-from prunemodels.evaluation.curve import TradeoffCurve, merged, tradeoff_curve
+from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
@@ -199,7 +199,6 @@ def test_learners_by_a_parameter_have_a_point_each() -> None:
         (lambda: HAND.best_within(0.5), r"cost is 0\.5, the cheapest point of m costs 1"),
         (lambda: curve([1, 2], [0.5]), "2 parameters, 2 costs, 1 errors"),
         (lambda: tradeoff_curve({}, X, Y), "source is an empty mapping"),
-        (lambda: merged({}, "all"), "there is no curve of all to merge"),
     ],
 )
 def test_refusals(call: Callable[[], object], words: str) -> None:
@@ -244,12 +243,3 @@ def test_points_may_be_taken_and_tabled() -> None:
     some = HAND.take(np.array([2, 0]))
     assert (some.method, some.parameter_name, some.n) == ("m", "step", 100)
     assert some.to_frame().to_dict("list") == {"step": [2, 0], "cost": [3, 5], "error": [0.2, 0.1]}
-
-
-def test_curves_of_one_method_are_merged() -> None:
-    """All points of all curves, one behind the other, under one name."""
-    both = merged({0.1: HAND, 0.2: curve([0.5], [0.9], "n")}, "all")
-    assert (both.method, both.parameter_name, both.n, len(both)) == ("all", "step", 100, 7)
-    assert both.cost.tolist() == [*HAND.cost, 0.5]
-    assert both.error.tolist() == [*HAND.error, 0.9]
-    assert both.parameter.tolist() == [*HAND.parameter, 0]

@@ -94,18 +94,6 @@ def test_evaluate_knows_the_prices(kind: Kind) -> None:
         assert told.splits > 0
 
 
-def test_a_forest_needs_prices() -> None:
-    """`evaluate` without prices is for cascades alone."""
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is None, and the forest was not pruned with prices"):
-        evaluate(_forest(), case("prunings").X, case("prunings").y)
-
-
-def _forest():
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(2, random_state=0).fit(case("prunings").X, case("prunings").y)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_bought_by_then_adds_up(kind: Kind) -> None:
     """Row by row the prices of what was bought by the stage where it stops are what it pays, evaluation aside."""

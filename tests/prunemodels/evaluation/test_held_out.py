@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -19,10 +20,11 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.tree_loss import TreeLoss
+from prunemodels import example
 from prunemodels.evaluation.certified_budget import budget_for_confidence, costs_along
 from prunemodels.evaluation.held_out import held_out_cost, held_out_error, hold_out, on_other_rows
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
-from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval, standard_error, upper_bound
+from prunemodels.statements.mean_bounds import Method, mean_interval, standard_error, upper_bound
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 
@@ -137,20 +139,6 @@ def test_weights_of_held_out_rows(forest: RandomForestClassifier, path: pm.Pruni
     assert held_out_cost(pruning, X[350:], sample_weight=np.full(219, 3.0)) == held_out_cost(pruning, X[350:])
     with pytest.raises(pm.errors.InvalidInputError, match="'betting' holds for draws of equal weight"):
         held_out_cost(pruning, X[350:], sample_weight=weights, method="betting")
-
-
-def test_refused_held_out_rows(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
-    """A forest without prices, shuffled columns, too few rows and strange confidences are refused."""
-    with pytest.raises(pm.errors.InvalidInputError, match="costs is missing: a forest has no prices"):
-        held_out_cost(forest, X[350:])
-    with pytest.raises(pm.errors.InvalidInputError, match="select the columns in the training order"):
-        held_out_cost(path[0], X.iloc[350:, ::-1])
-    with pytest.raises(pm.errors.InvalidInputError, match="at least 2 examples"):
-        held_out_cost(path[0], X[350:351])
-    with pytest.raises(pm.errors.InvalidInputError, match=r"confidence is 1\.5"):
-        held_out_cost(path[0], X[350:], confidence=1.5)
-    with pytest.raises(pm.errors.InvalidInputError, match="method is 'z'"):
-        held_out_cost(path[0], X[350:], method="z")  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -358,41 +346,65 @@ def held_out_cost_of_certifying(problem: PruningProblem, pruning: pm.Pruning, se
     return cost.mean, cost.high
 
 
-def test_what_cannot_be_certified_is_refused() -> None:
-    """Bad budgets, confidences, shares, methods, tiny samples, and a path that saw the certifying rows."""
-    problem = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
-    bad: list[tuple[dict[str, Any], str]] = [
-        ({"budget": -1}, "budget is -1, negative"),
-        ({"budget": math.nan}, "budget is nan"),
-        ({"confidence": 1}, "confidence is 1; give a number between 0 and 1"),
-        ({"confidence": 0}, "confidence is 0;"),
-        ({"share": 1.0}, "share is 1.0"),
-        ({"share": 0.2}, "4 rows at share 0.2 leave fewer than 2 rows in one part"),
-        ({"share": 0.8}, "4 rows at share 0.8"),
-        ({"method": "z"}, "method is 'z'"),
-        ({"path": pm.pruning_path(problem)}, "path was computed from all rows of the cost sample; leave it out"),
-    ]
-    for change, message in bad:
-        with pytest.raises(pm.errors.InvalidInputError, match=message):
-            budget_for_confidence(problem, **({"budget": 1} | change))
-
-
-def test_rows_that_chose_do_not_certify() -> None:
-    """The cost sample itself, in whatever order, says nothing of the population."""
-    p = worst_case()
-    problem, path = misled(p)
-    rows = np.asarray(problem.X)
-    for again in (rows, rows[::-1], pd.DataFrame(rows)):
-        with pytest.raises(pm.errors.InvalidInputError, match="X_certify holds the rows of the cost sample"):
-            budget_for_confidence(problem, p.budget, X_certify=again, path=path)
-
-
 def test_error_rates_are_bounded_by_one(forest: RandomForestClassifier) -> None:
     """A classifier's error can have a distribution-free interval: of draws in [0, 1]."""
     wrong = (forest.predict(X[200:]) != Y[200:]).to_numpy(dtype=float)
     error = held_out_error(forest, X[200:], Y[200:], method="betting")
     assert error.mean == wrong.mean()
     assert error.high == upper_bound(wrong, 1.0, 0.025, "betting")
+
+
+cheap, tree = example.path[0], example.forest
+EXAMPLE = two_stumps([[0, 0], [0, 1], [1, 0], [1, 1]])
+OWN = pm.pruning_path(EXAMPLE)
+TABLE = pd.DataFrame(EXAMPLE.X)
+
+
+def certify(**change: Any) -> Any:
+    return budget_for_confidence(EXAMPLE, **({"budget": 1} | change))
+
+
+def bound(**change: Any) -> float:
+    given: dict[str, Any] = {"x": np.array([1.0, 2.0]), "largest": 10.0, "alpha": 0.1, "method": "t"}
+    return upper_bound(**(given | change))
+
+
+REFUSED: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+    (held_out_cost, {"pruned": tree, "X_held_out": X[350:]}, "costs is missing: a forest has no prices"),
+    (held_out_cost, {"pruned": cheap, "X_held_out": example.X_test.iloc[:, ::-1]}, "select the columns in the training order"),
+    (held_out_cost, {"pruned": cheap, "X_held_out": example.X_test[:1]}, "at least 2 examples of positive weight, there is 1"),
+    (held_out_cost, {"pruned": cheap, "X_held_out": example.X_test, "confidence": 1.5}, r"confidence is 1\.5"),
+    (held_out_cost, {"pruned": cheap, "X_held_out": example.X_test, "method": "z"}, "method is 'z'"),
+    (certify, {"budget": -1}, "budget is -1, negative"),
+    (certify, {"budget": math.nan}, "budget is nan"),
+    (certify, {"confidence": 1}, "confidence is 1; give a number between 0 and 1"),
+    (certify, {"share": 1.0}, "share is 1.0"),
+    (certify, {"share": 0.2}, "4 rows at share 0.2 leave fewer than 2 rows in one part"),
+    (certify, {"share": 0.8}, "4 rows at share 0.8"),
+    (certify, {"method": "z"}, "method is 'z'"),
+    (certify, {"path": OWN}, "path was computed from all rows of the cost sample; leave it out"),
+    # the cost sample itself, in whatever order, says nothing of the population
+    (certify, {"path": OWN, "X_certify": np.asarray(EXAMPLE.X)}, "X_certify holds the rows of the cost sample"),
+    (certify, {"path": OWN, "X_certify": TABLE.iloc[::-1]}, "X_certify holds the rows of the cost sample"),
+    (bound, {"method": "z"}, "method is 'z'; give one of 't', 'betting'"),
+    (bound, {"alpha": 0.0}, "alpha is 0.0"),
+    (bound, {"alpha": 1.0}, "alpha is 1.0"),
+    (bound, {"x": np.array([1.0])}, "the method 't' needs at least 2 draws, x has 1; give more"),
+    (bound, {"x": np.array([1.0]), "method": "bernstein"}, "at least 2"),
+    (bound, {"x": np.array([]), "method": "betting"}, "at least 1"),
+    (bound, {"x": np.array([1.0, 11.0])}, "draws range from 1 to 11; they must lie between 0 and 10"),
+    (bound, {"x": np.array([-1.0, 1.0])}, "draws range from -1 to 1"),
+    (bound, {"x": np.array([math.nan, 1.0])}, "draws range from nan"),
+    (bound, {"weights": np.array([1.0, 2.0]), "method": "betting"}, "'betting' holds for draws of equal weight"),
+    (bound, {"largest": math.inf, "method": "betting"}, "'betting' needs draws that cannot exceed"),
+]
+
+
+@pytest.mark.parametrize(("call", "change", "message"), REFUSED)
+def test_refusals(call: Callable[..., Any], change: dict[str, Any], message: str) -> None:
+    """What cannot be measured, certified or bounded is refused by name and value."""
+    with pytest.raises(pm.errors.InvalidInputError, match=message):
+        call(**change)
 
 
 RIGOROUS: tuple[Method, ...] = ("betting", "bernstein", "hoeffding")
@@ -474,21 +486,12 @@ def test_the_betting_bound_is_where_the_gambler_gets_rich() -> None:
 
 
 @pytest.mark.parametrize("method", get_args(Method))
-def test_the_interval_lies_around_the_mean_and_narrows(method: Method) -> None:
-    """Its ends stay in [0, M], the mean between them; more draws and less confidence make it shorter; lower mirrors upper."""
-
-    def interval(n: int, confidence: float) -> MeanInterval:
-        return mean_interval(np.tile([1.0, 2.0, 3.0, 9.0], n // 4), 10.0, confidence, method)
-
-    few, many, unsure = interval(40, 0.95), interval(4000, 0.95), interval(40, 0.5)
-    for one in (few, many, unsure):
-        assert 0 <= one.low <= one.mean == 3.75 <= one.high <= 10
-    assert many.high - many.low < few.high - few.low
-    assert unsure.high - unsure.low < few.high - few.low
+def test_the_interval_lies_around_the_mean_and_mirrors(method: Method) -> None:
+    """Its ends stay in [0, M], the mean between them; the lower end is the upper one of what is left up to M."""
     x = np.tile([1.0, 2.0, 3.0, 9.0], 10)
-    mirrored = mean_interval(10 - x, 10.0, 0.95, method)
-    assert mirrored.low == pytest.approx(10 - few.high)
-    assert mirrored.high == pytest.approx(10 - few.low)
+    one, mirrored = (mean_interval(draws, 10.0, 0.95, method) for draws in (x, 10 - x))
+    assert 0 <= one.low < one.mean == 3.75 < one.high <= 10
+    assert (mirrored.low, mirrored.high) == pytest.approx((10 - one.high, 10 - one.low))
 
 
 def test_weights_make_a_ratio() -> None:
@@ -515,39 +518,6 @@ def test_without_a_top_there_is_students_interval() -> None:
     half = float(stats.t.ppf(0.75, 3)) * standard_error(x)
     assert (interval.low, interval.high) == (pytest.approx(3 - half), pytest.approx(3 + half))
     assert mean_interval(x, math.inf, 0.95, "t").low == 0
-    with pytest.raises(pm.errors.InvalidInputError, match="'betting' needs draws that cannot exceed"):
-        upper_bound(x, math.inf, 0.1, "betting")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"method": "z"}, "method is 'z'; give one of 't', 'betting'"),
-        ({"alpha": 0.0}, "alpha is 0.0"),
-        ({"alpha": 1.0}, "alpha is 1.0"),
-        ({"x": np.array([1.0])}, "the method 't' needs at least 2 draws, x has 1; give more"),
-        ({"x": np.array([1.0]), "method": "bernstein"}, "at least 2"),
-        ({"x": np.array([]), "method": "betting"}, "at least 1"),
-        ({"x": np.array([1.0, 11.0])}, "draws range from 1 to 11; they must lie between 0 and 10"),
-        ({"x": np.array([-1.0, 1.0])}, "draws range from -1 to 1"),
-        ({"x": np.array([math.nan, 1.0])}, "draws range from nan"),
-        ({"weights": np.array([1.0, 2.0]), "method": "betting"}, "'betting' holds for draws of equal weight"),
-    ],
-)
-def test_refusals(change: dict[str, object], message: str) -> None:
-    """What no bound is defined for is refused by name and value."""
-    arguments = {"x": np.array([1.0, 2.0]), "largest": 10.0, "alpha": 0.1, "method": "t"} | change
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        upper_bound(**arguments)  # type: ignore[arg-type]
-
-
-def test_an_interval_needs_two_and_a_confidence() -> None:
-    """One example, and confidences of 0 and 1, are refused."""
-    with pytest.raises(pm.errors.InvalidInputError, match="at least 2 examples of positive weight, there is 1"):
-        mean_interval(np.array([1.0]), 2.0, 0.95, "hoeffding")
-    for confidence in (0.0, 1.0, math.nan, 95.0):
-        with pytest.raises(pm.errors.InvalidInputError, match=f"confidence is {confidence}"):
-            mean_interval(np.array([1.0, 2.0]), 2.0, confidence, "t")
 
 
 def change(n: int, *, broken: int, mended: int) -> HeldOutChange:

@@ -120,22 +120,18 @@ def predict(
     return np.array(predicted)
 
 
-@pytest.mark.parametrize("ties", ["smallest", "largest"])
+@pytest.mark.parametrize("kind", ["smallest", "largest", "leaves vote", "leaves fall silent"])
 @pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
 @looped("seed", range(25))
-def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, ties: Any) -> None:
-    """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one."""
-    check_every_number(voting_path(seed, task, ties), seed, task, vote)
+def test_every_number_is_that_of_the_definition(seed: int, task: str, vote: Any, kind: Any) -> None:
+    """On random instances with items of all kinds, weights and ties, all arrays are what single rows give, one by one.
 
-
-@pytest.mark.parametrize("leaves_vote", [True, False])
-@pytest.mark.parametrize(("task", "vote"), [("classification", "mean"), ("classification", "majority"), ("regression", "mean")])
-@looped("block", range(3))
-def test_prunings_by_other_methods_are_evaluated_alike(block: int, task: str, vote: Any, leaves_vote: bool) -> None:
-    """So are all numbers of any nested prunings, where trees pruned to their roots vote, and where they are left out."""
-    for seed in range(12 * block, 12 * block + 12):
-        problem = voting_path(seed, task, "smallest").problem
-        check_every_number(random_sequence(problem, seed, single_leaves_vote=leaves_vote), seed, task, vote)
+    Of optimal paths, and of any nested prunings, where trees pruned to their roots vote, and where they are left out.
+    """
+    path: NestedPrunings = voting_path(seed, task, kind if kind in ("smallest", "largest") else "smallest")
+    if kind.startswith("leaves"):
+        path = random_sequence(path.problem, seed, single_leaves_vote=kind == "leaves vote")
+    check_every_number(path, seed, task, vote)
 
 
 def voters_of(path: NestedPrunings, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -265,6 +261,9 @@ def test_a_single_example_has_no_standard_error() -> None:
     assert np.isnan(seen.cost_se).all()
 
 
+NUMBERS = voting_path(3, "regression", "smallest")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -274,30 +273,17 @@ def test_a_single_example_has_no_standard_error() -> None:
         ({"sample_weight": [1, -1]}, r"sample_weight\[1\] is -1.0"),
         ({"sample_weight": [0, 0]}, "sample_weight is 0 everywhere"),
         ({"vote": "median"}, "vote is 'median'; give one of 'mean', 'majority'"),
+        ({"path": NUMBERS, "y": [1.0, 2.0], "vote": "majority"}, "vote is 'majority'; give 'mean': the forest predicts numbers"),
+        ({"path": NUMBERS, "y": [1.0, np.nan]}, r"y\[1\] is nan"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
-    arguments: dict[str, Any] = {"X": [[0, 0], [1, 1]], "y": ["no", "yes"], **change}
+    """Labels, rows, weights and votes of classes; of a regression a majority and NaN; columns in another order."""
+    arguments: dict[str, Any] = {"path": two_stumps(), "X": [[0, 0], [1, 1]], "y": ["no", "yes"], **change}
+    if "path" in change:
+        arguments["X"] = np.zeros((2, change["path"].problem.ensemble.n_features))
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        evaluate_path(two_stumps(), **arguments)
-
-
-def test_regression_has_one_vote_and_finite_targets() -> None:
-    """A majority of numbers is refused, and so is a target that is NaN."""
-    path = voting_path(3, "regression", "smallest")
-    X = np.zeros((2, path.problem.ensemble.n_features))
-    with pytest.raises(pm.errors.InvalidInputError, match="vote is 'majority'; give 'mean': the forest predicts numbers"):
-        evaluate_path(path, X, [1.0, 2.0], vote="majority")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"y\[1\] is nan"):
-        evaluate_path(path, X, [1.0, np.nan])
-
-
-def test_columns_in_another_order_are_refused() -> None:
-    """A table whose columns are not those of the training data is refused, as in `evaluate`."""
-    f = fitted("random forest, named features")
-    path = pm.pruning_path(pm.problem_from_forest(f.forest, f.X, costs=1))
-    with pytest.raises(pm.errors.InvalidInputError, match="X has the column 'e' in place 0"):
-        evaluate_path(path, f.X[list("edcba")], f.y)
+        evaluate_path(**arguments)
 
 
 @pytest.mark.parametrize("criterion", ["absolute_error", "poisson"])
@@ -353,11 +339,3 @@ def test_a_class_that_no_tree_knows_costs_the_most() -> None:
     problem = pm.problem_from_forest(forest, X, costs=1, misclassification_costs=[[0, 8], [1, 0]])
     seen = sweep_path(pm.pruning_path(problem), X, np.where(np.arange(len(y)) == 0, 7, 0), None, unknown=-1)
     assert seen.error[-1] * len(y) in (8, 8 + len(y) - 1)
-
-
-def test_the_forests_own_loss_has_no_misclassification_costs() -> None:
-    """Both at once are refused."""
-    X, y = rows(), labels(rows(), [0, 1])
-    forest = RandomForestClassifier(4, max_depth=4, random_state=0).fit(X, y)
-    with pytest.raises(pm.errors.InvalidInputError, match="objective is 'ensemble', whose loss has no misclassification_costs"):
-        pm.prune_forest(forest, X, y, budget=2, objective="ensemble", misclassification_costs=[[0, 8], [1, 0]])

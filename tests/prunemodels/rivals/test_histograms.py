@@ -17,7 +17,7 @@ from formulations.errors import UnsupportedModelError
 from formulations.instance.ensemble import Ensemble
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals import sklearn_trees
-from prunemodels.rivals.histograms import ABOVE_ALL, Binning, Needed, best_splits, histograms
+from prunemodels.rivals.histograms import Binning, Needed, best_splits, histograms
 from prunemodels.rivals.sklearn_trees import (
     ClassificationTree,
     Criterion,
@@ -72,21 +72,6 @@ def test_other_rows_may_stand_on_a_cut() -> None:
     binning = Binning.of(np.array([[1.0], [3.0]], dtype=np.float32), None, 255)
     np.testing.assert_array_equal(binning.codes(np.array([[2.0], [2.5], [-9], [np.nan]], dtype=np.float32)), [[0, 1, 0, 2]])
     assert binning.threshold(0, 0) == 2
-
-
-def test_neighbouring_floats_are_parted() -> None:
-    """Two float32s with none between them have a cut that is above the one and not above the other."""
-    one = np.float32(1.0)
-    X = np.array([[one], [np.nextafter(one, np.float32(2))]])
-    np.testing.assert_array_equal(Binning.of(X, None, 2).codes(X), [[0, 1]])
-
-
-def test_a_split_behind_all_values_parts_the_missing() -> None:
-    """Its threshold is the greatest float32: no number goes right."""
-    X = np.array([[1.0], [np.finfo(np.float32).max], [np.nan]], dtype=np.float32)
-    binning = Binning.of(X, None, 255)
-    assert binning.threshold(0, 1) == ABOVE_ALL == pytest.approx(3.4028235e38)
-    assert X[1, 0].astype(float) <= ABOVE_ALL
 
 
 N = 9

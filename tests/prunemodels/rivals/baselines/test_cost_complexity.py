@@ -180,23 +180,6 @@ def test_impurity_gives_the_forest_that_scikit_learn_grows_with_ccp_alpha(kind: 
         np.testing.assert_array_equal(pm.apply_pruning(path[k], f.forest).apply(f.X), grown.apply(f.X))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"measure": "gini"}, "measure is 'gini'; give one of"),
-        ({"measure": "impurity"}, "forest is missing: give the fitted forest"),
-        ({"measure": "impurity", "forest": "other"}, "the forest has other trees .* than the problem"),
-    ],
-)
-def test_what_does_not_fit_is_refused(options: dict[str, Any], message: str) -> None:
-    """Another measure, no forest, another forest."""
-    f = fitted("random forest")
-    if "forest" in options:
-        options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
-    with pytest.raises(pm.errors.InvalidInputError, match=message):
-        cost_complexity_path(pm.problem_from_forest(f.forest, f.X, costs=1), **options)
-
-
 def test_early_stopping_hand_forest() -> None:
     """Impurities .5 and .9 on the way down tree 0 count as .5 both; tree 1 has .3."""
     path = early_stopping_path(hand_forest(), criterion=[0.5, 0.0, 0.9, 0, 0, 0.3, 0, 0])
@@ -250,30 +233,37 @@ def test_pairs_by_hand(alpha: float, expected: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "message"),
+    ("path", "kind", "options", "message"),
     [
-        ("tree", {"criterion": "twoing"}, "criterion is 'twoing'; give one of"),
-        ("tree", {"criterion": "pairs"}, "forest is missing"),
-        ("tree", {"criterion": "pairs", "forest": None, "pairs_alpha": -1}, "pairs_alpha is -1; give a number >= 0"),
-        ("tree", {"criterion": "pairs", "pairs_alpha": np.nan}, "pairs_alpha is nan"),
-        ("tree", {"criterion": [1.0]}, r"criterion has shape \(1,\); give one number for each of"),
-        ("tree", {"criterion": "bad"}, r"criterion\[1\] is nan; an impurity is finite and >= 0"),
-        ("tree", {"criterion": "negative"}, r"criterion\[2\] is -1.0; an impurity is finite and >= 0"),
-        ("regression tree", {}, "criterion is 'entropy', which is of classes; give 'stored'"),
-        ("random forest", {"criterion": "stored", "forest": "other"}, "the forest has other trees"),
+        (cost_complexity_path, "random forest", {"measure": "gini"}, "measure is 'gini'; give one of"),
+        (cost_complexity_path, "random forest", {"measure": "impurity"}, "forest is missing: give the fitted forest"),
+        (
+            cost_complexity_path,
+            "random forest",
+            {"measure": "impurity", "forest": "other"},
+            "has other trees .* than the problem",
+        ),
+        (early_stopping_path, "random forest", {"criterion": "stored", "forest": "other"}, "the forest has other trees"),
+        (early_stopping_path, "tree", {"criterion": "twoing"}, "criterion is 'twoing'; give one of"),
+        (early_stopping_path, "tree", {"criterion": "pairs"}, "forest is missing"),
+        (early_stopping_path, "tree", {"criterion": "pairs", "pairs_alpha": -1}, "pairs_alpha is -1; give a number >= 0"),
+        (early_stopping_path, "tree", {"criterion": "pairs", "pairs_alpha": np.nan}, "pairs_alpha is nan"),
+        (early_stopping_path, "tree", {"criterion": [1.0]}, r"criterion has shape \(1,\); give one number for each of"),
+        (early_stopping_path, "tree", {"criterion": np.nan}, r"criterion\[1\] is nan; an impurity is finite and >= 0"),
+        (early_stopping_path, "tree", {"criterion": -1.0}, r"criterion\[1\] is -1.0; an impurity is finite and >= 0"),
+        (early_stopping_path, "regression tree", {}, "criterion is 'entropy', which is of classes; give 'stored'"),
     ],
 )
-def test_early_stopping_what_does_not_fit_is_refused(kind: str, options: dict[str, Any], message: str) -> None:
+def test_what_does_not_fit_is_refused(path: Any, kind: str, options: dict[str, Any], message: str) -> None:
+    """Another measure or criterion, no forest, another forest, and numbers that are no impurities: of one node among others."""
     f = fitted(kind)
     problem = pm.problem_from_forest(f.forest, f.X, costs=1)
-    if options.get("criterion") in ("bad", "negative"):
-        numbers = np.ones(problem.ensemble.n_nodes)
-        numbers[1 if options["criterion"] == "bad" else 2] = np.nan if options["criterion"] == "bad" else -1
-        options = {"criterion": numbers}
+    if isinstance(options.get("criterion"), float):
+        options = {"criterion": np.where(np.arange(problem.ensemble.n_nodes) == 1, options["criterion"], 1.0)}
     if options.get("forest") == "other":
         options = {**options, "forest": RandomForestClassifier(4, random_state=5).fit(f.X, f.y)}
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        early_stopping_path(problem, **options)
+        path(problem, **options)
 
 
 @pytest.mark.parametrize("node", [[1.2, -0.2], [0.5, 0.6]])

@@ -135,12 +135,6 @@ def check_effects(problem: PruningProblem, by: Any, going: tuple[int, ...]) -> N
             assert (users[unit] > 0) == (not np.array_equal(left, kept))
 
 
-def test_another_unit_is_refused() -> None:
-    """What a step takes away is a feature or an item."""
-    with pytest.raises(pm.errors.InvalidInputError, match="by is 'tree'; give one of"):
-        greedy_feature_path(hand_forest(), by="tree")  # type: ignore[arg-type]
-
-
 def test_ctrl_c_says_that_nothing_was_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user who stops gets the package's own exception, and no half path."""
 
@@ -256,18 +250,18 @@ def test_single_leaves_are_no_trees_to_drop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "message"),
+    ("call", "message"),
     [
-        ("dearest", "order is 'dearest'; give one of 'random', 'cheapest', a sequence"),
-        ([0], r"order is \[0\]; give each of the trees 0 to 1 once"),
-        ([0, 0], r"order is \[0, 0\]"),
-        ([1, 2], r"order is \[1, 2\]"),
+        (lambda p: greedy_feature_path(p, by="tree"), "by is 'tree'; give one of"),  # type: ignore[arg-type]
+        (lambda p: sub_forest_path(p, order="dearest"), "order is 'dearest'; give one of"),  # type: ignore[arg-type]
+        (lambda p: sub_forest_path(p, order=[0]), r"order is \[0\]; give each of the trees 0 to 1 once"),
+        (lambda p: sub_forest_path(p, order=[1, 2]), r"order is \[1, 2\]"),
     ],
 )
-def test_what_is_no_order_is_refused(order: Any, message: str) -> None:
-    """Each tree has one place."""
+def test_what_is_no_unit_or_order_is_refused(call: Callable[[PruningProblem], Any], message: str) -> None:
+    """What a step takes away is a feature or an item; each tree has one place."""
     with pytest.raises(pm.errors.InvalidInputError, match=message):
-        sub_forest_path(hand_forest(), order=order)
+        call(hand_forest())
 
 
 def by_depth(problem: PruningProblem) -> PruningSequence:
@@ -303,25 +297,3 @@ def test_the_optimal_path_is_never_worse_at_the_same_cost(name: str) -> None:
         optimal, rows = pm.pruning_path(problem), PATHS[name](problem)
         for cost, error in zip(rows.exact_cost, rows.exact_error, strict=True):
             assert hull_error(optimal, cost) <= error, f"seed {seed}"
-
-
-@pytest.mark.parametrize("name", PATHS)
-def test_paths_end_in_what_is_free_or_in_single_leaves(name: str) -> None:
-    """The last row keeps no split that would cost anything, parameters are distinct, the first row keeps the most."""
-    for seed in range(40):
-        path = PATHS[name](random_problem(seed))
-        assert path[-1].cost == 0 if name == "individual" else path[-1].n_splits == 0
-        assert len(np.unique(path.parameter)) == len(path)
-        assert (np.diff(path.n_splits) < 0).all() or name in ("early stopping", "individual", "cost complexity")
-
-
-@pytest.mark.parametrize("name", PATHS)
-def test_evaluation_takes_every_baseline(name: str) -> None:
-    """Held-out cost and error of a row are those of the pruned forest, where all its trees vote."""
-    f = fitted("random forest, 3 string labels")
-    path = PATHS[name](pm.problem_from_forest(f.forest, f.X, costs=[1, 2, 3, 4, 5]))
-    seen = evaluate_path(path, f.X, f.y)
-    for k in range(0, len(path), 1 + len(path) // 5):
-        one = pm.evaluate(pm.apply_pruning(path[k], f.forest), f.X, f.y, costs=[1, 2, 3, 4, 5])
-        assert seen.cost[k] == pytest.approx(one.cost)
-        assert seen.error[k] == one.error or not path.single_leaves_vote

@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from formulations import CostItems
+from prunemodels.models.labelled_samples import Sample
 from prunemodels.models.libraries.lightgbm_models import ModelText, children, numbers
 from prunemodels.models.trees import counterparts
 from prunemodels.other_libraries import ModelForest
+from prunemodels.rivals.boosted import settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.own_engine import boost
-from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
-from prunemodels.rivals.histograms import TrainingRows
+from prunemodels.rivals.purchases import Prices
 from tests.instances import way
 
 
@@ -142,12 +143,13 @@ def replay_of(model: CEGBClassifier | CEGBRegressor, X: Any, y: Any, weight: NDA
     """The replay of a model that was fitted to these examples, without a limit on depth."""
     X, y = np.asarray(X, dtype=np.float32).astype(np.float64), np.asarray(y)
     weight = np.ones(len(y)) if weight is None else weight
-    prices = read_prices(model.costs, model.evaluation_cost, X.shape[1], None)
+    prices = Prices.of(model.costs, model.evaluation_cost, X.shape[1], None)
     forest = model.forest_
     if model.engine == "own":
-        loss, targets = model._loss(y)
-        train = TrainingRows(X.astype(np.float32), targets, weight)
-        gains = list(boost(train, loss, prices, Settings.of(model), hidden=True)[1])
+        classes = getattr(model, "classes_", None)
+        labels = y if classes is None else np.searchsorted(classes, y)
+        train = model._training_rows(Sample(X, labels, weight), classes)
+        gains = list(boost(train, model._loss, prices, settings_of(Settings, model), hidden=True)[1])
         own = forest.ensemble
         # a node is split when its children are made, and they are numbered in that order
         order = [own.left[own.nodes_of(t)].tolist() for t in range(own.n_trees)]

@@ -13,10 +13,11 @@ from sklearn.datasets import make_classification, make_regression
 from formulations import CostItems
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
+from prunemodels.rivals.boosted import settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
-from prunemodels.rivals.cegb.purchases import read_prices
 from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.purchases import Prices
 from tests.prunemodels.rivals.cegb.replay import replay_of
 
 X, Y = make_regression(300, 5, n_informative=4, noise=5.0, random_state=0)
@@ -63,11 +64,11 @@ def test_weights_need_the_own_engine_or_no_prices() -> None:
 
 def test_too_many_pairs_of_rows_and_features_are_refused() -> None:
     """From 2^31 pairs on LightGBM's 32-bit numbers overflow; without prices a feature there is nothing to number."""
-    settings, rows = Settings.of(CEGBRegressor()), MOST_PAIRS // 4
+    settings, rows = settings_of(Settings, CEGBRegressor()), MOST_PAIRS // 4
     with pytest.raises(InvalidInputError, match=f"{rows} rows and 4 columns"):
-        penalties(read_prices(None, 0, 4, None), settings, np.ones(1), rows)
-    assert "cegb_penalty_feature_lazy" in penalties(read_prices(None, 0, 4, None), settings, np.ones(1), rows - 1)
-    assert "cegb_penalty_feature_lazy" not in penalties(read_prices(0, 1, 4, None), settings, np.ones(1), rows)
+        penalties(Prices.of(None, 0, 4, None), settings, np.ones(1), rows)
+    assert "cegb_penalty_feature_lazy" in penalties(Prices.of(None, 0, 4, None), settings, np.ones(1), rows - 1)
+    assert "cegb_penalty_feature_lazy" not in penalties(Prices.of(0, 1, 4, None), settings, np.ones(1), rows)
 
 
 def test_breadth_first_by_lightgbm_where_order_does_not_matter() -> None:
@@ -115,15 +116,6 @@ def test_a_group_is_bought_once() -> None:
         used[name] = set(model.forest_.ensemble.feature.tolist()) - {-1}
         np.testing.assert_allclose(model.prediction_cost(rows), 1)
     assert used == {"apart": {0}, "together": {0, 1}}
-
-
-def test_split_prices_by_feature_choose_the_cheaper_of_two_equals() -> None:
-    """CEGB17 section 5.2: of two copies of a feature the one with the lower price of a split is used, whatever their order."""
-    rows = np.column_stack([X[:, 0], X[:, 0]])
-    for cheap in (0, 1):
-        prices = [1.0 - (f == cheap) * 0.9 for f in range(2)]
-        model = CEGBRegressor(0, evaluation_cost=prices, engine="own", lam=1e-4, **QUICK).fit(rows, X[:, 0])
-        assert set(model.forest_.ensemble.feature.tolist()) == {-1, cheap}
 
 
 def test_missing_values_go_to_the_better_side() -> None:

@@ -11,9 +11,11 @@ from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegr
 from sklearn.tree import DecisionTreeRegressor
 
 from formulations.instance.cost_items import CostItems
+from prunemodels.rivals.boosted import settings_of
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
-from prunemodels.rivals.greedy_miser.growth import GrownTree, GrowthLimits, ModelItems, grow_tree
+from prunemodels.rivals.greedy_miser.growth import GrownTree, Settings, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning
+from prunemodels.rivals.purchases import ModelItems
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(90, 4)).astype(np.float32)
@@ -85,66 +87,6 @@ def test_with_rate_one_a_tree_lowers_error_plus_lambda_cost_by_its_nets() -> Non
     assert (before, after) == pytest.approx((18, 18 - 13 - 1))
 
 
-def test_a_huge_lambda_buys_nothing() -> None:
-    """Then the constant is all: the mean, or the share of each class, at cost 0."""
-    model = small(lam=1e6).fit(X, Y)
-    np.testing.assert_allclose(model.predict(NEW), Y.mean())
-    assert model.model_cost_.max() == model.staged_cost(NEW).max() == 0
-    shares = GreedyMiserClassifier(lam=1e6, n_estimators=3).fit(X, LABELS).predict_proba(NEW)
-    np.testing.assert_allclose(shares, np.tile(np.bincount(LABELS) / 90, (40, 1)))
-
-
-@pytest.mark.parametrize("settings", [{}, {"subsample": 0.5, "random_state": 3}])
-def test_stages_of_a_long_run_are_the_shorter_models(settings: dict[str, Any]) -> None:
-    """Stage s of a long run, and a run of s stages, predict and cost the same."""
-    make = {"lam": 0.003, "max_depth": 2, "learning_rate": 0.5} | settings
-    long = GreedyMiserClassifier(n_estimators=9, **make).fit(X, LABELS)
-    for s, (labels, probabilities) in enumerate(zip(long.staged_predict(NEW), long.staged_predict_proba(NEW), strict=True), 1):
-        if s not in (1, 4, 9):
-            continue
-        short = GreedyMiserClassifier(n_estimators=s, **make).fit(X, LABELS)
-        np.testing.assert_array_equal(short.predict(NEW), labels)
-        np.testing.assert_array_equal(short.predict_proba(NEW), probabilities)
-        assert short.staged_cost(NEW)[-1] == pytest.approx(long.staged_cost(NEW)[s - 1])
-        np.testing.assert_array_equal(short.model_cost_, long.model_cost_[:s])
-        assert short.n_estimators_ == s
-
-
-def test_a_row_on_a_threshold_goes_left() -> None:
-    """As `Ensemble` has it: between 1 and 3 the threshold is 2, and 2 is predicted, and charged, as 1 is."""
-    model = GreedyMiserRegressor(n_estimators=1, learning_rate=1.0).fit([[1.0], [3.0]], [5.0, 9.0])
-    assert model.predict([[1.0], [2.0], [2.1]]).tolist() == [5, 5, 9]
-
-
-def test_few_bins_still_route_in_training_as_in_predicting() -> None:
-    """With three bins a feature the training residuals of the next stage are those of `predict`."""
-    model = small(max_bins=3, learning_rate=1.0, max_depth=2).fit(X, Y)
-    for s, F in enumerate(model.staged_predict(X)):
-        if s + 1 < model.n_estimators_:
-            nodes = model.ensemble_.nodes_of(s + 1)
-            root = model.ensemble_.value[nodes.start, 0]
-            assert root == pytest.approx(np.mean(Y - F), abs=1e-9)  # the value of a root is the mean residual
-    assert all(len(np.unique(t)) <= 2 for t in thresholds(model))
-
-
-def thresholds(model: Any) -> list[np.ndarray]:
-    """Those of each feature."""
-    e = model.ensemble_
-    return [e.threshold[e.feature == f] for f in range(e.n_features)]
-
-
-def test_costs_of_examples_stay_below_those_of_the_model() -> None:
-    """An example pays for what its ways need, at most for all that the model needs; what each stage adds is never given back."""
-    items = CostItems.from_items({"s": 1, "t": 2, "u": 4}, [["s"], ["s", "t"], ["u"], ["t"]])
-    model = small(costs=items, lam=0.01).fit(X, Y)
-    assert (model.staged_cost(NEW) <= model.model_cost_ + 1e-12).all()
-    assert (np.diff(model.staged_cost(NEW)) >= -1e-12).all()
-    assert (np.diff(model.model_cost_) >= 0).all()
-    assert model.prediction_cost(NEW).mean() == pytest.approx(model.staged_cost(NEW)[-1])
-    used = np.unique(model.ensemble_.feature[model.ensemble_.is_split])
-    assert model.model_cost_[-1] == sum(items.price[sorted({m for f in used for m in items.needs[f]})])
-
-
 def test_it_stops_after_just_so_many_stages_without_a_fall() -> None:
     """The last four losses, and no four in a row before them, are all no less than the least before."""
     model = small(n_estimators=300, n_iter_no_change=4, validation_fraction=0.3, random_state=0, learning_rate=0.9).fit(X, Y)
@@ -154,17 +96,6 @@ def test_it_stops_after_just_so_many_stages_without_a_fall() -> None:
         since = 0 if losses[s] < losses[:s].min() - 1e-7 else since + 1
     assert since == 4
     assert model.n_estimators_ < 300
-
-
-def test_validation_losses_are_those_of_the_rows_set_aside() -> None:
-    """They are not in the training sample: with half the rows heavy and equal, losses follow from staged predictions."""
-    seen = []
-    for seed in (0, 1):
-        model = GreedyMiserClassifier(lam=0, n_estimators=6, n_iter_no_change=6, validation_fraction=0.4, random_state=seed)
-        model.fit(X, LABELS, sample_weight=RNG.integers(1, 3, 90))
-        seen.append(model.validation_loss_)
-        assert model.n_estimators_ == 6
-    assert (seen[0] != seen[1]).any()
 
 
 # four rows; residuals of mean 0. On feature 0 the means are -4 and 4: the squares fall from 72 to 8, by 64, a mean of 16.
@@ -179,11 +110,15 @@ def binned(X: np.ndarray, weight: np.ndarray | None = None) -> BinnedRows:
     return BinnedRows(binning, binning.codes(X), weight)
 
 
+def limits(lam: float = 0.0, max_depth: int = 2) -> Settings:
+    return settings_of(Settings, GreedyMiserRegressor(lam=lam, max_depth=max_depth))
+
+
 def grown(
-    lam: float, items: CostItems, X: np.ndarray = FIVE_ROWS, r: np.ndarray = R, **limits: Any
+    lam: float, items: CostItems, X: np.ndarray = FIVE_ROWS, r: np.ndarray = R, evaluation: Any = (0.0, 0.0)
 ) -> tuple[GrownTree, ModelItems]:
-    settings = {"max_depth": 2, "min_samples_leaf": 1, "evaluation": np.zeros(X.shape[1])} | limits
-    tree, leaf, purchases = grow_tree(binned(X), r, np.arange(len(X)), GrowthLimits(lam=lam, **settings), ModelItems.none(items))
+    purchases = ModelItems.all_of(items)
+    tree, leaf = grow_tree(binned(X), r, np.arange(len(X)), limits(lam), np.array(evaluation), purchases)
     np.testing.assert_array_equal(tree.leaves(binned(X).codes, binned(X).binning), leaf)
     return tree, purchases
 
@@ -203,10 +138,11 @@ def test_splits_are_made_where_they_are_worth_their_price(
     lam: float, features: list[int], values: list[float], cost: float
 ) -> None:
     """Prices 3 and 1: the feature that parts better wins while lambda is below 2, and none from 12 on."""
-    tree, purchases = grown(lam, CostItems.plain([3, 1]))
+    items = CostItems.plain([3, 1])
+    tree, purchases = grown(lam, items)
     assert tree.feature[tree.feature >= 0].tolist() == features
     np.testing.assert_allclose(tree.value, values, atol=1e-15)
-    assert purchases.cost == cost
+    assert items.price[purchases.bought].sum() == cost
 
 
 def test_what_a_tree_needs_already_is_free_in_its_other_branches() -> None:
@@ -215,7 +151,7 @@ def test_what_a_tree_needs_already_is_free_in_its_other_branches() -> None:
     for y in ([0, 4, 10, 12], [10, 12, 0, 4]):  # whichever branch comes first
         tree, purchases = grown(1.0, CostItems.plain([0, 1]), both, np.array(y) - np.mean(y))
         assert tree.feature.tolist() == [0, 1, 1, -1, -1, -1, -1]
-        assert purchases.cost == 1
+        assert purchases.bought.tolist() == [True, True]
     tree, _ = grown(2.1, CostItems.plain([0, 1]), both, np.array([0.0, 4, 10, 12]) - 6.5)
     assert tree.feature.tolist() == [0, -1, -1]  # together the two are worth 2.5, but no single split is worth 2.1
 
@@ -231,13 +167,6 @@ def test_items_are_bought_once_and_shared() -> None:
     assert alone.feature.tolist() == [0, -1, -1]  # 2 < 4.5
 
 
-def test_items_paid_once_for_all_are_priced_like_any() -> None:
-    """They add their full price to the cost of an average example, as an item does that every example pays."""
-    once = CostItems.from_items({"a": 3, "licence": 1}, [["a"], ["licence"]], once=["licence"])
-    for lam in (1.0, 2.01):
-        assert grown(lam, once)[0].feature.tolist() == grown(lam, CostItems.plain([3, 1]))[0].feature.tolist()
-
-
 def test_a_split_pays_for_its_evaluation_by_those_who_pass_it() -> None:
     """Half the rows pass the second split: at a price of 2 its net is 2 - lambda (0 + 2 / 2), positive below lambda 2."""
     for lam, splits in ((1.9, 2), (2.1, 1)):
@@ -247,8 +176,8 @@ def test_a_split_pays_for_its_evaluation_by_those_who_pass_it() -> None:
 
 def test_rows_that_are_not_drawn_have_no_say_but_a_leaf() -> None:
     """A tree grown on three rows has their means; the fourth is routed all the same."""
-    limits = GrowthLimits(2, 1, 0.0, np.zeros(2))
-    tree, leaf, _ = grow_tree(binned(FIVE_ROWS), R, np.array([0, 1, 2]), limits, ModelItems.none(CostItems.plain([1, 1])))
+    free = ModelItems.all_of(CostItems.plain([1, 1]))
+    tree, leaf = grow_tree(binned(FIVE_ROWS), R, np.array([0, 1, 2]), limits(), np.zeros(2), free)
     assert tree.feature.tolist() == [0, -1, -1]
     np.testing.assert_allclose(tree.value, [-2, -4, 2])
     assert leaf.tolist() == [1, 1, 2, 2]
@@ -258,24 +187,28 @@ def test_a_weight_is_the_row_so_many_times() -> None:
     """The same tree, the same values, the same purchases; the sums are over many levels, so subtraction is checked too."""
     rng = np.random.default_rng(1)
     many, r, w = rng.integers(0, 6, (60, 3)).astype(np.float32), rng.normal(size=60), rng.integers(1, 4, 60)
-    limits = GrowthLimits(5, 1, 0.01, np.array([0.0, 0.1, 0]))
-    none = ModelItems.none(CostItems.plain([1, 2, 3]))
-    one, _, bought = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits, none)
+    evaluation = np.array([0.0, 0.1, 0])
+    bought, same = (ModelItems.all_of(CostItems.plain([1, 2, 3])) for _ in range(2))
+    one, _ = grow_tree(binned(many, w.astype(float)), r, np.arange(60), limits(0.01, 5), evaluation, bought)
     all_rows = np.repeat(many, w, axis=0)
-    two, _, same = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits, none)
+    two, _ = grow_tree(binned(all_rows), np.repeat(r, w), np.arange(len(all_rows)), limits(0.01, 5), evaluation, same)
     np.testing.assert_array_equal(one.feature, two.feature)
     np.testing.assert_array_equal(one.last_left, two.last_left)
     np.testing.assert_allclose(one.value, two.value)
     assert (one.feature >= 0).sum() > 10
-    assert bought.cost == same.cost
+    assert bought.bought.tolist() == same.bought.tolist()
 
 
 def test_rounding_is_no_reason_to_split() -> None:
     """Equal residuals, and those below the noise that the caller names, grow a single leaf, even where all is free."""
-    none = ModelItems.none(CostItems.plain([1, 1]))
-    limits = GrowthLimits(2, 1, 0.0, np.zeros(2))
-    assert grow_tree(binned(FIVE_ROWS), np.full(4, 0.1), np.arange(4), limits, none)[0].feature.tolist() == [-1]
-    assert grow_tree(binned(FIVE_ROWS), R * 1e-17, np.arange(4), limits, none, least=1e-30)[0].feature.tolist() == [-1]
-    assert grow_tree(binned(FIVE_ROWS), R * 1e-17, np.arange(4), limits, none)[0].feature[0] == 0
-    small = np.array([-1.0, -1, 1, 1.0001])  # on feature 1 the squares fall by a billionth of them: no rounding
-    assert grow_tree(binned(FIVE_ROWS), small, np.arange(4), limits, none)[0].feature.tolist() == [0, -1, 1, -1, -1]
+
+    def features(r: np.ndarray, least: float = 0.0) -> list[int]:
+        free = ModelItems.all_of(CostItems.plain([0, 0]))
+        tree, _ = grow_tree(binned(FIVE_ROWS), r, np.arange(4), limits(), np.zeros(2), free, least)
+        return list(tree.feature)
+
+    assert features(np.full(4, 0.1)) == [-1]
+    assert features(R * 1e-17, least=1e-30) == [-1]
+    assert features(R * 1e-17)[0] == 0
+    # on feature 1 the squares fall by a billionth of them: no rounding
+    assert features(np.array([-1.0, -1, 1, 1.0001])) == [0, -1, 1, -1, -1]

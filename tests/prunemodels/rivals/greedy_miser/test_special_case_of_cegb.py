@@ -21,8 +21,7 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from prunemodels.rivals.cegb import CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserRegressor, growth
-from prunemodels.rivals.greedy_miser.growth import GrowthLimits, ModelItems
-from prunemodels.rivals.histograms import NodeSplits
+from prunemodels.rivals.purchases import ModelItems
 from tests.loops import looped
 
 PRICES = [1, 2, 3, 4, 5]
@@ -56,19 +55,17 @@ def splits(ensemble: Ensemble, t: int) -> list[tuple[int, float]]:
     return found
 
 
-def oldest_first(
-    found: NodeSplits, total: float, limits: GrowthLimits, purchases: ModelItems, least: float
-) -> tuple[NDArray[np.int64], ModelItems]:
+def oldest_first(worth: NDArray[np.float64], lam: float, purchases: ModelItems, least: float) -> NDArray[np.int64]:
     """What `choose_splits` does, in CEGB's order: of a level's nodes the first one that has a split worth its price is next."""
-    chosen = np.full(len(found.gain), -1)
+    chosen = np.full(len(worth), -1)
     while True:
-        net = np.where(chosen[:, None] < 0, found.gain / total - limits.lam * purchases.price, -np.inf)
+        net = np.where(chosen[:, None] < 0, worth - lam * purchases.price, -np.inf)
         worthwhile = np.flatnonzero(net.max(axis=1) > least)
         if not worthwhile.size:
-            return (chosen if (chosen >= 0).any() else chosen[:0]), purchases
+            return chosen
         k = int(worthwhile[0])
         chosen[k] = int((net[k] >= net[k].max() - least).argmax())  # of gains equal up to rounding, the first
-        purchases = purchases.with_feature(int(chosen[k]))
+        purchases.buy(int(chosen[k]))
 
 
 @looped("seed", range(12))

@@ -1,4 +1,7 @@
-"""CEGB17's penalty, from prices as users write them.
+"""Purchases of boosted rivals while their trees grow: what each example has bought, and what the model has.
+
+An item that the model has, as GreedyMiser counts all items and CEGB those that are paid once, is free for all examples. Of the
+others each example pays for itself. CEGB17's penalty, from prices as users write them:
 
     penalty of splitting leaf p by feature f
         = a_f w(p)  +  sum over m in items(f) that each example pays:  c_m * (weight of the examples in p without m)
@@ -15,35 +18,29 @@ for p's examples, and for all examples the items that are paid once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
 
 from formulations.compiled import njit
-from formulations.instance.cost_items import CostItems, Price
+from formulations.instance.cost_items import CostItems, EvaluationCost
 from prunemodels.models.costs import Costs, column_prices
-
-EvaluationCost = Price | Sequence[Price] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """The prices in (1).
-
-    Parameters
-    ----------
-    items
-        c_m, and which items each of the F features needs.
-    evaluation
-        a_f >= 0, shape (F,).
-    """
+    """The prices in (1): c_m, which items each of the F features needs, and a_f >= 0, shape (F,)."""
 
     items: CostItems
     evaluation: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, costs: Costs | None, evaluation_cost: EvaluationCost, n_features: int, names: tuple[str, ...] | None) -> Prices:
+        """A learner's prices, checked before anything is grown; see `column_prices`."""
+        return cls(*column_prices(costs, n_features, names, evaluation_cost=evaluation_cost))
 
     @cached_property
     def by_example(self) -> NDArray[np.int64]:
@@ -76,55 +73,59 @@ class Prices:
         return np.asarray(self.matrix(of).sum(axis=1), dtype=np.float64).ravel()
 
 
-def read_prices(costs: Costs | None, evaluation_cost: EvaluationCost, n_features: int, names: tuple[str, ...] | None) -> Prices:
-    """Check a learner's prices before anything is grown.
+class ModelItems:
+    """Items that are bought for all examples at once: which ones the model has, and what each feature still costs.
 
     Parameters
     ----------
-    costs
-        as in `cost_items`; None: 1 for each feature.
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that do not fit the features, are negative or not finite.
+    cost
+        float64, shape (F, M), sparse: what the items cost that each feature needs.
     """
-    return Prices(*column_prices(costs, n_features, names, evaluation_cost=evaluation_cost))
+
+    def __init__(self, cost: csr_array | csr_matrix) -> None:
+        self._cost = cost
+        self.bought = np.zeros(cost.shape[1], dtype=np.bool_)  # D
+        self.price = self._left()
+
+    @classmethod
+    def all_of(cls, items: CostItems) -> ModelItems:
+        """Every item, at its price."""
+        start = np.cumsum([0] + [len(needs) for needs in items.needs])
+        item = np.array([m for needs in items.needs for m in needs], dtype=np.int64)
+        return cls(csr_array((items.price[item], item, start), shape=(items.n_features, items.n_items)))
+
+    def buy(self, feature: int) -> None:
+        """Buy the items of a feature."""
+        needed = _needs(self._cost, feature)
+        if not self.bought[needed].all():
+            self.bought[needed] = True
+            self.price = self._left()
+
+    def _left(self) -> NDArray[np.float64]:
+        """What each feature still costs, shape (F,)."""
+        return np.asarray(self._cost @ ~self.bought, dtype=np.float64)
 
 
 class Purchases:
-    """The purchases of the examples so far.
-
-    Parameters
-    ----------
-    prices
-        prices of the items and of evaluating a split.
-    weight
-        float64, shape (N,): weights of the examples, >= 0.
-    """
+    """The purchases of the examples so far: one by one, and `once`, for all; weights >= 0, shape (N,)."""
 
     def __init__(self, prices: Prices, weight: NDArray[np.float64]) -> None:
         self._prices, self._weight = prices, weight
-        self._by_example, self._for_all = prices.matrix(prices.by_example), prices.matrix(prices.for_all) * weight.sum()
+        self._by_example, self.once = prices.matrix(prices.by_example), ModelItems(prices.matrix(prices.for_all) * weight.sum())
         self._bought = np.zeros((weight.size, prices.by_example.size), dtype=np.bool_)  # C
-        self._owned = np.zeros(prices.for_all.size, dtype=np.bool_)  # D
 
     def running(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """What splitting the leaf of these rows by each feature costs, without items that are paid once; shape (F,)."""
         items = self._by_example @ _without(rows, self._bought, self._weight)
         return np.asarray(self._weight[rows].sum() * self._prices.evaluation + items, dtype=np.float64)
 
-    def once(self) -> NDArray[np.float64]:
-        """What each feature still costs in items that are paid once, times the weight of all examples; shape (F,)."""
-        return np.asarray(self._for_all @ ~self._owned, dtype=np.float64)
-
     def buy(self, rows: NDArray[np.int64], feature: int) -> None:
         """Buy the items of a feature: for these rows, and those that are paid once for all rows."""
         self._bought[np.ix_(rows, _needs(self._by_example, feature))] = True
-        self._owned[_needs(self._for_all, feature)] = True
+        self.once.buy(feature)
 
 
-def _needs(matrix: csr_matrix, feature: int) -> NDArray[np.integer]:
+def _needs(matrix: csr_array | csr_matrix, feature: int) -> NDArray[np.integer]:
     """The items of a feature."""
     return np.asarray(matrix.indices[matrix.indptr[feature] : matrix.indptr[feature + 1]])
 

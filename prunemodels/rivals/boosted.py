@@ -1,0 +1,196 @@
+"""What boosted rivals share as estimators: checked examples and settings, stages, predictions, and what these cost.
+
+    F_0 = the base,    F_s = F_{s-1} + the trees of stage s, one for each of the K margins                                     (1)
+
+A subclass grows the trees. Its base and its trees, their values times the learning rate, are all that predictions need.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_type_hints
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from formulations.arguments import check_arguments
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import as_rows, read_only, walk_tree
+from prunemodels.models.costs import example_costs, staged_costs
+from prunemodels.models.labelled_samples import Sample, rows_to_predict, training_sample
+from prunemodels.models.losses import Loss, SquaredError, class_targets
+from prunemodels.rivals.histograms import TrainingRows
+from prunemodels.rivals.purchases import Prices
+
+Settings = TypeVar("Settings")
+Margins = tuple[Ensemble, NDArray[np.float64], NDArray[np.int32]]
+"""The trees of (1), stage by stage, the base, shape (K,), and the margin that each tree adds to."""
+
+
+def settings_of(kind: type[Settings], learner: Any) -> Settings:
+    """The settings of a learner, each refused where it is not what the annotation of its field asks for; numbers as floats."""
+    hints = get_type_hints(kind, include_extras=True)
+    check_arguments(learner, hints)
+    given = {name: getattr(learner, name) for name in hints}
+    return kind(**{name: float(v) if get_args(hints[name])[:1] == (float,) else v for name, v in given.items()})
+
+
+class BoostedLearner(BaseEstimator):  # type: ignore[misc]
+    """A boosted model that knows what its predictions cost; subclasses have parameters `costs` and `evaluation_cost`."""
+
+    _settings: ClassVar[type]
+    cost_items_: CostItems
+    _loss: Loss
+
+    @abstractmethod
+    def _grow(
+        self, sample: Sample, classes: NDArray[Any] | None, prices: Prices, settings: Any, names: tuple[str, ...] | None
+    ) -> None:
+        """Set the fitted attributes; labels of classes are their numbers."""
+
+    @abstractmethod
+    def _sums(self) -> Margins:
+        """The trees, the base, and the margin of each tree."""
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X, y
+            training examples; NaN is a missing value. Numbers are rounded to float32.
+        sample_weight
+            shape (N,), >= 0: weights of the examples in the loss, and where examples pay one by one in the cost.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidInputError
+            naming the argument, its value, and what to do; it is a ValueError too.
+        """
+        settings: Any = settings_of(self._settings, self)
+        sample = training_sample(self, X, y, sample_weight).of_weight()
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else tuple(names)
+        prices = Prices.of(self.costs, self.evaluation_cost, self.n_features_in_, names)
+        classes, codes = None, np.asarray(sample.y)
+        if is_classifier(self):
+            classes, codes = np.unique(codes, return_inverse=True)
+            if len(classes) < 2:
+                raise InvalidInputError(
+                    f"y has 1 class after rows of weight 0 are left out ({classes[0]!r}); give at least 2 classes"
+                )
+        self._grow(Sample(sample.X, codes, sample.weight), classes, prices, settings, names)
+        self.cost_items_ = prices.items
+        if classes is not None:
+            self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels, or numbers, shape (N,)."""
+        return self._decided(self._margins(X))
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """The result of `predict` after each stage."""
+        return map(self._decided, self._staged_margins(X))
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row pays, shape (N,): the items that its own paths through the trees need, each once, and its splits.
+
+        Items that are paid once for all examples are left out; `staged_cost` has them.
+        """
+        rows = self._seen(X)
+        return example_costs(self._sums()[0], rows, self.cost_items_, evaluation_cost=self.evaluation_cost)
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        """Mean cost of a row after each stage, shape (stages,), items paid once for all included; it never falls."""
+        rows = self._seen(X)
+        trees, base, _ = self._sums()
+        stage = np.arange(trees.n_trees) // len(base)
+        return staged_costs(trees, rows, self.cost_items_, evaluation_cost=self.evaluation_cost, stage=stage)
+
+    @abstractmethod
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        """Predictions from margins, in a new array."""
+
+    def _training_rows(self, sample: Sample, classes: NDArray[Any] | None) -> TrainingRows:
+        """Examples for boosting: targets for classes are 0 and 1, in one column for each class, or one column for two."""
+        y: NDArray[Any] = np.asarray(sample.y)
+        targets = y.astype(np.float64)[:, None] if classes is None else class_targets(y, len(classes))
+        return TrainingRows(as_rows(sample.X, self.n_features_in_), targets, sample.weight)
+
+    def _seen(self, X: Any) -> NDArray[np.float32]:
+        """Checked rows, as the trees read them."""
+        check_is_fitted(self)
+        return as_rows(rows_to_predict(self, X), self.n_features_in_)
+
+    def _staged_margins(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Margins after each stage, shape (N, K), in one array that the next stage overwrites."""
+        rows = read_only(self._seen(X))
+        trees, base, output = self._sums()
+        F = np.tile(base, (len(rows), 1))
+        nodes, leaf = np.arange(trees.n_nodes, dtype=np.int32), np.empty(len(rows), dtype=np.int32)
+        for t in range(trees.n_trees):
+            walk_tree(trees, t, rows, nodes, leaf)
+            F[:, output[t]] += trees.value[leaf, 0]
+            if (t + 1) % len(base) == 0:
+                yield F
+
+    def _margins(self, X: Any) -> NDArray[np.float64]:
+        """Margins after all stages, shape (N, K)."""
+        *_, last = self._staged_margins(X)
+        return last
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class BoostedClassification(ClassifierMixin):  # type: ignore[misc]
+    """The classification part of a boosted learner."""
+
+    classes_: NDArray[Any]
+    _loss: Loss
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Margins, shape (N, n_classes); for two classes shape (N,), > 0 for the second."""
+        return self._scores(self._margins(X))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class, shape (N, n_classes); for the squared error margins limited to 0 and 1."""
+        return self._loss.probabilities(self._margins(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """The result of `predict_proba` after each stage."""
+        return map(self._loss.probabilities, self._staged_margins(X))
+
+    def _scores(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Margins; for two classes one for each row, > 0 for the second."""
+        return F.copy() if F.shape[1] > 1 else F[:, 0] - (0.5 if isinstance(self._loss, SquaredError) else 0.0)
+
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        scores = self._scores(F)
+        labels: NDArray[Any] = self.classes_[scores.argmax(axis=1) if scores.ndim > 1 else (scores > 0).astype(int)]
+        return labels
+
+
+class BoostedRegression(RegressorMixin):  # type: ignore[misc]
+    """The regression part of a boosted learner."""
+
+    def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
+        return F[:, 0].copy()
