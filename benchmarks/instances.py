@@ -125,13 +125,7 @@ def shipped(name: str, *, trees: int, rows: int) -> pm.PruningProblem:
 
 
 def real_instances(*, quick: bool = False) -> Iterator[Instance]:
-    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices if there are any.
-
-    Raises
-    ------
-    BrokenFileError
-        if a data set is absent.
-    """
+    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices if there are any."""
     for name in ("sonar",) if quick else REAL:
         data, file = load_dataset(name), REAL[name]
         costs = 1 if file is None else load_prices(file)

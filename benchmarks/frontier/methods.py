@@ -15,13 +15,7 @@ METHODS: dict[str, Method] = {
 
 
 def method_named(name: str) -> Method:
-    """The method of that name.
-
-    Raises
-    ------
-    InvalidInputError
-        for another name; the message lists the names.
-    """
+    """The method of that name."""
     if name not in METHODS:
         raise InvalidInputError(f"there is no method {name!r}; give one of {', '.join(repr(n) for n in METHODS)}")
     return METHODS[name]

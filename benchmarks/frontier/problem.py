@@ -32,13 +32,7 @@ class Memory:
     values: dict[str, Any] = field(default_factory=dict)
 
     def recall(self, name: str, compute: Callable[[], Any]) -> Any:
-        """The value of that name, computed if it is not there yet; ``{"value": ..., "seconds": CPU seconds it took}``.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file of the value is damaged.
-        """
+        """The value of that name, computed if it is not there yet; ``{"value": ..., "seconds": CPU seconds it took}``."""
         if name in self.values:
             return self.values[name]
         place = None if self.folder is None else self.folder / f"{name}.json"

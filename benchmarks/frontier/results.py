@@ -87,13 +87,7 @@ class Store:
             outputs.aside(place).write_text(json.dumps(content) + "\n")
 
     def read(self, unit: Unit) -> Finished:
-        """Read a finished unit.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file does not hold a unit.
-        """
+        """Read a finished unit."""
         place = self.place(unit)
         try:
             content = json.loads(place.read_text())
@@ -232,13 +226,7 @@ def _written(number: object) -> str:
 
 
 def read_results(place: Path) -> pd.DataFrame:
-    """Read the CSV file.
-
-    Raises
-    ------
-    BrokenFileError
-        if there is no such file, or it has other columns.
-    """
+    """Read the CSV file."""
     if not place.is_file():
         raise BrokenFileError(f"there is no file {place}; run `python -m benchmarks.frontier export` first")
     results = pd.read_csv(place, keep_default_na=False, na_values={name: [""] for name in (*NUMBERS, "unit_s")})

@@ -23,13 +23,7 @@ def units_of(data: Sequence[str], seeds: Sequence[int], methods: Sequence[str]) 
 
 
 def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1, log: bool = True) -> list[str]:
-    """Run the units that are not done. Returns a sentence for each failure; after a failure the other units still run.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        on Ctrl-C; what was finished is kept.
-    """
+    """Run the units that are not done. Returns a sentence for each failure; after a failure the other units still run."""
     todo = [unit for unit in units if not store.has(unit)]
     if jobs == 1:
         return [failure for unit in todo if (failure := do_unit(unit, store, log=log))]

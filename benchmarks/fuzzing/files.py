@@ -47,13 +47,6 @@ class Report:
         return "\n".join([f"{self.cases.total():,} damaged files: {ends}", *found, f"{len(found)} defects"])
 
 
-def run(seconds: float, seed: int, cases: int | None = None, some: str = "") -> int:
-    """Damage files of readers whose names begin so; print what was found, and return 1 if something was."""
-    report = fuzz(seconds, seed, [name for name in READERS if name.startswith(some)], cases)
-    print(report)
-    return 1 if report.findings else 0
-
-
 def fuzz(seconds: float, seed: int, readers: Sequence[str] = tuple(READERS), cases: int | None = None) -> Report:
     """Run cases of the readers in turn, until the time is up or so many cases are done."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")

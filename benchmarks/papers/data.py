@@ -95,8 +95,7 @@ def _thinned(part: NDArray[np.int64], ones: NDArray[np.bool_], signal: float, rn
 
 def _cifar10_parts(seed: int, rows: int | None) -> Parts:
     """CIFAR-10 in BRF15's parts, two classes."""
-    images = load_cifar10(random_state=seed)
-    whole = (images.train, images.validation, images.test)
+    whole = load_cifar10(random_state=seed).parts
     share = 1.0 if rows is None else min(1.0, rows / sum(map(len, whole)))
     train, valid, test = (part.take(slice(0, max(1, round(share * len(part))))) for part in whole)
     return Parts(train.X, train.y, valid.X, valid.y, test.X, test.y)

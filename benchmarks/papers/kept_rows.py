@@ -24,13 +24,7 @@ UNIT = ("unit", "data", "seed", "method", "setting", "seconds", "machine")
 
 
 def keep_rows(out: Path, folder: Path = FOLDER) -> list[Path]:
-    """Write all finished units of every experiment that ran on whole data; returns the files.
-
-    Raises
-    ------
-    InvalidInputError
-        if nothing was run on whole data, or if an experiment has fewer finished units than are kept already.
-    """
+    """Write all finished units of every experiment that ran on whole data; returns the files."""
     files = [place for experiment in experiments().values() for place in _keep(experiment, out, folder)]
     if not files:
         raise InvalidInputError(f"{out} holds no finished units; run an experiment first")
@@ -64,13 +58,7 @@ def _keep(experiment: Experiment, out: Path, folder: Path) -> list[Path]:
 
 
 def kept_units(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
-    """The table of an experiment's units; empty if none are kept.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file is no such table.
-    """
+    """The table of an experiment's units; empty if none are kept."""
     place = folder / f"{experiment.name}-units.csv"
     if not place.is_file():
         return pd.DataFrame(columns=list(UNIT))

@@ -72,26 +72,14 @@ LEARNERS: Mapping[str, tuple[str, str, str]] = {
 
 
 def prunings(method: str, grown: Grown) -> NestedPrunings:
-    """The prunings of a method.
-
-    Raises
-    ------
-    InvalidInputError
-        for another name.
-    """
+    """The prunings of a method."""
     if method not in PRUNINGS:
         raise InvalidInputError(f"method is {method!r}; give one of {', '.join(PRUNINGS)}")
     return PRUNINGS[method](grown)
 
 
 def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: Any = 1, *, ranking: bool = False) -> Any:
-    """A learner with the setting; CSTC and ASTC prune themselves on the validation part.
-
-    Raises
-    ------
-    InvalidInputError
-        for a method that is none of `LEARNERS`.
-    """
+    """A learner with the setting; CSTC and ASTC prune themselves on the validation part."""
     if method not in LEARNERS:
         raise InvalidInputError(f"method is {method!r}; give one of {', '.join(LEARNERS)}")
     package, *names = LEARNERS[method]

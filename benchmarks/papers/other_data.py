@@ -108,15 +108,11 @@ def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
 @lru_cache(maxsize=1)
 def loaded(data: str, rows: int | None) -> PublishedData:
     """The data, with the first of each part where `rows` limits them all together."""
-    data_set = LOADERS[data]()
-    sizes = [len(p) for p in (data_set.train, data_set.validation, data_set.test)]
-    if rows is None or rows >= sum(sizes):
-        return data_set
-    short = [
-        p.take(slice(0, max(1, n * rows // sum(sizes))))
-        for p, n in zip((data_set.train, data_set.validation, data_set.test), sizes, strict=True)
-    ]
-    return PublishedData(data_set.name, short[0], short[1], short[2], data_set.costs, data_set.feature_names, data_set.remarks)
+    whole = LOADERS[data]()
+    total = sum(map(len, whole.parts))
+    if rows is None or rows >= total:
+        return whole
+    return PublishedData(*(part.take(slice(0, max(1, len(part) * rows // total))) for part in whole.parts), whole.costs)
 
 
 def run(unit: Unit) -> list[Row]:

@@ -49,13 +49,7 @@ def write_pages() -> str:
 
 
 def renewed(text: str, verdicts: Mapping[str, str]) -> str:
-    """A page with the table behind each mark as the kept rows have it.
-
-    Raises
-    ------
-    InvalidInputError
-        for a mark that names no table.
-    """
+    """A page with the table behind each mark as the kept rows have it."""
 
     def table(mark: re.Match[str]) -> str:
         known = verdicts if mark[1] == "verdicts" else _tables(mark[1])

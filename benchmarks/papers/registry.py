@@ -25,13 +25,7 @@ def experiments() -> dict[str, Experiment]:
 
 
 def experiment_named(name: str) -> Experiment:
-    """One experiment.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is none of that name; lists those there are.
-    """
+    """One experiment."""
     known = experiments()
     if name not in known:
         raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or all")

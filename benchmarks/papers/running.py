@@ -33,13 +33,7 @@ class Failure:
 
 
 def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[Failure]:
-    """Run all units that the store lacks; returns those that failed.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        on Ctrl-C; finished units are saved.
-    """
+    """Run all units that the store lacks; returns those that failed."""
     missing = [unit for unit in units if not store.has(unit)]
     groups = [list(group) for _, group in groupby(missing, key=lambda u: (u.data, u.seed))]
     if jobs == 1:

@@ -52,13 +52,7 @@ class Store:
         return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
 
     def _read(self, place: Path) -> dict[str, Any]:
-        """The saved content of a unit.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file does not hold a unit's rows.
-        """
+        """The saved content of a unit."""
         try:
             content = json.loads(place.read_text())
         except (ValueError, UnicodeDecodeError) as error:

@@ -91,13 +91,7 @@ def _main(args: argparse.Namespace, stack: ExitStack) -> int:
 
 
 def chosen(only: Sequence[str] | None) -> list[Study]:
-    """The selected studies.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown name.
-    """
+    """The selected studies."""
     if only is None:
         return list(STUDIES.values())
     found = []

@@ -59,13 +59,7 @@ def measure_cuts(data: str, setting: Setting) -> Found:
 
 
 def against_the_raw_cut(where: str, works: dict[str, Any], setting: Setting) -> Measured[Any]:
-    """Measure in turns; all exact engines must find the raw cut's pruning.
-
-    Raises
-    ------
-    SolverFailedError
-        if they do not.
-    """
+    """Measure in turns; all exact engines must find the raw cut's pruning."""
     found = alternate(works, repeats=setting.repeats, limit=0.4 * setting.limit)
     for engine in works:
         if engine != "raw cut" and not np.array_equal(found.answer[engine].pruning.kept, found.answer["raw cut"]):
@@ -87,11 +81,6 @@ def measure_hard(data: str, setting: Setting) -> Found:
     """Rows: price_sharing with proof against the raw cut, beside long edges and elsewhere. Figures: rounds; gaps without a cut.
 
     Every certificate is checked, outside the clock.
-
-    Raises
-    ------
-    SolverFailedError
-        if a certificate does not prove the answer.
     """
     name, problem = instance(data, setting)
     warm_up()

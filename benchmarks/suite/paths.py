@@ -47,13 +47,7 @@ def measure_path(data: str, setting: Setting) -> Found:
 
 
 def check_agreement(name: str, found: Measured[Any], lam: Lam) -> None:
-    """Check that both paths are equal, and that cuts find the path's prunings.
-
-    Raises
-    ------
-    SolverFailedError
-        if they differ.
-    """
+    """Check that both paths are equal, and that cuts find the path's prunings."""
     path, plain = found.answer[PATH], found.answer[PLAIN]
     if path.breakpoints != plain.breakpoints or not np.array_equal(path.level, plain.level):
         raise pm.errors.SolverFailedError(f"{name}: the path and plain divide and conquer differ; one of them is wrong")
@@ -66,13 +60,7 @@ def check_agreement(name: str, found: Measured[Any], lam: Lam) -> None:
 
 
 def measure_checks(data: str, setting: Setting) -> Found:
-    """Rows: each check against the solve that it checks. Figures: seconds of IP3's certificate of total unimodularity.
-
-    Raises
-    ------
-    SolverFailedError
-        if a check refuses an answer.
-    """
+    """Rows: each check against the solve that it checks. Figures: seconds of IP3's certificate of total unimodularity."""
     name, problem = instance(data, setting)
     warm_up()
     solutions = {engine.__name__: partial(engine, problem, LAM) for engine in (min_cut, price_sharing)}

@@ -133,13 +133,7 @@ class Result:
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write the result; on Ctrl-C or an error the previous file stays unchanged.
-
-    Raises
-    ------
-    BrokenFileError
-        if the folder cannot be written.
-    """
+    """Write the result; on Ctrl-C or an error the previous file stays unchanged."""
     place = folder / f"{result.study}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,13 +145,7 @@ def write_result(result: Result, folder: Path) -> Path:
 
 
 def read_result(file: Path) -> Result:
-    """Read one back.
-
-    Raises
-    ------
-    BrokenFileError
-        for a file that is not a result, or has another schema.
-    """
+    """Read one back."""
     content = _parsed(file)
     schema = content.pop("schema", None) if isinstance(content, dict) else None
     if schema != SCHEMA:

@@ -46,14 +46,6 @@ def test_table1_counts_features_and_errors_of_the_first_trees() -> None:
         assert rows[k]["error"] == pytest.approx(np.mean((votes > k / 2) != p.y_test))  # of equal votes the first class
 
 
-@pytest.mark.slow
-def test_table1_from_command_to_table(tmp_path: Path) -> None:
-    """One command runs all three methods and writes the table."""
-    assert main(["brf15_table1", "--data", "breast_cancer", "--rows", "150", "--out", str(tmp_path)]) == 0
-    table = pd.read_csv(tmp_path / "brf15_table1" / "table1_rows150.csv")
-    assert table["method"].tolist() == ["RF (Gini)", "RF (entropy)", "BudgetRF"]
-
-
 def test_table1_beside_the_paper() -> None:
     """Each of the paper's entries stands beside the mean and spread of ours."""
     row = {"data": "miniboone", "method": "BudgetRF", "error_mean_vote": 0.1, "seconds": 1.0}
@@ -74,12 +66,6 @@ def curve_frame(method: str, points: list[tuple[float, float]], **columns: float
         | {f"{part}_{what}": v for part in ("valid", "test") for what, v in (("cost", c), ("error", e))}
         for k, (c, e) in enumerate(points, 1)
     ]
-
-
-def test_figure3_units() -> None:
-    """The paper's ten alphas."""
-    units = brf15_figure3.EXPERIMENT.units(brf15_figure3.EXPERIMENT.scope(data=["covtype_two"]))
-    assert [u.setting["alpha"] for u in units if u.method == "BudgetRF" and u.data == "covtype_two"] == list(brf15_figure3.ALPHAS)
 
 
 @pytest.mark.parametrize("method", ["BudgetRF", brf15_figure3.PRUNED, "CSTC", "ASTC", "GreedyMiser"])

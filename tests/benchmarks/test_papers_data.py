@@ -148,14 +148,6 @@ def test_every_pruning_starts_from_the_whole_forest(method: str) -> None:
         assert (hull <= path.error + 1e-12).all()
 
 
-def test_unknown_methods_are_refused() -> None:
-    """Both kinds of method name the known ones."""
-    with pytest.raises(InvalidInputError, match="give one of BudgetPrune, CCP"):
-        methods.prunings("axe", grown(replace(bp16, trees=4), "breast_cancer", 0))
-    with pytest.raises(InvalidInputError, match="give one of GreedyMiser, CEGB, BudgetRF, CSTC, ASTC"):
-        methods.fitted("axe", {}, parts("breast_cancer", 0, 60), 0)
-
-
 def test_between_breakpoints_no_budget_is_exceeded_and_none_is_worse() -> None:
     """Within each budget the pruning found costs at most that and errs at most as much as the best breakpoint."""
     forest = grown(replace(bp16, trees=4), "breast_cancer", 0)

@@ -146,26 +146,6 @@ def test_a_quick_run_has_every_study(quick: dict[str, Result]) -> None:
 
 
 @pytest.mark.slow
-def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> None:
-    """The pairs of every study, in this order on every instance."""
-    pairs = {name: [(row.a, row.b) for row in result.rows] for name, result in quick.items()}
-    for forest in ("miniboone", "covertype"):
-        one_lambda = [("min_cut", "raw cut"), ("price_sharing", "raw cut"), ("price_sharing", "min_cut")]
-        assert pairs[f"cuts-{forest}"] == 2 * one_lambda
-        assert set(pairs[f"hard-{forest}"]) == {("price_sharing", "raw cut")}
-        assert pairs[f"sizes-{forest}"] == 6 * [("price_sharing", "min_cut")]
-        others = ("path without certificate", "plain divide and conquer", "min_cut", "raw cut")
-        assert pairs[f"path-{forest}"] == [("path", other) for other in others]
-        assert pairs[f"checks-{forest}"] == [(f"check of {x}", x) for x in ("min_cut", "price_sharing", "path")]
-    for solver in ("highs", "pdlp"):
-        against = [(ours, f"{solver}_{form}") for form in ("ip3", "closure") for ours in ("min_cut", "price_sharing")]
-        assert pairs[f"lp-{solver}"] == 2 * against
-    assert pairs["decomposition-primal-dual"] == 2 * [("price_sharing", "primal_dual")]
-    ours = "dantzig_wolfe, bundle"
-    assert pairs["decomposition-dantzig-wolfe"] == [(ours, "dantzig_wolfe, textbook"), ("min_cut", ours)]
-
-
-@pytest.mark.slow
 def test_figures_say_what_was_proven(quick: dict[str, Result]) -> None:
     """Exact engines end with gap 0, first-order ones within what counts, and the path's breakpoints are those of the path."""
     found = {figure.key: figure.value for result in quick.values() for figure in result.figures}
