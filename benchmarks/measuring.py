@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sklearn.datasets import load_iris
@@ -13,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.comparison.machine import PeakMemory
+from prunemodels.files.outputs import OutputFiles
 
 T = TypeVar("T")
 
@@ -39,6 +41,13 @@ class Peak(PeakMemory):
     @property
     def extra(self) -> int:
         return self.bytes or 0
+
+
+def write_text(place: Path, text: str) -> None:
+    """Write a file, which appears when it is complete, in a folder that is made if necessary."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with OutputFiles() as outputs:
+        outputs.aside(place).write_text(text, encoding="utf-8")
 
 
 def warm_up() -> None:

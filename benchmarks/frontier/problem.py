@@ -13,20 +13,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring import write_text
 from formulations.errors import BrokenFileError
 from formulations.instance.cost_items import CostItems
-from prunemodels.files.outputs import OutputFiles
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Values that are computed once.
-
-    Parameters
-    ----------
-    folder
-        where they are kept, one file for each value; None: only in `values`.
-    """
+    """Values that are computed once; kept in a folder, if there is one, a file for each."""
 
     folder: Path | None = None
     values: dict[str, Any] = field(default_factory=dict)
@@ -46,9 +40,7 @@ class Memory:
         value = compute()
         kept = {"value": value, "seconds": time.process_time() - start}
         if place is not None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with OutputFiles() as outputs:
-                outputs.aside(place).write_text(json.dumps(kept) + "\n")
+            write_text(place, json.dumps(kept) + "\n")
         self.values[name] = kept
         return kept
 

@@ -5,7 +5,7 @@ GreedyMiser and CEGB are grown at a grid of settings, and every number of their 
 least validation error within it is chosen, over all settings of a method, and reported on the test part. CEGB17 uses two of
 Covertype's classes and does not say which; see `benchmarks.papers.data`.
 
-Figure 5: the forest of `bp16` at prices from a linear SVM (`benchmarks.papers.svm_prices`). Figure 6: trees by entropy and by
+Figure 5: the forest of `bp16` at prices from a linear SVM (`data.svm_prices`). Figure 6: trees by entropy and by
 Pairs. Figure 7's question, for Scene15 there, which is not public in that form: how many features a split may choose from; here
 the square root of all, half of them, and all, on the data at hand.
 """

@@ -134,7 +134,7 @@ def votes(frame: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{"majority less mean": table["majority"] - table["mean"]})
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     counted = votes(frame)
     tenths = counted[np.isclose(10 * counted["share"], np.round(10 * counted["share"]))]
     notes = [f"{c.figure}: {c.ours} (BP16: {c.published})" for c in compare(frame) if c.holds is not None]

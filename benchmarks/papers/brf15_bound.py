@@ -144,7 +144,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     notes = [
         "bound: ln F(S) + 1 of Theorem 2.2, for worst-outcome splits; beside expected-outcome splits it is for comparison only",
         f"{int(frame['wrong'].sum())} examples in all are predicted wrong: the trees are grown until their leaves are pure",

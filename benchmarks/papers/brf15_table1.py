@@ -93,7 +93,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     note = "per cent of features used on an average test example (test error by majority vote)"
     return Presentation({"table1": table(frame)}, notes=[note])
 

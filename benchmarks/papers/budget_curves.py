@@ -60,32 +60,18 @@ def chosen(points: pd.DataFrame, budgets: Sequence[float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["budget", *POINT])
 
 
-def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]], by: Sequence[str] = ()) -> pd.DataFrame:
-    """Mean and standard deviation over repeats of the chosen points.
+def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """Mean and standard deviation over repeats of the chosen points: data, method, budget, and `MOMENTS`.
 
-    Parameters
-    ----------
-    frame
-        rows of `curve_rows` with data, seed, method; all settings of a method are considered together.
-    budgets
-        for each data set.
-    by
-        further columns that make a method.
-
-    Returns
-    -------
-    pandas.DataFrame
-        data, method, `by`, budget, cost, cost_sd, error, error_sd, repeats. A budget that some repeat cannot meet is left out.
+    All settings of a method are considered together. A budget that some repeat cannot meet is left out.
     """
     rows: list[dict[str, Any]] = []
-    for key, points in frame.groupby(["data", "method", *by], sort=False):
-        data = str(key[0])
-        parts = [chosen(p, budgets[data]) for _, p in points.groupby("seed")]
-        together = pd.concat(parts)
-        for budget, at in together.groupby("budget"):
+    for (data, method), points in frame.groupby(["data", "method"], sort=False):
+        parts = [chosen(p, budgets[str(data)]) for _, p in points.groupby("seed")]
+        for budget, at in pd.concat(parts).groupby("budget"):
             if len(at) == len(parts):
-                rows.append({**dict(zip(["data", "method", *by], key, strict=True)), "budget": budget, **_moments(at)})
-    return pd.DataFrame(rows, columns=["data", "method", *by, "budget", *MOMENTS])
+                rows.append({"data": data, "method": method, "budget": budget, **_moments(at)})
+    return pd.DataFrame(rows, columns=["data", "method", "budget", *MOMENTS])
 
 
 def _moments(at: pd.DataFrame) -> dict[str, float]:
@@ -184,7 +170,7 @@ def curve_experiment(
     def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         return claims(frame, by_budget(frame, budgets(frame)))
 
-    def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+    def present(frame: pd.DataFrame) -> Presentation:
         reached = by_budget(frame, budgets(frame))
         shown = {data: list(at)[1::2] for data, at in budgets(frame).items()}
         notes = [f"{c.figure}: {c.published}. Here: {c.ours}" for c in claims(frame, reached)]

@@ -142,7 +142,7 @@ def figure2(frame: pd.DataFrame) -> tuple[pd.DataFrame, Figure | None]:
     return nodes[columns].astype({"node": int, "examples": int}), figure
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     nodes, figure = figure2(frame)
     tables = {"perfect_trees": found_table(frame)} | ({} if figure is None else {"figure2_nodes": nodes})
     notes = [

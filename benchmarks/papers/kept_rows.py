@@ -13,8 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks.papers.experiment import Experiment
-from benchmarks.papers.registry import experiments
-from benchmarks.papers.store import Store
+from benchmarks.papers.running import Store, experiments
 from formulations.errors import BrokenFileError, InvalidInputError
 
 FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"

@@ -1,26 +1,97 @@
-"""Runs the units that are not done yet, one after another or in several processes.
+"""The experiments by name, the rows of their finished units, and the run of those that are missing.
+
+    FOLDER / EXPERIMENT / units / KEY.json      {"unit": ..., "rows": [...], "seconds": ..., "machine": ...}
 
 Units of one data set and seed run in order in one process, which caches what they share, mostly a grown forest. A unit that fails
-is reported and left out. The others continue, and the next run tries it again. A finished unit is saved at once, so a run that is
-killed loses the unit at hand and no other.
+is reported and left out. The others continue, and the next run tries it again. A finished unit is saved at once and whole, so a
+run that is killed loses the unit at hand and no other, and several processes may write at the same time.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import pkgutil
 import sys
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
+import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from benchmarks.papers.experiment import Experiment, Unit
-from benchmarks.papers.registry import experiment_named
-from benchmarks.papers.store import Store
+import benchmarks.papers
+from benchmarks.measuring import write_text
+from benchmarks.papers.experiment import Experiment, Row, Unit
+from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.comparison.machine import machine
+
+PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
+"""Modules whose names begin with a paper's hold one experiment as ``EXPERIMENT``, or several as ``EXPERIMENTS``."""
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments by name."""
+    modules = [module.name for module in pkgutil.iter_modules(benchmarks.papers.__path__) if module.name.startswith(PREFIXES)]
+    contents = [importlib.import_module(f"benchmarks.papers.{name}") for name in modules]
+    found = [e for c in contents for e in getattr(c, "EXPERIMENTS", None) or filter(None, [getattr(c, "EXPERIMENT", None)])]
+    return {experiment.name: experiment for experiment in found}
+
+
+def experiment_named(name: str) -> Experiment:
+    """One experiment; another name is refused with those there are."""
+    known = experiments()
+    if name not in known:
+        raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or all")
+    return known[name]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of one experiment."""
+
+    folder: Path
+
+    def place(self, unit: Unit) -> Path:
+        """The file of a unit."""
+        return self.folder / "units" / f"{unit.key}.json"
+
+    def has(self, unit: Unit) -> bool:
+        """Whether the unit is done."""
+        return self.place(unit).is_file()
+
+    def keep(self, unit: Unit, rows: Sequence[Row], seconds: float) -> None:
+        """Write a unit's rows; NumPy's numbers become Python's."""
+        content = {"unit": asdict(unit), "rows": [dict(row) for row in rows], "seconds": seconds, "machine": machine()}
+        write_text(self.place(unit), json.dumps(content, indent=0, default=lambda number: number.item()) + "\n")
+
+    def all_units(self) -> list[dict[str, Any]]:
+        """The content of every file of a unit, whatever its scope."""
+        return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
+
+    def _read(self, place: Path) -> dict[str, Any]:
+        try:
+            content = json.loads(place.read_text())
+        except ValueError as error:
+            raise BrokenFileError(f"{place} is no unit's file ({error}); delete it, and run the experiment again") from error
+        if not isinstance(content, dict) or not {"unit", "rows", "seconds", "machine"} <= set(content):
+            raise BrokenFileError(f"{place} lacks unit, rows, seconds or machine; delete it, and run the experiment again")
+        return content
+
+    def frame(self, units: Sequence[Unit]) -> pd.DataFrame:
+        """The rows of those units that are done; columns: the unit's, its setting's, the rows' own, seconds and machine."""
+        rows: list[dict[str, Any]] = []
+        for unit in filter(self.has, units):
+            kept = self._read(self.place(unit))
+            about = {"data": unit.data, "seed": unit.seed, "method": unit.method, **unit.setting}
+            about |= {"seconds": kept["seconds"], "machine": kept["machine"]}
+            rows += [{**about, **row} for row in kept["rows"]]
+        return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)
@@ -33,7 +104,7 @@ class Failure:
 
 
 def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[Failure]:
-    """Run all units that the store lacks; returns those that failed."""
+    """Run all units that the store lacks; returns those that failed. After Ctrl-C finished units are saved."""
     missing = [unit for unit in units if not store.has(unit)]
     groups = [list(group) for _, group in groupby(missing, key=lambda u: (u.data, u.seed))]
     if jobs == 1:
@@ -58,7 +129,7 @@ def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
         rows = experiment.run(unit)
     except Exception as error:  # hours of other units must not be lost with one
         return Failure(unit, f"{type(error).__name__}: {error}", traceback.format_exc())
-    store.keep(unit, rows, time.perf_counter() - start, machine())
+    store.keep(unit, rows, time.perf_counter() - start)
     return None
 
 

@@ -24,7 +24,7 @@ from benchmarks.papers.budget_curves import (
     reached_points,
 )
 from benchmarks.papers.data import Parts
-from benchmarks.papers.experiment import Comparison, Experiment, Scope
+from benchmarks.papers.experiment import Comparison, Experiment
 from benchmarks.papers.methods import CEGB, OPTIMAL
 
 Point = tuple[float, float, float, float]
@@ -61,8 +61,6 @@ def test_means_are_over_repeats_and_settings_stand_together() -> None:
     assert (row["budget"], row["cost"], row["error"], row["repeats"]) == (2, 2.5, pytest.approx(0.3), 2)
     assert row["cost_sd"] == pytest.approx(math.sqrt(0.5))
     assert row["error_sd"] == pytest.approx(math.sqrt(0.02))
-    apart = by_budget(frame, {"x": [2]}, by=["lam"])
-    assert apart["lam"].tolist() == [0.1, 0.2]
 
 
 def test_figures_and_tables_of_what_was_reached() -> None:
@@ -143,7 +141,7 @@ def reached(**errors: list[float]) -> pd.DataFrame:
 def compared(experiment: Experiment, frame: pd.DataFrame) -> dict[str, Comparison]:
     """The claims by name; each of them also stands in the notes."""
     found = {c.figure: c for c in experiment.compare(frame)}
-    notes = experiment.present(frame, Scope(("x",), 1)).notes
+    notes = experiment.present(frame).notes
     assert len(notes) == len(found)
     assert all(name in note and str(c.ours) in note for (name, c), note in zip(found.items(), notes, strict=True))
     return found

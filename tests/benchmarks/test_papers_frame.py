@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import kept_rows, registry
+from benchmarks.papers import kept_rows, running
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.protocols import PROTOCOLS
-from benchmarks.papers.registry import experiments
+from benchmarks.papers.running import experiments
 from benchmarks.papers.tables import markdown, plus_minus
 from prunemodels.plots.picture import Picture
 
@@ -44,7 +44,7 @@ class Counter:
         self.ran.append(name)
         return [{"value": np.float64(unit.seed + 0.5), "many": np.int64(3), "nothing": None}]
 
-    def present(self, frame: pd.DataFrame, scope: Scope) -> Presentation:
+    def present(self, frame: pd.DataFrame) -> Presentation:
         means = frame.groupby("method", as_index=False)["value"].mean()
         picture = Picture()
         picture.add_subplot().plot([0, 1])
@@ -67,7 +67,7 @@ class Counter:
 def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
     made = Counter()
     known = {"counting": made.experiment()}
-    for module in (registry, command, kept_rows):
+    for module in (running, command, kept_rows):
         monkeypatch.setattr(module, "experiments", lambda: known)
     return made
 
@@ -226,7 +226,7 @@ def test_all_runs_every_experiment_and_goes_on_after_a_failure(
 ) -> None:
     """What needs the publishers' files is left out; the status is 1 if a unit of any experiment failed."""
     known = {name: replace(counter.experiment(), name=name) for name in ("counting", "other_data", "again")}
-    for module in (registry, command):
+    for module in (running, command):
         monkeypatch.setattr(module, "experiments", lambda: known)
     counter.fail_at = "x0b"
     assert call(tmp_path, "all") == 1

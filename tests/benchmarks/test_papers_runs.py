@@ -14,9 +14,9 @@ import pytest
 import prunemodels as pm
 from benchmarks.papers import bp16_figures, bp16_table1, methods, protocols
 from benchmarks.papers.__main__ import main
+from benchmarks.papers.data import svm_prices
 from benchmarks.papers.experiment import Unit
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, WITHIN
-from benchmarks.papers.svm_prices import svm_prices
 from prunemodels.evaluation import path as path_module
 
 ROWS = "200"
