@@ -66,13 +66,7 @@ def budgets_of(name: str) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from.
-
-    Parameters
-    ----------
-    file
-        the file in the folder of data sets; None: it is part of scikit-learn.
-    """
+    """Where a data set comes from: a file in the folder of data sets; None: it is part of scikit-learn."""
 
     task: Task
     file: str | None

@@ -14,28 +14,29 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, candidate, error_and_loss, rounded
-from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.candidate import (
+    Candidate,
+    Method,
+    Scouted,
+    Value,
+    candidate,
+    climb,
+    error_and_loss,
+    rounded,
+    sequence_candidates,
+)
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals import boosted, columns, forests, linear, policy_network, priced, value_network
 from benchmarks.frontier.rivals.boosted import ENGINES, Setting
 from benchmarks.frontier.rivals.forests import grown, over_leaves
-from benchmarks.frontier.sequences import sequence_candidates
 from formulations.errors import InvalidInputError
 from prunemodels.exits.cascade import Cascade
 
 
 class BoostedStage(BaseEstimator):  # type: ignore[misc]
-    """One of `ENGINES` as a scikit-learn estimator of some columns of a problem, named x0, x1, ...
+    """One of `ENGINES` as a scikit-learn estimator of some columns of a problem, whose validation part ends the growth.
 
-    Parameters
-    ----------
-    engine
-        its name.
-    leaves
-        number of leaves of each tree.
-    problem
-        its training part is learned from, and its validation part ends the growth.
+    Columns are named x0, x1, ...
     """
 
     def __init__(self, engine: str, leaves: int, problem: Problem) -> None:
@@ -147,11 +148,6 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
     return list(exit_candidates(problem, model, params, seconds, ends, names))
 
 
-def default_cascade(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
-    """`BudgetCascade` as it comes: it chooses models, sets and orders itself. One object for all budgets."""
-    yield from fitted_cascade(problem, None, {}, {})
-
-
 CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)
 """Numbers of leaves of a stage's trees."""
 
@@ -200,7 +196,8 @@ def _leaves_for_all_columns(problem: Problem) -> int:
 OURS = [
     Method("optimal pruning path", pruning_path, ours=True),
     Method("exits along the optimal path", exits_along_the_path, ours=True),
-    Method("cascade", default_cascade, ours=True),
+    # as it comes: it chooses models, sets and orders itself; one object for all budgets
+    Method("cascade", lambda problem, _: iter(fitted_cascade(problem, None, {}, {})), ours=True),
     Method("cascade of LightGBM models", boosted_cascade, ours=True),
 ]
 

@@ -57,22 +57,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A learning problem with prices.
+    """A learning problem with prices: a data set in the split of a seed. Results on the test part are reported.
 
-    Parameters
-    ----------
-    data, seed
-        name of the data set, and the number of the split.
-    task
-        ``"classification"``: labels are 0, ..., n_classes - 1; ``"regression"``: labels are float64 and n_classes is 0.
-    train, valid, test
-        the parts. A method learns from the first two; results on the third are reported.
-    costs
-        prices of the features.
-    budgets
-        mean costs of a prediction at which methods are compared, rising.
-    memory
-        keeps results that several methods need: the settings found on the first seed, the order of elimination.
+    Labels are 0, ..., n_classes - 1, or float64 and n_classes is 0. Budgets are mean costs of a prediction, rising. The memory
+    keeps what several methods need: the settings found on the first seed, the order of elimination.
     """
 
     data: str

@@ -26,7 +26,6 @@ import pandas as pd
 from benchmarks.frontier.candidate import Candidate, Value, winners
 from benchmarks.measuring import write_text
 from formulations.errors import BrokenFileError
-from prunemodels.files.outputs import OutputFiles
 
 FIRST_SEED = 0
 """The seed on which grids are widened; the others take the settings that were chosen there."""
@@ -122,8 +121,8 @@ PLACE = Path(__file__).parents[1] / "results" / "frontier.csv"
 
 NUMBERS = ("valid_cost", "valid_error", "valid_loss", "test_cost", "test_error", "test_loss", "fit_s", "predict_s")
 COLUMNS = ("data", "seed", "method", "params", *NUMBERS, "edges", "unit_s")
-SECONDS_DIGITS = {"fit_s": 3, "predict_s": 2}
-"""Significant digits of the seconds; errors and costs keep theirs, losses get 5."""
+DIGITS = {"fit_s": 3, "predict_s": 2, "valid_loss": 5, "test_loss": 5}
+"""Significant digits of seconds and losses; errors and costs keep theirs, 6."""
 
 
 def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[float, ...]]) -> pd.DataFrame:
@@ -138,15 +137,10 @@ def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[floa
             seconds = float(f"{taken:.3g}")
             for c in winners(candidates, budgets[data]):
                 about: dict[str, Value] = {"data": data, "seed": seed, "method": method, "params": params_text(c)}
-                numbers = {name: _short(name, getattr(c, name)) for name in NUMBERS}
+                numbers = {name: float(f"{getattr(c, name):.{DIGITS.get(name, 6)}g}") for name in NUMBERS}
                 rows.append({**about, **numbers, "edges": edges_of(c, grid), "unit_s": seconds})
                 seconds = float("nan")
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _short(name: str, value: float) -> float:
-    digits = SECONDS_DIGITS.get(name, 5 if name.endswith("loss") else 6)
-    return float(f"{value:.{digits}g}")
 
 
 def params_text(candidate: Candidate) -> str:
@@ -173,14 +167,8 @@ def _setting(text: str) -> tuple[str, Value]:
 
 def write_results(results: pd.DataFrame, place: Path) -> None:
     """Write the CSV file, completely or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with OutputFiles() as outputs:
-        results.to_csv(outputs.aside(place), index=False, lineterminator="\n", float_format=_written)
-
-
-def _written(number: object) -> str:
-    assert isinstance(number, float)
-    return str(int(number)) if number == int(number) else repr(float(number))
+    text = results.to_csv(index=False, lineterminator="\n", float_format=lambda x: str(int(x)) if x == int(x) else repr(float(x)))
+    write_text(place, text)
 
 
 def read_results(place: Path) -> pd.DataFrame:

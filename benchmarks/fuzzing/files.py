@@ -27,15 +27,7 @@ from benchmarks.fuzzing.readers import COLD, READERS
 
 @dataclass
 class Report:
-    """What a run found.
-
-    Parameters
-    ----------
-    cases, outcomes
-        how many cases each reader had, and how often a case ended in an answer, a named error, ...
-    findings
-        reader and defect, with the numbers of the cases that showed it.
-    """
+    """How many cases each reader had, how they ended, and by reader and defect the numbers of the cases that showed it."""
 
     cases: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)

@@ -59,20 +59,9 @@ NAMES = ("a", "b", "c", "d")
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file.
+    """A kind of file: contents of sound ones, what is done with one in a child process, and damages that fit the format.
 
-    Parameters
-    ----------
-    ending
-        the end of the file's name.
-    sound
-        contents of sound files.
-    read
-        what is done with a file, in a child process; returns what JSON knows.
-    mutate
-        damages that fit the format.
-    wrong
-        of the bytes of the file and the answer: what is wrong with the answer, or None.
+    `wrong` tells of the bytes of the file and the answer what is wrong with the answer, or None.
     """
 
     ending: str

@@ -24,11 +24,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks.measuring import frame_markdown
 from benchmarks.papers.experiment import Experiment, Scope
-from benchmarks.papers.kept_rows import FOLDER, keep_rows, kept_frame
 from benchmarks.papers.protocols import PROTOCOLS, table
-from benchmarks.papers.running import Failure, Store, experiment_named, experiments, run_units
-from benchmarks.papers.tables import markdown
+from benchmarks.papers.running import FOLDER, Failure, Store, experiment_named, experiments, keep_rows, kept_frame, run_units
 from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table, write_pages
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
@@ -96,7 +95,7 @@ def show(experiment: Experiment, frame: pd.DataFrame, scope: Scope, out: Path) -
     machines = "; ".join(frame["machine"].unique())
     lines += [f"{scope.repeats} repeats, {'full' if scope.full else 'short'} version{limit}; {machines}"]
     for name, table in shown.tables.items():
-        lines += ["", f"## {name}", "", markdown(table)]
+        lines += ["", f"## {name}", "", frame_markdown(table)]
     return "\n".join([*lines, "", *(f"- {note}" for note in shown.notes)])
 
 
@@ -106,7 +105,7 @@ def verdicts() -> str:
     shown = rounded(table)
     with OutputFiles() as outputs:
         shown.to_csv(outputs.aside(FOLDER / "verdicts.csv"), index=False, lineterminator="\n")
-    return f"{markdown(counts(table))}\n\n{markdown(shown)}"
+    return f"{frame_markdown(counts(table))}\n\n{frame_markdown(shown)}"
 
 
 def tables(name: str, out: Path) -> str:
@@ -127,12 +126,12 @@ def listing() -> str:
 
 COMMANDS: dict[str | None, Callable[[argparse.Namespace], str]] = {
     None: lambda _: listing(),
-    "protocols": lambda _: markdown(table()),
+    "protocols": lambda _: frame_markdown(table()),
     "keep": lambda args: "\n".join(map(str, keep_rows(args.out))),
     "tables": lambda args: tables(args.of or "", args.out),
     "verdicts": lambda _: verdicts(),
     "page": lambda _: write_pages(),
-    "hours": lambda _: markdown(hours()),
+    "hours": lambda _: frame_markdown(hours()),
 }
 """Everything that is no experiment; each gets the arguments and returns the text to print."""
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.budget_curves import Method, always, budgets_of, by_budget, curve_experiment, duel
 from benchmarks.papers.experiment import Comparison, Experiment, Value
 from benchmarks.papers.methods import CCP, CEGB, GREEDY, GREEDY_MISER, OPTIMAL, PRUNINGS, WITHIN, learner_settings, run_curve
@@ -30,7 +31,6 @@ from benchmarks.papers.published import (
     NAMES,
     SUBSETS,
 )
-from benchmarks.papers.tables import mean_of, spread_of
 
 ALIKE = 0.001
 """Additional error that counts as "essentially the same accuracy"; ours, since BP16 gives no number."""

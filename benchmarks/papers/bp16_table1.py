@@ -25,11 +25,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import prunemodels as pm
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.methods import optimal
 from benchmarks.papers.protocols import Grown, bp16, grown
 from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS, USAGE_NAMES
-from benchmarks.papers.tables import mean_of, spread_of
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.evaluation.path import Vote, evaluate_path

@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.measuring import mean_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
-from benchmarks.papers.tables import mean_of
 from formulations.errors import InvalidInputError
 
 FEATURES = 6

@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.data import Parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
-from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
@@ -70,14 +70,10 @@ def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd
         parts = [chosen(p, budgets[str(data)]) for _, p in points.groupby("seed")]
         for budget, at in pd.concat(parts).groupby("budget"):
             if len(at) == len(parts):
-                rows.append({"data": data, "method": method, "budget": budget, **_moments(at)})
+                moments = [of(at[column]) for column in ("test_cost", "test_error") for of in (mean_of, spread_of)]
+                about = {"data": data, "method": method, "budget": budget}
+                rows.append(about | dict(zip(MOMENTS, (*moments, len(at)), strict=True)))
     return pd.DataFrame(rows, columns=["data", "method", "budget", *MOMENTS])
-
-
-def _moments(at: pd.DataFrame) -> dict[str, float]:
-    """Means and standard deviations of cost and error, and the number of repeats."""
-    cost, error = at["test_cost"], at["test_error"]
-    return dict(zip(MOMENTS, (mean_of(cost), spread_of(cost), mean_of(error), spread_of(error), len(at)), strict=True))
 
 
 def curves(summary: pd.DataFrame) -> tuple[list[TradeoffCurve], dict[str, Any]]:
@@ -105,14 +101,13 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
     """One row a method, one column a budget: test error in per cent, mean ± standard deviation."""
     rows = []
     for (data, method), at in summary.groupby(["data", "method"], sort=False):
-        cell_of = {b: _percent(e, sd) for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)}
+        cell_of = {
+            b: f"{100 * e:.2f}" + ("" if np.isnan(sd) else f" ± {100 * sd:.2f}")
+            for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)
+        }
         cells = {f"{budget:g}": cell_of.get(budget) for budget in budgets[str(data)]}
         rows.append({"data": NAMES.get(str(data), data), "method": method, **cells})
     return pd.DataFrame(rows)
-
-
-def _percent(mean: float, spread: float) -> str:
-    return f"{100 * mean:.2f}" + ("" if np.isnan(spread) else f" ± {100 * spread:.2f}")
 
 
 Method = tuple[str, Mapping[str, Value]]

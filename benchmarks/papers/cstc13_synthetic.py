@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks.measuring import mean_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.quadrants import QUADRANT_COSTS, four_quadrants
-from benchmarks.papers.tables import mean_of
 
 PERFECT = 12
 """What a perfect predictor pays."""

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from benchmarks.instances import middles
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.algorithm1 import algorithm1
 from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
@@ -32,7 +33,6 @@ from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, PRUNINGS
 from benchmarks.papers.nws15_sentences import sentences
 from benchmarks.papers.protocols import Grown, grown, nws15
 from benchmarks.papers.published import NAMES, NWS15_TABLE_1
-from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.evaluation.path import Vote, evaluate_path
 

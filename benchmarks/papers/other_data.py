@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
-from benchmarks.data.ranking import average_precision_at_5
+from benchmarks.data.published import average_precision_at_5
 from benchmarks.papers.brf15_figure3 import ALPHAS
 from benchmarks.papers.budget_curves import Method, always, curve_experiment, curve_rows
 from benchmarks.papers.data import Parts, without_absent

@@ -42,11 +42,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from benchmarks.measuring import frame_markdown, spread_of
 from benchmarks.papers.experiment import Comparison
-from benchmarks.papers.kept_rows import FOLDER, kept_frame, kept_units
 from benchmarks.papers.published import NAMES, printed
-from benchmarks.papers.running import experiment_named, experiments
-from benchmarks.papers.tables import markdown, spread_of
+from benchmarks.papers.running import FOLDER, experiment_named, experiments, kept_frame, kept_units
 from formulations.errors import InvalidInputError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
@@ -206,11 +205,11 @@ def renewed(text: str, verdicts: Mapping[str, str]) -> str:
 def _tables(name: str) -> dict[str, str]:
     """The tables of an experiment from its kept rows, none without any; and what the full forms take."""
     if name == "hours":
-        return {"full": markdown(hours())}
+        return {"full": frame_markdown(hours())}
     experiment = experiment_named(name)
     frame = kept_frame(experiment)
     shown = {} if frame.empty else experiment.present(frame).tables
-    return {title: markdown(table) for title, table in shown.items()}
+    return {title: frame_markdown(table) for title, table in shown.items()}
 
 
 def blocks(table: pd.DataFrame) -> dict[str, str]:
@@ -225,9 +224,9 @@ def blocks(table: pd.DataFrame) -> dict[str, str]:
             line = lines.setdefault((row["data"], row["method"]), {"data": row["data"], "of": row["method"]})
             line[f"{kind}, printed"] = row["published"]
             line[f"{kind}, here"] = f"{row['ours']} ± {row['interval'] or '?'}{SIGNS.get(row['verdict'], '')}"
-        found[str(source)] = markdown(pd.DataFrame(lines.values()))
+        found[str(source)] = frame_markdown(pd.DataFrame(lines.values()))
     sentences = shown.drop(index=numbers.index)
     about = (sentences["data"] + ", " + sentences["method"] + sentences["quantity"]).str.removeprefix(", ")
     here = sentences["ours"] + sentences["verdict"].map(SIGNS).fillna("")
     told = pd.DataFrame({"source": sentences["source"], "about": about, "the paper": sentences["published"], "here": here})
-    return {**found, "Sentences": markdown(told)}
+    return {**found, "Sentences": frame_markdown(told)}

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.measuring import frame_markdown, plus_minus
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import kept_rows, running
+from benchmarks.papers import running
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.protocols import PROTOCOLS
 from benchmarks.papers.running import experiments
-from benchmarks.papers.tables import markdown, plus_minus
 from prunemodels.plots.picture import Picture
 
 
@@ -67,7 +67,7 @@ class Counter:
 def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
     made = Counter()
     known = {"counting": made.experiment()}
-    for module in (running, command, kept_rows):
+    for module in (running, command):
         monkeypatch.setattr(module, "experiments", lambda: known)
     return made
 
@@ -245,7 +245,7 @@ def test_protocols_are_told_with_their_sources(capsys: pytest.CaptureFixture[str
 def test_tables_are_markdown() -> None:
     """Floats have four digits, missing ones a dash, numbers stand right."""
     frame = pd.DataFrame({"name": ["a", None], "value": [1 / 3, np.nan], "n": [1, 2]})
-    assert markdown(frame).splitlines() == [
+    assert frame_markdown(frame).splitlines() == [
         "| name | value | n |",
         "| --- | ---: | ---: |",
         "| a | 0.3333 | 1 |",
@@ -258,7 +258,7 @@ def test_tables_are_markdown() -> None:
 def test_data_sets_with_other_columns_get_tables_of_their_own() -> None:
     """A budget that only one data set has is no column of dashes in the other's table; with none missing it is one table."""
     frame = pd.DataFrame({"data": ["a", "b", "b"], "method": ["m", "m", "n"], "5": ["1", None, None], "8": [None, "2", None]})
-    first, second = markdown(frame).split("\n\n")
+    first, second = frame_markdown(frame).split("\n\n")
     assert first.splitlines() == ["| data | method | 5 |", "| --- | --- | --- |", "| a | m | 1 |"]
     assert second.splitlines() == ["| data | method | 8 |", "| --- | --- | --- |", "| b | m | 2 |", "| b | n | - |"]
-    assert markdown(frame.drop(columns=["5", "8"])).count("\n\n") == 0
+    assert frame_markdown(frame.drop(columns=["5", "8"])).count("\n\n") == 0

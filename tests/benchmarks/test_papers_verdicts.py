@@ -13,10 +13,9 @@ import pytest
 
 import prunemodels as pm
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import brf15_table1, kept_rows, published, verdicts
+from benchmarks.papers import brf15_table1, published, running, verdicts
 from benchmarks.papers.experiment import Comparison, Scope
-from benchmarks.papers.kept_rows import keep_rows, kept_frame
-from benchmarks.papers.running import Store
+from benchmarks.papers.running import Store, keep_rows, kept_frame
 from formulations.errors import InvalidInputError
 
 
@@ -155,7 +154,7 @@ def test_the_commands(
     """keep, verdicts and hours, one after the other; the table is written beside the rows."""
     folder = tmp_path / "kept"
     monkeypatch.setattr(command, "FOLDER", folder)
-    monkeypatch.setattr(kept_rows.keep_rows, "__defaults__", (folder,))
+    monkeypatch.setattr(running.keep_rows, "__defaults__", (folder,))
     for made in (verdicts.verdict_table, verdicts.hours):
         monkeypatch.setattr(made, "__defaults__", (folder,))
     assert command.main(["keep", "--out", str(finished)]) == 0
@@ -198,5 +197,5 @@ def test_the_pages_show_the_committed_rows() -> None:
 def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
     """The table in the repository is the command's: nobody typed or forgot to renew it."""
     made = verdicts.rounded(verdicts.verdict_table()).fillna("").astype(str)
-    written = pd.read_csv(kept_rows.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
+    written = pd.read_csv(running.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
     pd.testing.assert_frame_equal(made, written)

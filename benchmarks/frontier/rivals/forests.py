@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value
-from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, prefixes, sequence_candidates
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.sequences import prefixes, sequence_candidates
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.budget_rf import BudgetRFClassifier

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.data.ranking import average_precision_at_5, precisions_at_5
+from benchmarks.data.published import average_precision_at_5, precisions_at_5
 
 
 def by_the_letter(y: list[int], scores: list[float], query: list[int]) -> list[float]:
