@@ -67,10 +67,6 @@ def grow(file: Path, n_trees: int) -> None:
     joblib.dump(forest.fit(pd.DataFrame(X, columns=NAMES), y), file)
 
 
-def in_memory(forest: Any, table: Path) -> pm.PruningProblem:
-    return pm.problem_from_forest(forest, pd.read_parquet(table, columns=NAMES), costs=1)
-
-
 def in_chunks(forest: Any, table: Path) -> pm.PruningProblem:
     return problem_from_table(forest, table, costs=1)
 
@@ -84,7 +80,7 @@ def solved(build: Callable[[Any, Path], pm.PruningProblem], forest: Any, table: 
 
 
 WAYS: dict[str, Callable[[Any, Path], pm.PruningProblem | pm.Solution]] = {
-    "instance, in memory": in_memory,
+    "instance, in memory": lambda forest, table: pm.problem_from_forest(forest, pd.read_parquet(table, columns=NAMES), costs=1),
     "instance, in chunks": in_chunks,
     "instance, in chunks, on disk": on_disk,
     "solve, in memory": partial(solved, in_chunks),

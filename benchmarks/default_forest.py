@@ -13,9 +13,6 @@ with cuts where the proof can tell. Quote the ratios, since machines differ.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +27,7 @@ from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.measuring import Peak, warm_up
+from benchmarks.measuring import Peak, apart, line, markdown, warm_up
 from prunemodels.data_files import load_dataset
 from solvers.path.pruning_path import divide_and_conquer
 
@@ -91,10 +88,10 @@ def steps(file: Path, given: argparse.Namespace) -> None:
             started = time.process_time()
             answer = work()
             seconds = time.process_time() - started
-        print(f"| {name} | {seconds:.2f} | {peak.extra / 1e9:.2f} |", flush=True)
+        print(line(name, f"{seconds:.2f}", f"{peak.extra / 1e9:.2f}"), flush=True)
         return answer
 
-    print("| step | CPU s | peak, GB |\n| --- | ---: | ---: |")
+    print(markdown(["step", "CPU s", "peak, GB"], []))
     timed("`read_forest`", lambda: pm.read_forest(forest))
     problem = timed("`problem_from_forest`", lambda: pm.problem_from_forest(forest, X, costs=1))
     timed("reduction", problem.reduced)
@@ -135,10 +132,15 @@ def other_forests() -> Iterator[tuple[str, BaseEstimator, NDArray[Any], NDArray[
 
 def print_left() -> None:
     """The table of `--left`."""
-    print("| forest | splits | with arcs | groups | groups with arcs |\n| --- | --- | --- | --- | --- |")
+    print(markdown(["forest", "splits", "with arcs", "groups", "groups with arcs"], []))
     for name, forest, X, y, cost_rows in other_forests():
         found = left(pm.problem_from_forest(forest.fit(X, y), cost_rows, costs=1))
-        print(f"| {name} | " + " | ".join(f"{count:,}" for count in found.values()) + " |", flush=True)
+        print(line(name, *(f"{count:,}" for count in found.values())), flush=True)
+
+
+def grow(file: Path, trees: int, rows: int) -> None:
+    """Grow the forest and save it."""
+    joblib.dump(RandomForestClassifier(trees, n_jobs=-1, random_state=0).fit(*rows_of(0, rows)), file)
 
 
 def main() -> None:
@@ -152,37 +154,23 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=JOBS, default=list(JOBS))
     parser.add_argument("--left", action="store_true")
     parser.add_argument("--steps", action="store_true")
-    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.left:
         print_left()
         return
-    if given.file is not None and given.steps:
-        steps(given.file, given)
-        return
-    if given.file is not None:
-        print(json.dumps(measured(given.file, given.only[0], given)))
-        return
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "forest.joblib"
-        forest = RandomForestClassifier(given.trees, n_jobs=-1, random_state=0)
-        joblib.dump(forest.fit(*rows_of(0, given.train_rows)), file)
+        apart(grow, file, given.trees, given.train_rows)
         if given.steps:
-            own = [sys.executable, "-m", "benchmarks.default_forest", "--file", str(file), "--steps"]
-            subprocess.run([*own, f"--rows={given.rows}", f"--lam={given.lam}"], check=True)
+            apart(steps, file, given)
             return
-        print(
-            "| job | instance, s | seconds | peak, GB | splits | with arcs | groups | groups with arcs |\n" + "| --- " * 9 + "|"
-        )
+        head = ["job", "instance, s", "seconds", "CPU s", "peak, GB", "splits", "with arcs", "groups", "groups with arcs"]
+        print(markdown(head, []))
         for job in given.only:
-            settings = [f"--{name}={getattr(given, name)}" for name in ("rows", "lam", "budget")]
-            command = [sys.executable, "-m", "benchmarks.default_forest", "--file", str(file), "--only", job, *settings]
-            run = subprocess.run(command, capture_output=True, text=True, check=True)
-            found = json.loads(run.stdout.splitlines()[-1])
-            sizes = " | ".join(f"{found[name]:,}" for name in ("splits", "with arcs", "groups", "groups with arcs"))
-            print(
-                f"| {job} | {found['instance']:.1f} | {found['seconds']:.1f} | {found['bytes'] / 1e9:.2f} | {sizes} |", flush=True
-            )
+            found = apart(measured, file, job, given)
+            taken = [f"{found[name]:.1f}" for name in ("instance", "seconds", "cpu")]
+            sizes = [f"{found[name]:,}" for name in ("splits", "with arcs", "groups", "groups with arcs")]
+            print(line(job, *taken, f"{found['bytes'] / 1e9:.2f}", *sizes), flush=True)
 
 
 if __name__ == "__main__":

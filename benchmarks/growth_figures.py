@@ -15,9 +15,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from benchmarks.measuring import markdown
+from benchmarks.measuring import markdown, write_text
 from prunemodels.comparison.growth import INSTANCE, Growth, slope
-from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.picture import save_picture
 
@@ -43,9 +42,7 @@ def write(growth: Growth, file: Path) -> None:
         "time_limit": growth.time_limit,
         "rows": [{str(name): _digits(figure) for name, figure in row.items()} for row in rows],
     }
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with OutputFiles() as outputs:
-        outputs.aside(file).write_text(json.dumps(content, indent=1) + "\n")
+    write_text(file, json.dumps(content, indent=1) + "\n")
 
 
 def read(file: Path) -> Growth:

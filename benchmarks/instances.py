@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.data.medical import load_prices
+from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.measuring import apart
 from prunemodels.data_files import load_dataset, part_sizes
 
@@ -33,14 +33,8 @@ SHIPPED = {
 }
 """Data that scikit-learn ships."""
 
-REAL = {
-    "sonar": None,
-    "heart_statlog": None,
-    "heart_cleveland": "heart",
-    "hepatitis": "hepatitis",
-    "bupa": "bupa",
-    "pima": "pima",
-    "ann_thyroid": "ann_thyroid",
+REAL = {"sonar": None, "heart_statlog": None} | {
+    name: PRICES[name] for name in ("heart_cleveland", "hepatitis", "bupa", "pima", "ann_thyroid")
 }
 """Data in the folder PRUNEMODELS_DATA, and the file of their prices there; None: every feature costs 1."""
 
@@ -125,13 +119,7 @@ def shipped(name: str, *, trees: int, rows: int) -> pm.PruningProblem:
 
 
 def real_instances(*, quick: bool = False) -> Iterator[Instance]:
-    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices if there are any.
-
-    Raises
-    ------
-    BrokenFileError
-        if a data set is absent.
-    """
+    """Forests of 10 trees on UCI data, at most 100 cost rows, with real prices if there are any."""
     for name in ("sonar",) if quick else REAL:
         data, file = load_dataset(name), REAL[name]
         costs = 1 if file is None else load_prices(file)
@@ -169,10 +157,9 @@ def train(name: str, seed: int, file: Path) -> None:
     joblib.dump((data.forest(seed=seed), data.X[data.cost]), file)
 
 
-def bp16(name: str, seed: int = 0) -> tuple[RandomForestClassifier, NDArray[np.float32]]:
+def bp16(name: str) -> tuple[RandomForestClassifier, NDArray[np.float32]]:
     """BP16's forest and the rows of its cost sample; grown in another process, so that training takes no memory of this one."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "forest.joblib"
-        apart(train, name, seed, file)
-        forest, X = joblib.load(file)
-    return forest, X
+        apart(train, name, 0, file)
+        return joblib.load(file)  # type: ignore[no-any-return]

@@ -1,18 +1,24 @@
-"""What all benchmarks share: the best of some runs, work in a process of its own, and tables in Markdown."""
+"""What all benchmarks share: the best of some runs, work in a process of its own, tables in Markdown, means and their spread."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.comparison.machine import PeakMemory
+from prunemodels.files.outputs import OutputFiles
 
 T = TypeVar("T")
 
@@ -41,6 +47,13 @@ class Peak(PeakMemory):
         return self.bytes or 0
 
 
+def write_text(place: Path, text: str) -> None:
+    """Write a file, which appears when it is complete, in a folder that is made if necessary."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with OutputFiles() as outputs:
+        outputs.aside(place).write_text(text, encoding="utf-8")
+
+
 def warm_up() -> None:
     """Compile everything once."""
     X, y = load_iris(return_X_y=True)
@@ -59,3 +72,47 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def line(*cells: object) -> str:
     """A line of a table."""
     return "| " + " | ".join(map(str, cells)) + " |"
+
+
+Numbers = Sequence[float] | NDArray[np.float64] | Any
+"""Also a column of a table."""
+
+
+def frame_markdown(frame: pd.DataFrame) -> str:
+    """A table as Markdown: floats with four significant digits, missing ones as a dash.
+
+    Columns without any entry are left out; where a data set has nothing in some column (other budgets, say), each data set gets
+    a table of its own.
+    """
+    frame = frame.dropna(axis=1, how="all") if len(frame) else frame
+    if "data" in frame and any(of_one.isna().all().any() for _, of_one in frame.groupby("data", sort=False)):
+        return "\n\n".join(frame_markdown(of_one.dropna(axis=1, how="all")) for _, of_one in frame.groupby("data", sort=False))
+    heads = [str(c) for c in frame.columns]
+    right = [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
+    lines = ["| " + " | ".join(heads) + " |", "| " + " | ".join("---:" if r else "---" for r in right) + " |"]
+    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in frame.itertuples(index=False)]
+    return "\n".join(lines)
+
+
+def cell(value: object) -> str:
+    """One entry of a table."""
+    if isinstance(value, float | np.floating):
+        return "-" if math.isnan(value) else f"{value:.4g}"
+    return "-" if value is None else str(value)
+
+
+def mean_of(values: Numbers) -> float:
+    """Mean."""
+    return float(np.mean(np.asarray(values, dtype=np.float64)))
+
+
+def spread_of(values: Numbers) -> float:
+    """Standard deviation over repeats; NaN for one."""
+    numbers = np.asarray(values, dtype=np.float64)
+    return float(numbers.std(ddof=1)) if numbers.size > 1 else math.nan
+
+
+def plus_minus(values: Numbers, digits: int = 4) -> str:
+    """Mean ± standard deviation."""
+    mean, spread = mean_of(values), spread_of(values)
+    return f"{mean:.{digits}f}" + ("" if math.isnan(spread) else f" ± {spread:.{digits}f}")

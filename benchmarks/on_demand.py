@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.data.medical import load_prices
+from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.instances import parts
 from benchmarks.measuring import line, markdown
 from prunemodels.comparison.machine import machine
@@ -27,7 +27,7 @@ from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
 from prunemodels.on_demand.predictor import OnDemandPredictor
 
 BUDGETS: dict[str, tuple[float | None, ...]] = {"miniboone": (10, 20, None), "covtype426k": (8, 14, None)}
-PRICED = {"heart_cleveland": "heart", "ann_thyroid": "ann_thyroid", "hepatitis": "hepatitis", "pima": "pima", "bupa": "bupa"}
+PRICED = ("heart_cleveland", "ann_thyroid", "hepatitis", "pima", "bupa")
 ORDERS = ("adaptive", "forest", "cheap trees first")
 
 
@@ -67,9 +67,9 @@ def uniform(name: str, most: int) -> None:
         print(line(name, "none" if budget is None else f"{budget:g}", *costs, seconds), flush=True)
 
 
-def priced(name: str, file: str, share: float | None, forests: int = 5) -> None:
+def priced(name: str, share: float | None, forests: int = 5) -> None:
     """Print one line: forests pruned to at most a share of the unpruned cost in dollars, or not pruned; means over forests."""
-    data, costs = load_dataset(name), load_prices(file)
+    data, costs = load_dataset(name), load_prices(PRICES[name])
     kept = []
     for seed in range(forests):
         order = np.random.default_rng(seed).permutation(len(data.y))
@@ -98,7 +98,7 @@ def main() -> None:
             uniform(name, args.rows)
             continue
         for share in (None, 0.95, 0.8):
-            priced(name, PRICED[name], share)
+            priced(name, share)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from sklearn.preprocessing import StandardScaler
 import prunemodels as pm
 from benchmarks.frontier.data import SOURCES, load_problem
 from benchmarks.frontier.problem import Part, Problem
+from benchmarks.measuring import markdown
 from formulations.errors import InvalidInputError
 from prunemodels.comparison.machine import machine
 from prunemodels.exits.cascade import Cascade
@@ -133,20 +133,17 @@ def table_of(part: Part) -> pd.DataFrame:
 
 def table(seen: pd.DataFrame) -> str:
     """A row for each kind of object, and one for all."""
-    lines = [
-        "| fits | budgets | largest difference of stated and called cost | test cost less the held-out one, % of the budget "
-        "| likewise the error, % | spent | no dearer policy errs less | nothing between to be had |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    head = ["fits", "budgets", "largest difference of stated and called cost", "test cost less the held-out one, % of the budget"]
+    head += ["likewise the error, %", "spent", "no dearer policy errs less", "nothing between to be had"]
+    lines = []
     for kind in (*KINDS, "all"):
         some = seen if kind == "all" else seen[seen["kind"] == kind]
         by_fit = 100 * some.groupby("fit")[["other", "worse"]].mean()
         mean, error = by_fit.mean(), by_fit.std(ddof=1) / np.sqrt(len(by_fit))
-        over = " | ".join(f"{mean[name]:+.2f} ± {error[name]:.2f}" for name in by_fit)
-        why = Counter(some["why"])
-        spent = f"{why['spent']} | {why['no gain']} | {why['nothing between']}"
-        lines.append(f"| {len(by_fit)} {kind} | {len(some)} | {some['stated'].abs().max():.1e} | {over} | {spent} |")
-    return "\n".join(lines)
+        over = [f"{mean[name]:+.2f} ± {error[name]:.2f}" for name in by_fit]
+        spent = [list(some["why"]).count(why) for why in ("spent", "no gain", "nothing between")]
+        lines.append([f"{len(by_fit)} {kind}", len(some), f"{some['stated'].abs().max():.1e}", *over, *spent])
+    return markdown(head, lines)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """CIFAR-10 (Krizhevsky 2009) with 400 features an image: two classes of five (BRF15 section 3).
 
-The folder holds the publisher's files of the binary version, ``data_batch_1.bin`` to ``_5.bin`` and ``test_batch.bin``, directly
-or in the folder that the archive makes.
+The folder ``cifar10`` holds the publisher's files of the binary version, ``data_batch_1.bin`` to ``_5.bin`` and
+``test_batch.bin``, directly or in the folder that the archive makes.
 
 - The first five classes (airplane, automobile, bird, cat, deer) are one class, y = 1, the others y = 0 (BRF15).
 - 19,761 / 8,468 / 10,000 images train, validate and test: the last are the test batch. BRF15 does not say
@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 
-from benchmarks.data.published import Part, PublishedData, find_file, folder_of, split_rows
-from formulations.errors import BrokenFileError, InvalidInputError
+from benchmarks.data.published import Part, PublishedData, find_file, split_rows
+from formulations.errors import BrokenFileError
 from formulations.instance.cost_items import CostItems
 
 SIZES = (19_761, 8_468)
@@ -36,29 +36,11 @@ PIXELS = 3 * 32 * 32
 SOURCE = "get the binary version of CIFAR-10 from the page of Alex Krizhevsky, and unpack it there"
 
 
-def load_cifar10(
-    folder: str | Path | None = None, *, n_centroids: int = 100, n_patches: int = 200_000, random_state: int = 0
-) -> PublishedData:
-    """Load the images and compute their features.
-
-    Parameters
-    ----------
-    folder
-        where the files are; default: ``cifar10`` in `prunemodels.data_files.data_folder`.
-    n_centroids, n_patches
-        of the dictionary; there are four features a centroid.
-    random_state
-        seed of the split, the patches and the centroids.
-
-    Raises
-    ------
-    BrokenFileError
-        for an absent file, or one of another length or content; the text says what was expected.
-    """
-    place = folder_of(folder, "cifar10")
-    batches = [_read(_find(place, name)) for name in TRAINING_BATCHES]
-    images, labels = np.concatenate([b[0] for b in batches]), np.concatenate([b[1] for b in batches])
-    test_images, test_labels = _read(_find(place, "test_batch"))
+def load_cifar10(*, n_centroids: int = 100, n_patches: int = 200_000, random_state: int = 0) -> PublishedData:
+    """Load the images and compute four features a centroid; the seed is of the split, the patches and the centroids."""
+    batches = [_read(_find(name)) for name in TRAINING_BATCHES]
+    images, labels = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+    test_images, test_labels = _read(_find("test_batch"))
     order = np.random.default_rng(random_state).permutation(len(labels))
     unused = 50_000 - sum(SIZES)
     train, validation, _ = (order[s] for s in split_rows(len(order), (*SIZES, unused)))
@@ -67,16 +49,11 @@ def load_cifar10(
         Part(encode(x, dictionary), (raw < 5).astype(np.int64), raw)
         for x, raw in ((images[train], labels[train]), (images[validation], labels[validation]), (test_images, test_labels))
     ]
-    names = tuple(f"quadrant{q}_centroid{k}" for q in range(4) for k in range(n_centroids))
-    remarks = (
-        f"28,229 of the 50,000 training images are used, as in BRF15; which, is drawn with seed {random_state}.",
-        "Features follow Coates, Lee and Ng (2011): BRF15 does not say which of the technique's variants it used.",
-    )
-    return PublishedData("cifar10", parts[0], parts[1], parts[2], CostItems.plain([1] * len(names), names), names, remarks)
+    return PublishedData(*parts, CostItems.plain([1] * 4 * n_centroids))
 
 
-def _find(folder: Path, name: str) -> Path:
-    return find_file(folder, tuple(f"{inner}{name}.bin" for inner in ("", "cifar-10-batches-bin/")), SOURCE)
+def _find(name: str) -> Path:
+    return find_file("cifar10", tuple(f"{inner}{name}.bin" for inner in ("", "cifar-10-batches-bin/")), SOURCE)
 
 
 def _read(file: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -98,34 +75,15 @@ BLOCK_IMAGES = 100
 
 @dataclass(frozen=True, eq=False)
 class PatchDictionary:
-    """Whitening and centroids.
-
-    Parameters
-    ----------
-    mean
-        m of (2), shape (108,).
-    whitening
-        V (D + 0.1)^(-1/2) V' of (2), shape (108, 108).
-    centroids
-        c_k of (3), shape (K, 108).
-    """
+    """m and V (D + 0.1)^(-1/2) V' of (2), shapes (108,) and (108, 108), and the c_k of (3), shape (K, 108)."""
 
     mean: NDArray[np.float32]
     whitening: NDArray[np.float32]
     centroids: NDArray[np.float32]
 
 
-def learn_dictionary(
-    images: NDArray[np.uint8], n_centroids: int = 100, *, n_patches: int = 200_000, random_state: int = 0
-) -> PatchDictionary:
-    """Whitening and centroids from patches drawn at random.
-
-    Parameters
-    ----------
-    images
-        shape (N, height, width, colours).
-    """
-    _check(images)
+def learn_dictionary(images: NDArray[np.uint8], n_centroids: int, *, n_patches: int, random_state: int = 0) -> PatchDictionary:
+    """Whitening and centroids from patches drawn at random; images have the shape (N, height, width, colours)."""
     rng = np.random.default_rng(random_state)
     _, height, width, _ = images.shape
     image = rng.integers(len(images), size=n_patches)
@@ -143,7 +101,6 @@ def learn_dictionary(
 
 def encode(images: NDArray[np.uint8], dictionary: PatchDictionary) -> NDArray[np.float32]:
     """(4) of each image, shape (N, 4 K): the K sums of the upper left quadrant, upper right, lower left, lower right."""
-    _check(images)
     n, height, width, colours = images.shape
     rows, columns = height - PATCH + 1, width - PATCH + 1
     K = len(dictionary.centroids)
@@ -169,8 +126,3 @@ def _normalised(patches: NDArray[np.uint8]) -> NDArray[np.float32]:
     values -= values.mean(axis=1, keepdims=True)
     values /= np.sqrt(values.var(axis=1, keepdims=True) + BRIGHTNESS_FLOOR)
     return values
-
-
-def _check(images: NDArray[np.uint8]) -> None:
-    if images.ndim != 4 or min(images.shape[1:3]) < PATCH + 1 or not len(images):
-        raise InvalidInputError(f"images has shape {images.shape}; give (N, height, width, colours), sides over {PATCH} pixels")

@@ -42,23 +42,12 @@ TEST_SHARE = 0.3
 
 @dataclass(frozen=True, eq=False)
 class MedicalData:
-    """Patients, their diagnoses, and what the tests cost.
-
-    Parameters
-    ----------
-    X, y
-        test results (NaN: not known) and labels, one row a patient.
-    costs
-        the prices as a table, ready for ``costs=``.
-    training_rows
-        so many rows at the head train where a split comes with the data; else None.
-    """
+    """Test results (NaN: not known), diagnoses, and what the tests cost, as a table ready for ``costs=``."""
 
     name: str
     X: pd.DataFrame
     y: NDArray[Any]
     costs: pd.DataFrame
-    training_rows: int | None = None
 
     @property
     def price_of_all(self) -> float:
@@ -72,43 +61,25 @@ class MedicalData:
     def split(self, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows to train on and rows to test on: the split of the data, or at random, classes in proportion."""
         rows = np.arange(len(self.y))
-        if self.training_rows is not None:
-            return rows[: self.training_rows], rows[self.training_rows :]
+        if self.name in TRAINING_ROWS:
+            train, test = np.split(rows, [TRAINING_ROWS[self.name]])
+            return train, test
         train, test = train_test_split(rows, test_size=TEST_SHARE, stratify=self.y, random_state=seed)
         return np.sort(train), np.sort(test)
 
 
 def load_medical(name: str) -> MedicalData:
-    """Load a data set of `PRICES` with its prices.
-
-    Parameters
-    ----------
-    name
-        a key of `PRICES`.
-
-    Raises
-    ------
-    InvalidInputError
-        for another name, or prices that do not fit the features.
-    BrokenFileError
-        if the data or the prices are not there; says where they are looked for.
-    """
+    """Load a data set of `PRICES` with its prices."""
     if name not in PRICES:
         raise InvalidInputError(f"{name!r} is no medical data set with prices; choose one of {', '.join(PRICES)}")
     data = load_dataset(name)
     costs = load_prices(PRICES[name])
     items_from_table(costs, list(data.X.columns))  # refuses what does not fit
-    return MedicalData(name, data.X, data.y, costs, TRAINING_ROWS.get(name))
+    return MedicalData(name, data.X, data.y, costs)
 
 
 def load_prices(prices: str) -> pd.DataFrame:
-    """The table of prices ``costs/PRICES.csv``; features of `COMPUTED` get what they need in the column ``needs``.
-
-    Raises
-    ------
-    BrokenFileError
-        if there is no such file.
-    """
+    """The table of prices ``costs/PRICES.csv``; features of `COMPUTED` get what they need in the column ``needs``."""
     file = data_folder() / "costs" / f"{prices}.csv"
     if not file.is_file():
         raise BrokenFileError(

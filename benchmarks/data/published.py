@@ -1,13 +1,25 @@
-"""Data with the split, the prices and the labels that a paper used."""
+"""Data with the split, the prices and the labels that a paper used; the publishers' files lie in `data_folder` / NAME.
+
+How well scores rank documents is told by the measure of BRF15, and of those who compare with it. The documents of a query are
+sorted by decreasing score, and the first five are looked at. BRF15 section 3 (also BP16 and CEGB17, after Kusner et al. 2014)
+counts how many relevant documents come before the first that is not:
+
+    p(q)  =  1                 if all of the first five documents are relevant                                             (1)
+             (j - 1) / 5       else, j the place of the first document among them that is not
+    AP@5  =  mean of p(q) over the queries                                                                                 (2)
+
+It is not the average precision of information retrieval: relevant documents after the first unrelated one count for nothing. What
+the papers leave open: here a query of fewer than five documents scores 1 if all of them are relevant, and (j - 1) / 5 otherwise,
+(1) to the letter, and documents of equal score stay in the order in which they are given.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
@@ -52,71 +64,35 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class PublishedData:
-    """A data set as a paper used it.
+    """A data set as a paper used it, with the prices of its features."""
 
-    Parameters
-    ----------
-    name
-        of the data set.
-    train, validation, test
-        the three parts.
-    costs
-        prices of the features, for ``costs=``.
-    feature_names
-        one a column of X.
-    remarks
-        what the paper leaves open and was decided here, one sentence each.
-    """
-
-    name: str
     train: Part
     validation: Part
     test: Part
     costs: CostItems
-    feature_names: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        widths = {self.train.X.shape[1], self.validation.X.shape[1], self.test.X.shape[1], len(self.feature_names)}
+        widths = {part.X.shape[1] for part in self.parts}
         if widths != {self.costs.n_features}:
-            raise InvalidInputError(
-                f"{self.name}: prices for {self.costs.n_features} features, parts and names have {sorted(widths)}"
-            )
+            raise InvalidInputError(f"there are prices for {self.costs.n_features} features, parts have {sorted(widths)}")
 
-    def __repr__(self) -> str:
-        sizes = f"{len(self.train):,}/{len(self.validation):,}/{len(self.test):,}"
-        return (
-            f"PublishedData({self.name}, {sizes} examples, {len(self.feature_names)} features, {self.costs.n_items} cost items)"
-        )
+    @property
+    def parts(self) -> tuple[Part, Part, Part]:
+        """All three, in this order."""
+        return self.train, self.validation, self.test
 
 
-def folder_of(folder: str | Path | None, name: str) -> Path:
-    """The folder given, or the one of that name in `data_folder`."""
-    return data_folder() / name if folder is None else Path(folder)
-
-
-def find_file(folder: Path, names: tuple[str, ...], source: str) -> Path:
-    """The first of the files that exists.
-
-    Raises
-    ------
-    BrokenFileError
-        if none does; says where the data come from.
-    """
+def find_file(folder: str, names: tuple[str, ...], source: str) -> Path:
+    """The first of the files that exists in `data_folder` / FOLDER; an absent one is refused with where the data come from."""
+    place = data_folder() / folder
     for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise BrokenFileError(f"there is no file {' or '.join(names)} in the folder {folder}; {source}")
+        if (place / name).is_file():
+            return place / name
+    raise BrokenFileError(f"there is no file {' or '.join(names)} in the folder {place}; {source}")
 
 
 def split_rows(n: int, sizes: tuple[int, int, int]) -> tuple[slice, slice, slice]:
-    """Consecutive parts of the sizes given; where there are fewer rows, in proportion.
-
-    Raises
-    ------
-    InvalidInputError
-        if a part would be empty.
-    """
+    """Consecutive parts of the sizes given; where there are fewer rows, in proportion. No part may be empty."""
     total = sum(sizes)
     first, second, last = sizes if n >= total else (n * sizes[0] // total, n * sizes[1] // total, n)
     slices = slice(0, first), slice(first, first + second), slice(first + second, min(first + second + last, n))
@@ -125,12 +101,21 @@ def split_rows(n: int, sizes: tuple[int, int, int]) -> tuple[slice, slice, slice
     return slices
 
 
-def drawn(labels: NDArray[Any], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """So many rows of each class, drawn without replacement, as shape (classes, count)."""
-    rows = []
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        if len(members) < count:
-            raise InvalidInputError(f"class {label} has {len(members)} examples, {count} are to be drawn; give more")
-        rows.append(rng.permutation(members)[:count])
-    return np.array(rows)
+DEPTH = 5
+"""So many documents at the head of a query are looked at."""
+
+
+def average_precision_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> float:
+    """(2), between 0 and 1: y is 1 for relevant documents and 0 for others, greater scores come first; rows in any order."""
+    return float(precisions_at_5(y, scores, query).mean())
+
+
+def precisions_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> NDArray[np.float64]:
+    """(1) for every query, in the order of ``numpy.unique(query)``."""
+    query_of = np.unique(np.asarray(query), return_inverse=True)[1]
+    order = np.lexsort((-np.asarray(scores, dtype=np.float64), query_of))  # stable
+    starts = np.flatnonzero(np.diff(query_of[order], prepend=-1))
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))  # 0 is the head of the query
+    # j - 1, or DEPTH: the document at the head has one of 0 and DEPTH, so a query's least place is never over DEPTH
+    first_unrelated = np.minimum.reduceat(np.where(np.asarray(y, dtype=bool)[order], DEPTH, place), starts)
+    return first_unrelated / DEPTH

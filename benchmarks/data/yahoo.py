@@ -1,9 +1,9 @@
 """Yahoo! Learning to Rank Challenge, set 1, with the prices of Xu et al.
 
-The folder holds the three files of the challenge (Webscope C14B, ``ltrc_yahoo.tgz``: on request from Yahoo! Webscope) as they
-are, ``set1.train.txt``, ``set1.valid.txt`` and ``set1.test.txt`` (or with the ending ``.gz``), and the prices that Xu, Weinberger
-and Chapelle distribute with their code, as `PRICE_FILE`: one price a line: 519, one for each feature used in set 1 in rising
-order, or 700, one for each feature of the challenge.
+The folder ``yahoo`` holds the three files of the challenge (Webscope C14B, ``ltrc_yahoo.tgz``: on request from Yahoo! Webscope)
+as they are, ``set1.train.txt``, ``set1.valid.txt`` and ``set1.test.txt`` (or with the ending ``.gz``), and the prices that Xu,
+Weinberger and Chapelle distribute with their code, as `PRICE_FILE`: one price a line: 519, one for each feature used in set 1 in
+rising order, or 700, one for each feature of the challenge.
 
 What the papers say:
 
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.datasets import load_svmlight_file
 
-from benchmarks.data.published import Part, PublishedData, find_file, folder_of, split_rows
+from benchmarks.data.published import Part, PublishedData, find_file, split_rows
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
 
@@ -50,43 +50,22 @@ SOURCE = (
 )
 
 
-def load_yahoo(folder: str | Path | None = None, *, split: Literal["brf15", "challenge"] = "brf15") -> PublishedData:
-    """Load set 1 of the challenge.
+def load_yahoo(split: Literal["brf15", "challenge"] = "brf15") -> PublishedData:
+    """Load set 1 of the challenge: y is 1 where the relevance is over 0, raw the relevance; 1 GB, about three while it is read.
 
-    Parameters
-    ----------
-    folder
-        where the files are; default: ``yahoo`` in `prunemodels.data_files.data_folder`.
-    split
-        ``"brf15"``: ``set1.train.txt`` in BRF15's and BP16's proportions, cut between queries in the order of the file (ours: the
-        papers do not say how); ``"challenge"``: the three files, as CEGB17.
-
-    Returns
-    -------
-    PublishedData
-        with queries; y is 1 where the relevance is over 0, raw the relevance. It takes 1 GB, about three while it is read.
-
-    Raises
-    ------
-    BrokenFileError
-        for an absent file, or a line of another form; says which, and what was expected.
-    InvalidInputError
-        for a query whose documents are not together.
+    ``"brf15"``: ``set1.train.txt`` in BRF15's and BP16's proportions, cut between queries in the order of the file (ours: the
+    papers do not say how); ``"challenge"``: the three files, as CEGB17.
     """
-    place = folder_of(folder, "yahoo")
     wanted = ("train",) if split == "brf15" else ("train", "valid", "test")
-    files = [find_file(place, (f"set1.{w}.txt", f"set1.{w}.txt.gz"), SOURCE) for w in wanted]
-    price_file = find_file(place, (PRICE_FILE,), SOURCE)
+    files = [find_file("yahoo", (f"set1.{w}.txt", f"set1.{w}.txt.gz"), SOURCE) for w in wanted]
+    price_file = find_file("yahoo", (PRICE_FILE,), SOURCE)
     documents = [read_documents(file) for file in files]
     used = np.flatnonzero(sum(np.bincount(d.X.indices[d.X.data != 0], minlength=N_FEATURES) for d in documents))
-    names = tuple(f"f{f + 1}" for f in used)
-    costs = CostItems.plain([float(p) for p in read_prices(price_file, used)], names)
+    costs = CostItems.plain(read_prices(price_file, used), [f"f{f + 1}" for f in used])
     parts = [_part(d, used) for d in documents]
-    if split == "challenge":
-        return PublishedData("yahoo", parts[0], parts[1], parts[2], costs, names)
-    rows, remark = whole_queries(documents[0].query)
-    train, validation, test = (parts[0].take(r) for r in rows)
-    return PublishedData("yahoo", train, validation, test, costs, names, (remark,))
+    if split == "brf15":
+        parts = [parts[0].take(rows) for rows in whole_queries(documents[0].query)]
+    return PublishedData(*parts, costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +78,7 @@ class Documents:
 
 
 def read_documents(file: Path) -> Documents:
-    """Read a ranking file, also one ending in .gz: ``relevance qid:Q feature:value ...``, one document a line.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file cannot be read, holds no document, or has a line of another form.
-    """
+    """Read a ranking file, also one ending in .gz: ``relevance qid:Q feature:value ...``, one document a line."""
     try:
         with cast("IO[bytes]", gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb")) as stream:
             lines = stream.readlines()
@@ -116,9 +89,9 @@ def read_documents(file: Path) -> Documents:
         X, relevance, query = load_svmlight_file(
             BytesIO(b"".join(lines)), n_features=N_FEATURES, dtype=np.float32, query_id=True, zero_based=False
         )
+    except BrokenFileError:
+        raise
     except (EOFError, gzip.BadGzipFile, zlib.error, ValueError) as error:
-        if isinstance(error, BrokenFileError):
-            raise
         raise BrokenFileError(f"{file} is damaged ({error}); features rise from 1 to {N_FEATURES}; get it again") from error
     if not len(query):
         raise BrokenFileError(f"{file} holds no document; expected lines of the form 'relevance qid:query feature:value ...'")
@@ -133,14 +106,8 @@ def _part(documents: Documents, used: NDArray[np.int64]) -> Part:
     return Part(X, (documents.relevance > 0).astype(np.int64), documents.relevance, documents.query)
 
 
-def whole_queries(query: NDArray[np.int64], sizes: tuple[int, int, int] = SIZES) -> tuple[tuple[slice, slice, slice], str]:
-    """Consecutive parts of nearly the sizes given that divide no query, and a sentence on how near.
-
-    Raises
-    ------
-    InvalidInputError
-        if the documents of a query are not together, or there are too few queries.
-    """
+def whole_queries(query: NDArray[np.int64], sizes: tuple[int, int, int] = SIZES) -> tuple[slice, slice, slice]:
+    """Consecutive parts of nearly the sizes given that divide no query."""
     starts = np.flatnonzero(np.diff(query, prepend=query[0] - 1))
     if len(np.unique(query)) != len(starts):
         queries, runs = np.unique(query[starts], return_counts=True)
@@ -150,24 +117,11 @@ def whole_queries(query: NDArray[np.int64], sizes: tuple[int, int, int] = SIZES)
     near = [int(ends[np.abs(ends - cut).argmin()]) for cut in cuts]
     if not 0 < near[0] < near[1] < len(query):
         raise InvalidInputError(f"{len(starts)} queries are too few to be divided in three; give more")
-    moved = [n - c for n, c in zip(near, cuts, strict=True)]
-    how = (
-        "fall between queries"
-        if moved == [0, 0]
-        else f"were moved by {moved[0]} and {moved[1]} documents to fall between queries"
-    )
-    remark = f"set1.train.txt is divided in the order of the file: the papers do not say how; their two cuts {how}."
-    return (slice(0, near[0]), slice(near[0], near[1]), slice(near[1], len(query))), remark
+    return slice(0, near[0]), slice(near[0], near[1]), slice(near[1], len(query))
 
 
 def read_prices(file: Path, used: NDArray[np.int64]) -> list[float]:
-    """One price for each used feature (numbers from 0).
-
-    Raises
-    ------
-    BrokenFileError
-        for a price of no class, or prices of other features.
-    """
+    """One price for each used feature (numbers from 0)."""
     known = {str(p): float(p) for p in PRICE_CLASSES} | {f"{p}.0": float(p) for p in PRICE_CLASSES}
     lines = [line.strip() for line in file.read_text().splitlines() if line.strip()]
     odd = next((k for k, text in enumerate(lines, 1) if text not in known), None)

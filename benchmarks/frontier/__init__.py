@@ -6,8 +6,8 @@
    costs the price of the splits that its examples meet, if its trees can be read.
 3. For each of the data set's budgets, validation chooses the candidate of least validation error among those whose validation
    cost is within the budget; its test error, loss and cost are reported (`candidate`). The test part plays no role in the choice.
-4. On the first seed, grids are widened until validation chooses no value at an edge, but at natural ends (`ladder`, `results`).
-   The other seeds take the settings that the first one chose at some budget.
+4. On the first seed, grids are widened until validation chooses no value at an edge, but at natural ends (`candidate.climb`,
+   `results`). The other seeds take the settings that the first one chose at some budget.
 5. Differences are paired over seeds, with 95 % t intervals; the area under a curve is the mean error over the range of budgets
    (`tables`). Seconds are CPU seconds of one thread.
 

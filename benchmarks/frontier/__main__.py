@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
+import time
+import traceback
 import warnings
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.frontier.data import SOURCES, budgets_of, check_present, source
+from benchmarks.frontier.candidate import Scouted, nothing_bought, winners
+from benchmarks.frontier.data import SOURCES, budgets_of, check_present, load_problem, source
 from benchmarks.frontier.methods import METHODS, method_named
-from benchmarks.frontier.results import PLACE, Store, collected, default_folder, edge_table, read_results, write_results
-from benchmarks.frontier.running import run_units, units_of
+from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.results import (
+    FIRST_SEED,
+    PLACE,
+    Store,
+    Unit,
+    chosen_settings,
+    collected,
+    default_folder,
+    edge_table,
+    read_results,
+    write_results,
+)
 from benchmarks.frontier.tables import all_tables
 from formulations.errors import BrokenFileError, InvalidInputError
 
@@ -25,6 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns its exit status."""
     given = _parser().parse_args(arguments)
     try:
+        for name in given.data:
+            source(name)
+        for method in given.methods:
+            method_named(method)
         return int(given.do(given))
     except (InvalidInputError, BrokenFileError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -57,19 +78,21 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def units_of(given: argparse.Namespace) -> list[Unit]:
+    """All units: by data set, then by seed, so that a process loads a split once."""
+    return [Unit(name, seed, method) for name in given.data for seed in given.seeds for method in given.methods]
+
+
 def _run(given: argparse.Namespace) -> int:
     warnings.filterwarnings("ignore", category=UserWarning)  # a library warns that column names are missing
     present = []
     for name in given.data:
-        source(name)
         try:
             check_present(name)
             present.append(name)
         except BrokenFileError as error:
             print(f"{name}: skipped, {error}", file=sys.stderr)
-    for method in given.methods:
-        method_named(method)
-    failures = run_units(units_of(present, given.seeds, given.methods), Store(given.out), jobs=given.jobs)
+    failures = run_units([u for u in units_of(given) if u.data in present], Store(given.out), jobs=given.jobs)
     for failure in failures:
         print(f"failed: {failure}", file=sys.stderr)
     if given.export:
@@ -77,9 +100,58 @@ def _run(given: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
+def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[str]:
+    """Run the units that are not done. Returns a sentence for each failure; after a failure the other units still run."""
+    todo = [unit for unit in units if not store.has(unit)]
+    if jobs == 1:
+        return [failure for unit in todo if (failure := do_unit(unit, store))]
+    failures: list[str] = []
+    for group in ([u for u in todo if u.seed == FIRST_SEED], [u for u in todo if u.seed != FIRST_SEED]):
+        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+            failures += [f for f in pool.map(do_unit, group, [store] * len(group)) if f]
+    return failures
+
+
+def do_unit(unit: Unit, store: Store) -> str | None:
+    """Run one unit and keep its candidates. Returns a sentence if it failed."""
+    problem, method = load_problem(unit.data, unit.seed, store.folder / "memory"), method_named(unit.method)
+    refusal = method.refusal(problem)
+    if refusal is not None:
+        if unit.seed == FIRST_SEED:
+            _say(f"{unit}: left out, {refusal}")
+        return None
+    start = time.process_time()
+    try:
+        scouted = scouting(unit, store, problem)
+        candidates = [nothing_bought(problem), *method.run(problem, scouted)]
+    except Exception as error:  # a failure must not end the other units, which take hours
+        _say(f"{unit}: failed\n{traceback.format_exc()}")
+        return f"{unit}: {type(error).__name__}: {error}"
+    seconds = time.process_time() - start
+    store.keep(unit, candidates, seconds)
+    _say(f"{unit}: {len(candidates)} candidates, {seconds:.1f} CPU s")
+    return None
+
+
+def scouting(unit: Unit, store: Store, problem: Problem) -> Scouted:
+    """The settings that validation chose on the first seed, by its unit or else by the table of results; None on that seed, or if
+    neither has it.
+    """
+    first = Unit(unit.data, FIRST_SEED, unit.method)
+    if unit.seed == FIRST_SEED:
+        return None
+    if store.has(first):
+        return [w.params for w in winners(store.read(first)[0], problem.budgets) if w.params]
+    return chosen_settings(first, PLACE) or None
+
+
+def _say(line: str) -> None:
+    print(f"{datetime.now():%H:%M:%S} {line}", file=sys.stderr, flush=True)
+
+
 def _export(given: argparse.Namespace) -> int:
     store = Store(given.out)
-    units = [u for u in units_of([n for n in given.data if source(n)], given.seeds, given.methods) if store.has(u)]
+    units = [u for u in units_of(given) if store.has(u)]
     results = collected(store, units, {name: budgets_of(name) for name in dict.fromkeys(u.data for u in units)})
     if given.csv.is_file():  # other units stay
         kept = read_results(given.csv)
@@ -93,27 +165,21 @@ def _export(given: argparse.Namespace) -> int:
     return 0
 
 
-def _read(given: argparse.Namespace) -> tuple[pd.DataFrame, dict[str, tuple[float, ...]], list[str], list[str]]:
-    for name in given.data:
-        source(name)
-    for method in given.methods:
-        method_named(method)
-    results = read_results(given.csv)
-    results = results[
-        results["data"].isin(given.data) & results["method"].isin(given.methods) & results["seed"].isin(given.seeds)
-    ]
-    budgets = {name: budgets_of(name) for name in dict.fromkeys(results["data"])}
-    ours = [name for name, method in METHODS.items() if method.ours]
-    return results, budgets, ours, [name for name, origin in SOURCES.items() if origin.task == "regression"]
+def _read(given: argparse.Namespace) -> pd.DataFrame:
+    found = read_results(given.csv)
+    return found[found["data"].isin(given.data) & found["method"].isin(given.methods) & found["seed"].isin(given.seeds)]
 
 
 def _tables(given: argparse.Namespace) -> int:
-    print(all_tables(*_read(given)))
+    results = _read(given)
+    budgets = {name: budgets_of(name) for name in dict.fromkeys(results["data"])}
+    ours = [name for name, method in METHODS.items() if method.ours]
+    print(all_tables(results, budgets, ours, [name for name, origin in SOURCES.items() if origin.task == "regression"]))
     return 0
 
 
 def _edges(given: argparse.Namespace) -> int:
-    table = edge_table(_read(given)[0])
+    table = edge_table(_read(given))
     print(table.to_string(index=False) if len(table) else "no hyperparameter was chosen at an end of its grid")
     return 0
 

@@ -1,16 +1,19 @@
-"""Models that a method offers, as numbers: their costs and errors on validation and on test examples.
+"""Models that a method offers, as numbers: their costs and errors on validation and on test examples; and grids that are widened.
 
 Validation chooses by one rule: among the candidates whose cost on the validation part is at most the budget, the one of least
 validation error; of equal ones that of lower validation loss, then the cheaper one. The test part is not used.
 
 ``error`` is the share of wrong classes, or the mean squared error; ``loss`` is the log loss with probabilities of at least
 `LEAST_PROBABILITY`, or again the mean squared error. Seconds are CPU seconds of one thread, so other load hardly matters.
+
+Rungs of a hyperparameter are added as long as validation chooses the last one at some budget (`climb`). The rounds or trees of
+one fitted model are candidates, too (`prefixes`), and so are the prunings of one forest (`sequence_candidates`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frontier.problem import Problem
+from formulations.answers.nested_prunings import NestedPrunings
+from formulations.answers.pruning import Pruning
+from prunemodels.evaluation.path import evaluate_path
+from prunemodels.models.costs import example_costs
+from prunemodels.models.forests.problems import apply_pruning
+from prunemodels.models.forests.reading import read_forest
 
 LEAST_PROBABILITY = 1e-6
 
@@ -31,16 +40,10 @@ Predict = Callable[[NDArray[np.float32]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model.
+    """One model, with the seconds to train it, and to predict 1,000 rows.
 
-    Parameters
-    ----------
-    params
-        hyperparameters by name; those that are numbers have grids, with edges.
-    ends
-        by hyperparameter, the reason why this value is no edge even if it is the last of its grid: no value lies beyond.
-    fit_s, predict_s
-        seconds to train, and to predict 1,000 rows.
+    Hyperparameters that are numbers have grids, with edges. `ends` has, by hyperparameter, the reason why this value is no edge
+    even if it is the last of its grid: no value lies beyond.
     """
 
     params: Mapping[str, Value]
@@ -62,19 +65,7 @@ edge. On the other seeds a method need not try others. None: this is the first s
 
 @dataclass(frozen=True)
 class Method:
-    """A method that is compared.
-
-    Parameters
-    ----------
-    name
-        in tables, in plain words.
-    run
-        yields all models that the method offers.
-    ours
-        whether this project invented it.
-    refusal
-        the reason why it cannot take a problem; None if it can.
-    """
+    """A method that is compared: all models that it offers, whether this project invented it, and why it refuses a problem."""
 
     name: str
     run: Callable[[Problem, Scouted], Iterator[Candidate]]
@@ -155,3 +146,136 @@ def winners(candidates: Sequence[Candidate], budgets: Sequence[float]) -> list[C
         if best is not None and not any(best is other for other in found):
             found.append(best)
     return found
+
+
+def climb(
+    fit: Callable[[int], list[Candidate]],
+    start: Sequence[int],
+    lowest: int,
+    highest: int,
+    budgets: Sequence[float],
+) -> list[Candidate]:
+    """Candidates of all rungs tried: first those of `start`, consecutive and rising, none outside of `lowest` to `highest`."""
+    found = {rung: fit(rung) for rung in start}
+    while True:
+        everything = [c for some in found.values() for c in some]
+        used = [rung for rung, some in found.items() if any(w is c for w in winners(everything, budgets) for c in some)]
+        low, high = min(found), max(found)
+        if high in used and high < highest:
+            found[high + 1] = fit(high + 1)
+        elif low in used and low > lowest:
+            found[low - 1] = fit(low - 1)
+        else:
+            return everything
+
+
+def climb_each(
+    fit: Callable[[Mapping[str, int]], list[Candidate]],
+    start: Mapping[str, int],
+    highest: Mapping[str, int],
+    budgets: Sequence[float],
+) -> list[Candidate]:
+    """Candidates of all settings of several hyperparameters, climbed one after the other.
+
+    Each is climbed from the neighbours of its first rung, while the others stay where they are, and then stays at the rung
+    whose candidates validation chooses at most budgets. Names are climbed in the order of `start`; their first rung is 0.
+    """
+    here, known = dict(start), dict[tuple[int, ...], list[Candidate]]()
+
+    def remembered(rungs: Mapping[str, int]) -> list[Candidate]:
+        key = tuple(rungs.values())
+        if key not in known:
+            known[key] = fit(rungs)
+        return known[key]
+
+    for name in start:
+        around = [rung for rung in range(here[name] - 1, here[name] + 2) if 0 <= rung <= highest[name]]
+        climb(lambda rung, at=here, name=name: remembered({**at, name: rung}), around, 0, highest[name], budgets)
+        everything = [c for some in known.values() for c in some]
+        best = [chosen(everything, budget) for budget in budgets]
+        wins = {key: sum(any(c is w for c in some) for w in best) for key, some in known.items()}
+        here = dict(zip(start, max(wins, key=lambda key: wins[key]), strict=True))
+    return [c for some in known.values() for c in some]
+
+
+Stages = Callable[[NDArray[np.float32]], Iterable[NDArray[np.float64]]]
+Costs = Callable[[NDArray[np.float32]], NDArray[np.float64]]
+
+
+def checkpoints(rounds: int) -> list[int]:
+    """1, 2, 3, 4, 5, 7, 9, ..., rounds."""
+    found = {rounds}
+    step = 1.0
+    while step < rounds:
+        found.add(int(step))
+        step = max(step + 1, step * 1.25)
+    return sorted(found)
+
+
+def prefixes(
+    problem: Problem,
+    params: Mapping[str, Value],
+    stages: Stages,
+    costs: Costs,
+    rounds: int,
+    fit_s: float,
+    ends: Mapping[str, str],
+    *,
+    exhausted: str = "",
+    counter: str = "rounds",
+) -> list[Candidate]:
+    """Candidates from the first 1, 2, ... stages: predictions and mean costs after each of them.
+
+    `exhausted` is the reason if no further stages are possible; without one, the last stage is an edge.
+    """
+    wanted, start = checkpoints(rounds), time.process_time()
+    valid, test = ([p for k, p in enumerate(stages(part.X), 1) if k in wanted] for part in (problem.valid, problem.test))
+    seconds = (time.process_time() - start) / (len(problem.valid.X) + len(problem.test.X)) * 1000
+    paid = [costs(part.X) for part in (problem.valid, problem.test)]
+    found = []
+    for i, k in enumerate(wanted):
+        more = dict(ends)
+        if k == 1:
+            more[counter] = "one is the fewest"
+        elif k == rounds and exhausted:
+            more[counter] = exhausted
+        cost = float(paid[0][k - 1]), float(paid[1][k - 1])
+        share = k / rounds
+        found.append(candidate(problem, {**params, counter: k}, valid[i], test[i], cost, fit_s * share, seconds * share, more))
+    return found
+
+
+def sequence_candidates(
+    problem: Problem,
+    forest: Any,
+    path: NestedPrunings,
+    params: Mapping[str, Value],
+    fit_s: float,
+    parameter: str,
+    ends: Mapping[str, str] | None = None,
+) -> Iterator[Candidate]:
+    """The rows of a path that validation may choose at the problem's budgets."""
+    seen = evaluate_path(path, problem.valid.X, problem.valid.y)
+    rows: set[int] = set()
+    for budget in problem.budgets:
+        within = np.flatnonzero(seen.cost <= budget)
+        if within.size:
+            least = within[seen.error[within] == seen.error[within].min()]
+            rows |= {int(least[0]), int(least[-1])}
+    for row in sorted(rows):
+        more = {**params, parameter: float(f"{path.parameter[row]:.4g}")}
+        row_ends = {**(ends or {}), parameter: "the path has every value"}
+        yield pruning_candidate(problem, forest, path[row], more, fit_s, row_ends)
+
+
+def pruning_candidate(
+    problem: Problem, forest: Any, pruning: Pruning, params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str]
+) -> Candidate:
+    """A pruned forest as a candidate."""
+    start = time.process_time()
+    pruned = apply_pruning(pruning, forest)
+    ensemble = read_forest(pruned)
+    paid = [float(example_costs(ensemble, part.X, problem.costs).mean()) for part in (problem.valid, problem.test)]
+    seconds = time.process_time() - start
+    predict = pruned.predict if problem.task == "regression" else pruned.predict_proba
+    return measured(problem, params, lambda X: np.asarray(predict(X)), (paid[0], paid[1]), fit_s + seconds, ends)

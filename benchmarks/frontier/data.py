@@ -56,13 +56,7 @@ _LARGE = {
 
 
 def budgets_of(name: str) -> tuple[float, ...]:
-    """The budgets of a data set.
-
-    Raises
-    ------
-    InvalidInputError
-        for a name without budgets.
-    """
+    """The budgets of a data set."""
     if name in _LARGE:
         return _LARGE[name]
     if name in FULL_PRICES:
@@ -72,13 +66,7 @@ def budgets_of(name: str) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a data set comes from.
-
-    Parameters
-    ----------
-    file
-        the file in the folder of data sets; None: it is part of scikit-learn.
-    """
+    """Where a data set comes from: a file in the folder of data sets; None: it is part of scikit-learn."""
 
     task: Task
     file: str | None
@@ -125,13 +113,7 @@ SOURCES: dict[str, Source] = {
 
 
 def source(name: str) -> Source:
-    """The data set of that name.
-
-    Raises
-    ------
-    InvalidInputError
-        for another name; the message lists the names.
-    """
+    """The data set of that name."""
     if name not in SOURCES:
         raise InvalidInputError(f"there is no data set {name!r}; give one of {', '.join(SOURCES)}")
     return SOURCES[name]

@@ -13,32 +13,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring import write_text
 from formulations.errors import BrokenFileError
 from formulations.instance.cost_items import CostItems
-from prunemodels.files.outputs import OutputFiles
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Values that are computed once.
-
-    Parameters
-    ----------
-    folder
-        where they are kept, one file for each value; None: only in `values`.
-    """
+    """Values that are computed once; kept in a folder, if there is one, a file for each."""
 
     folder: Path | None = None
     values: dict[str, Any] = field(default_factory=dict)
 
     def recall(self, name: str, compute: Callable[[], Any]) -> Any:
-        """The value of that name, computed if it is not there yet; ``{"value": ..., "seconds": CPU seconds it took}``.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file of the value is damaged.
-        """
+        """The value of that name, computed if it is not there yet; ``{"value": ..., "seconds": CPU seconds it took}``."""
         if name in self.values:
             return self.values[name]
         place = None if self.folder is None else self.folder / f"{name}.json"
@@ -52,9 +40,7 @@ class Memory:
         value = compute()
         kept = {"value": value, "seconds": time.process_time() - start}
         if place is not None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with OutputFiles() as outputs:
-                outputs.aside(place).write_text(json.dumps(kept) + "\n")
+            write_text(place, json.dumps(kept) + "\n")
         self.values[name] = kept
         return kept
 
@@ -71,22 +57,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A learning problem with prices.
+    """A learning problem with prices: a data set in the split of a seed. Results on the test part are reported.
 
-    Parameters
-    ----------
-    data, seed
-        name of the data set, and the number of the split.
-    task
-        ``"classification"``: labels are 0, ..., n_classes - 1; ``"regression"``: labels are float64 and n_classes is 0.
-    train, valid, test
-        the parts. A method learns from the first two; results on the third are reported.
-    costs
-        prices of the features.
-    budgets
-        mean costs of a prediction at which methods are compared, rising.
-    memory
-        keeps results that several methods need: the settings found on the first seed, the order of elimination.
+    Labels are 0, ..., n_classes - 1, or float64 and n_classes is 0. Budgets are mean costs of a prediction, rising. The memory
+    keeps what several methods need: the settings found on the first seed, the order of elimination.
     """
 
     data: str

@@ -19,14 +19,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.frontier.candidate import Candidate, Value, winners
+from benchmarks.measuring import write_text
 from formulations.errors import BrokenFileError
-from prunemodels.files.outputs import OutputFiles
 
 FIRST_SEED = 0
 """The seed on which grids are widened; the others take the settings that were chosen there."""
@@ -44,15 +43,6 @@ class Unit:
         return f"{self.data}, seed {self.seed}, {self.method}"
 
 
-@dataclass(frozen=True)
-class Finished:
-    """The candidates of a unit, and the CPU seconds of the whole unit."""
-
-    unit: Unit
-    candidates: tuple[Candidate, ...]
-    seconds: float
-
-
 def default_folder() -> Path:
     """Where units are kept by default: in a cache folder of the user, never in the repository."""
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "prunemodels-frontier"
@@ -63,11 +53,6 @@ class Store:
     """A folder of finished units."""
 
     folder: Path
-
-    @property
-    def memory_folder(self) -> Path:
-        """Where methods keep the results that they share."""
-        return self.folder / "memory"
 
     def place(self, unit: Unit) -> Path:
         """The file of a unit."""
@@ -81,38 +66,16 @@ class Store:
     def keep(self, unit: Unit, candidates: Sequence[Candidate], seconds: float) -> None:
         """Write a unit."""
         content = {"unit": asdict(unit), "seconds": round(seconds, 3), "candidates": [asdict(c) for c in candidates]}
-        place = self.place(unit)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with OutputFiles() as outputs:
-            outputs.aside(place).write_text(json.dumps(content) + "\n")
+        write_text(self.place(unit), json.dumps(content) + "\n")
 
-    def read(self, unit: Unit) -> Finished:
-        """Read a finished unit.
-
-        Raises
-        ------
-        BrokenFileError
-            if the file does not hold a unit.
-        """
+    def read(self, unit: Unit) -> tuple[list[Candidate], float]:
+        """The candidates of a finished unit, and the CPU seconds of the whole unit."""
         place = self.place(unit)
         try:
             content = json.loads(place.read_text())
-            return Finished(unit, tuple(Candidate(**c) for c in content["candidates"]), float(content["seconds"]))
+            return [Candidate(**c) for c in content["candidates"]], float(content["seconds"])
         except (ValueError, KeyError, TypeError) as error:
             raise BrokenFileError(f"{place} is no finished unit ({error!r}); delete it, and run the benchmark again") from error
-
-
-Side = Literal["least", "largest"]
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A chosen value that is the last of its grid; `end` is the reason if it is a natural end, or empty."""
-
-    name: str
-    side: Side
-    value: float
-    end: str
 
 
 def grids(candidates: Sequence[Candidate]) -> dict[str, tuple[float, float]]:
@@ -125,25 +88,19 @@ def grids(candidates: Sequence[Candidate]) -> dict[str, tuple[float, float]]:
     return {name: (min(values), max(values)) for name, values in tried.items()}
 
 
-def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> list[Edge]:
-    """The hyperparameters of a candidate whose values are the last of their grids, if these have more than one value."""
-    found: list[Edge] = []
-    for name, value in chosen.params.items():
-        if isinstance(value, str) or name not in grid or grid[name][0] == grid[name][1]:
-            continue
-        sides: tuple[Side, Side] = ("least", "largest")
-        found += [
-            Edge(name, side, float(value), chosen.ends.get(name, ""))
-            for side, last in zip(sides, grid[name], strict=True)
-            if float(value) == last
-        ]
-    return found
+def edges_of(chosen: Candidate, grid: Mapping[str, tuple[float, float]]) -> str:
+    """The hyperparameters whose values are the last of their grids, if these have more than one value.
 
-
-def written(edges: Sequence[Edge]) -> str:
-    """Edges as a cell of the table of results: ``leaves>`` is a real edge at the largest value, ``(leaves>)`` a natural end."""
-    marks = {"least": "<", "largest": ">"}
-    return " ".join(f"({e.name}{marks[e.side]})" if e.end else f"{e.name}{marks[e.side]}" for e in edges)
+    ``leaves>`` is a real edge at the largest value, ``(leaves<)`` a natural end at the least.
+    """
+    marks = [
+        f"({name}{mark})" if chosen.ends.get(name) else f"{name}{mark}"
+        for name, value in chosen.params.items()
+        if name in grid and grid[name][0] < grid[name][1]
+        for mark, last in zip("<>", grid[name], strict=True)
+        if float(value) == last
+    ]
+    return " ".join(marks)
 
 
 def edge_table(results: pd.DataFrame) -> pd.DataFrame:
@@ -152,10 +109,8 @@ def edge_table(results: pd.DataFrame) -> pd.DataFrame:
     for (data, method), some in results.groupby(["data", "method"], sort=False):
         cells = [mark for cell in some["edges"].fillna("") for mark in str(cell).split()]
         for mark in sorted(set(cells)):
-            natural = mark.startswith("(")
-            bare = mark.strip("()")
+            bare, what = mark.strip("()"), "natural end" if mark.startswith("(") else "EDGE"
             side = "least" if bare.endswith("<") else "largest"
-            what = "natural end" if natural else "EDGE"
             row = {"data": str(data), "method": str(method), "hyperparameter": bare[:-1], "side": side, "is": what}
             rows.append({**row, "chosen": cells.count(mark), "of": len(some)})
     columns = ["data", "method", "hyperparameter", "side", "is", "chosen", "of"]
@@ -166,8 +121,8 @@ PLACE = Path(__file__).parents[1] / "results" / "frontier.csv"
 
 NUMBERS = ("valid_cost", "valid_error", "valid_loss", "test_cost", "test_error", "test_loss", "fit_s", "predict_s")
 COLUMNS = ("data", "seed", "method", "params", *NUMBERS, "edges", "unit_s")
-SECONDS_DIGITS = {"fit_s": 3, "predict_s": 2}
-"""Significant digits of the seconds; errors and costs keep theirs, losses get 5."""
+DIGITS = {"fit_s": 3, "predict_s": 2, "valid_loss": 5, "test_loss": 5}
+"""Significant digits of seconds and losses; errors and costs keep theirs, 6."""
 
 
 def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[float, ...]]) -> pd.DataFrame:
@@ -175,31 +130,22 @@ def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[floa
     rows: list[dict[str, Value]] = []
     kinds = {(unit.data, unit.method): None for unit in units}
     for data, method in kinds:
-        done = [store.read(u) for u in units if (u.data, u.method) == (data, method) and store.has(u)]
-        scouted = any(finished.unit.seed == FIRST_SEED for finished in done)  # without the first seed nobody knows the whole grid
-        grid = grids([c for unit in done for c in unit.candidates]) if scouted else {}
-        for finished in done:
-            seconds = float(f"{finished.seconds:.3g}")
-            for c in winners(finished.candidates, budgets[data]):
-                about: dict[str, Value] = {"data": data, "seed": finished.unit.seed, "method": method, "params": params_text(c)}
-                numbers = {name: _short(name, getattr(c, name)) for name in NUMBERS}
-                rows.append({**about, **numbers, "edges": written(edges_of(c, grid)), "unit_s": seconds})
+        done = {u.seed: store.read(u) for u in units if (u.data, u.method) == (data, method) and store.has(u)}
+        # without the first seed nobody knows the whole grid
+        grid = grids([c for candidates, _ in done.values() for c in candidates]) if FIRST_SEED in done else {}
+        for seed, (candidates, taken) in done.items():
+            seconds = float(f"{taken:.3g}")
+            for c in winners(candidates, budgets[data]):
+                about: dict[str, Value] = {"data": data, "seed": seed, "method": method, "params": params_text(c)}
+                numbers = {name: float(f"{getattr(c, name):.{DIGITS.get(name, 6)}g}") for name in NUMBERS}
+                rows.append({**about, **numbers, "edges": edges_of(c, grid), "unit_s": seconds})
                 seconds = float("nan")
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _short(name: str, value: float) -> float:
-    digits = SECONDS_DIGITS.get(name, 5 if name.endswith("loss") else 6)
-    return float(f"{value:.{digits}g}")
-
-
 def params_text(candidate: Candidate) -> str:
     """Hyperparameters as ``name=value;name=value``."""
-    return ";".join(f"{name}={_plain(value)}" for name, value in candidate.params.items())
-
-
-def _plain(value: Value) -> str:
-    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+    return ";".join(f"{name}={f'{v:g}' if isinstance(v, float) else v}" for name, v in candidate.params.items())
 
 
 def chosen_settings(unit: Unit, place: Path) -> list[dict[str, Value]]:
@@ -221,24 +167,12 @@ def _setting(text: str) -> tuple[str, Value]:
 
 def write_results(results: pd.DataFrame, place: Path) -> None:
     """Write the CSV file, completely or not at all."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with OutputFiles() as outputs:
-        results.to_csv(outputs.aside(place), index=False, lineterminator="\n", float_format=_written)
-
-
-def _written(number: object) -> str:
-    assert isinstance(number, float)
-    return str(int(number)) if number == int(number) else repr(float(number))
+    text = results.to_csv(index=False, lineterminator="\n", float_format=lambda x: str(int(x)) if x == int(x) else repr(float(x)))
+    write_text(place, text)
 
 
 def read_results(place: Path) -> pd.DataFrame:
-    """Read the CSV file.
-
-    Raises
-    ------
-    BrokenFileError
-        if there is no such file, or it has other columns.
-    """
+    """Read the CSV file."""
     if not place.is_file():
         raise BrokenFileError(f"there is no file {place}; run `python -m benchmarks.frontier export` first")
     results = pd.read_csv(place, keep_default_na=False, na_values={name: [""] for name in (*NUMBERS, "unit_s")})

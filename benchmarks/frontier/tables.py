@@ -13,7 +13,6 @@ least to the largest, interpolated linearly, so it has the unit of an error:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -24,28 +23,16 @@ from benchmarks.frontier.results import candidates_of
 from benchmarks.measuring import markdown
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Mean of paired differences and half the width of its 95 % interval; NaN for fewer than two seeds."""
-
-    mean: float
-    half_width: float
-    n: int
-
-
-def paired(a: Sequence[float], b: Sequence[float]) -> Difference:
-    """The interval (1) for the differences a - b."""
+def paired(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
+    """The mean of the differences a - b, and half the width of its interval (1); NaN for a single seed."""
     d = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
-    if d.size < 2:
-        return Difference(float(d.mean()) if d.size else float("nan"), float("nan"), int(d.size))
-    half = float(stats.t.ppf(0.975, d.size - 1) * d.std(ddof=1) / np.sqrt(d.size))
-    return Difference(float(d.mean()), half, int(d.size))
+    half = stats.t.ppf(0.975, d.size - 1) * d.std(ddof=1) / np.sqrt(d.size) if d.size > 1 else np.nan
+    return float(d.mean()), float(half)
 
 
 def area(budgets: Sequence[float], errors: Sequence[float]) -> float:
     """The area under a curve, (2)."""
-    b, e = np.asarray(budgets, dtype=np.float64), np.asarray(errors, dtype=np.float64)
-    return float(((b[1:] - b[:-1]) * (e[1:] + e[:-1]) / 2).sum() / (b[-1] - b[0]))
+    return float(np.trapezoid(errors, budgets) / (budgets[-1] - budgets[0]))
 
 
 def at_budgets(results: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd.DataFrame:
@@ -86,14 +73,9 @@ def shown(error: float, scale: float) -> str:
     return "-" if pd.isna(error) else f"{100 * error / scale:.2f}"
 
 
-def variance(some: pd.DataFrame, is_regression: bool) -> float:
-    """The divisor of squared errors: the largest one in the results, that of predicting the mean; 1 for classification."""
-    return float(some["error"].max()) if is_regression else 1.0
-
-
 def data_table(some: pd.DataFrame, budgets: Sequence[float], ours: Sequence[str], data: str, is_regression: bool) -> str:
     """The mean over the seeds for each method and budget; the least of each column is bold."""
-    scale = variance(some, is_regression)
+    scale = float(some["error"].max()) if is_regression else 1.0  # of squared errors that of predicting the mean
     means = some.pivot_table(index="method", columns="budget", values="error", aggfunc="mean", sort=False)
     means = means.reindex(columns=list(budgets))
     seconds = some.groupby("method", sort=False)[["fit_s", "predict_s"]].mean()
@@ -132,7 +114,7 @@ def one_object(chosen: pd.DataFrame) -> str:
         some = both[both["method"] == method]
         means = some.groupby(["data", "seed"])[["own", "score"]].mean()
         found = [paired(m["own"].tolist(), m["score"].tolist()) for _, m in means.groupby("data")]
-        ahead, behind = (sum(sign * d.mean > d.half_width for d in found) for sign in (-1, 1))
+        ahead, behind = (sum(sign * mean > half for mean, half in found) for sign in (-1, 1))
         counts = ["", "", ""] if method == CASCADE else [ahead, len(found) - ahead - behind, behind]
         name = f"**{method}**" if method == CASCADE else method
         lines.append([name, len(means), f"{some['score'].mean():+.1f}", f"{some['own'].mean():+.1f}", *counts])

@@ -35,7 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.fuzzer == "files":
         from benchmarks.fuzzing import files
 
-        return files.run(seconds, args.seed, args.cases, args.readers)
+        report = files.fuzz(seconds, args.seed, [name for name in files.READERS if name.startswith(args.readers)], args.cases)
+        print(report)
+        return int(bool(report.findings))
     findings = import_module(f"benchmarks.fuzzing.{args.fuzzer}").findings
     return try_seeds(findings, "cascades" if args.fuzzer == "cascades" else "instances", seconds, args.seed, args.cases)
 

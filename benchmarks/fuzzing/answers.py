@@ -34,7 +34,7 @@ import prunemodels as pm
 from benchmarks.fuzzing import watchdog
 from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.budget_solution import Bounded, BudgetSolution
-from formulations.answers.solution import Solution, Status
+from formulations.answers.solution import Status
 from formulations.errors import CapacityOverflowError, PruneModelsError
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
@@ -95,8 +95,12 @@ class Enumerated:
         return next(k for k, mine in enumerate(self.kept) if np.array_equal(mine, kept))
 
 
-def findings(seed: int) -> Iterator[Finding]:
-    """All that is wrong with the answers to one instance."""
+Judge = Callable[[], Iterator[str]]
+Calls = Callable[[Enumerated, np.random.Generator], Iterator[tuple[str, Judge]]]
+
+
+def findings(seed: int, calls: Calls | None = None) -> Iterator[Finding]:
+    """All that is wrong with the answers to one instance: to those of `calls`, None: of this module."""
     rng = np.random.default_rng(seed)
     try:
         instance = enumerated(random_instance(rng))
@@ -105,9 +109,7 @@ def findings(seed: int) -> Iterator[Finding]:
     except Exception as error:
         yield Finding(seed, "PruningProblem.build", f"raw {type(error).__name__}: {error}")
         return
-    if instance is None:
-        return
-    for call, judge in _calls(instance, rng):
+    for call, judge in (calls or _calls)(instance, rng) if instance else ():
         yield from judged(instance, seed, call, judge)
 
 
@@ -280,9 +282,6 @@ def _ensemble(trees: list[Nested], n_features: int) -> Ensemble:
     )
 
 
-Judge = Callable[[], Iterator[str]]
-
-
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
     """The calls that this instance meets, and how each answer is judged."""
     for lam in _lambdas(instance, rng):
@@ -334,13 +333,9 @@ def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
     return PRECISION * (instance.roots + abs(Fraction(value)))
 
 
-def _judge_lambda(instance: Enumerated, name: str, lam: float | Fraction) -> Iterator[str]:
+def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> Iterator[str]:
     """(1), (2), (3), (5) at a lambda."""
-    solution = SOLVERS[name](instance.problem, lam)
-    yield from _wrong_solution(instance, solution)
-
-
-def _wrong_solution(instance: Enumerated, solution: Solution) -> Iterator[str]:
+    solution = SOLVERS[name](instance.problem, given)
     problem, lam = instance.problem, Fraction(str(solution.lam)) if isinstance(solution.lam, float) else solution.lam
     assert solution.pruning is not None
     k, best = instance.number_of(solution.pruning.kept), instance.optimum(lam)

@@ -50,16 +50,9 @@ ROUNDED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A table, and how a cascade is fitted to it.
+    """A table, the arguments of the cascade and of its `fit`.
 
-    Parameters
-    ----------
-    given
-        arguments of the cascade.
-    fit
-        those of `fit`.
-    X, y, weight
-        the rows of which `own_rows_` are some: the training rows, or those for validation.
+    `own_rows_` are some of the rows X, y, weight: the training rows, or those for validation.
     """
 
     given: dict[str, Any]

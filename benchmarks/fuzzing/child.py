@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import faulthandler
-import json
+import multiprocessing
 import os
 import resource
-import select
 import signal
-import sys
-import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,16 @@ EXTRA_MEMORY = 2 << 30
 CPU_SECONDS, SECONDS = 10, 60
 """Time of the processor, and time by the clock, until a case counts as hanging."""
 
+FORKS = multiprocessing.get_context("fork")
+
 PACKAGES = ("formulations", "solvers", "proofs_checks", "prunemodels")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended.
+    """How a case ended: ``answer``, ``named`` (an error of ours), ``raw`` (another exception), ``crash`` (a signal) or ``hang``.
 
-    Parameters
-    ----------
-    kind
-        ``answer``, ``named`` (an error of ours), ``raw`` (any other exception), ``crash`` (a signal) or ``hang``.
-    text
-        the error's type and place, or the signal; equal for equal defects.
-    answer
-        what the reader returned.
+    The text has the error's type and place, or the signal; it is equal for equal defects. The answer is what the reader returned.
     """
 
     kind: str
@@ -45,48 +39,29 @@ class Outcome:
 
 
 def run_in_child(work: Callable[[], Any]) -> Outcome:
-    """Fork, run `work` under the limits, and say how it ended; its answer must be made of what JSON knows."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    receiver, sender = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(receiver)
-        try:
-            _answer(work, sender)
-        finally:
-            os._exit(3)
-    os.close(sender)
-    told, ended = _received(receiver, time.monotonic() + SECONDS)
-    os.close(receiver)
-    if not ended:
-        os.kill(child, signal.SIGKILL)
-    status = os.waitpid(child, 0)[1]
-    if not ended or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
+    """Fork, run `work` under the limits, and say how it ended."""
+    receiver, sender = FORKS.Pipe(duplex=False)
+    child = FORKS.Process(target=_answer, args=(work, sender))
+    child.start()
+    sender.close()
+    told = None
+    is_heard = receiver.poll(SECONDS)
+    if is_heard:
+        with suppress(EOFError):  # it ended without a word
+            told = receiver.recv()
+    else:
+        child.kill()
+    child.join()
+    receiver.close()
+    if not is_heard or child.exitcode == -signal.SIGXCPU:
         return Outcome("hang", "no answer in time")
-    if os.WIFSIGNALED(status):
-        return Outcome("crash", signal.Signals(os.WTERMSIG(status)).name)
-    try:
-        return Outcome(**json.loads(told))
-    except ValueError:
-        return Outcome("crash", f"status {os.waitstatus_to_exitcode(status)} without an answer")
+    if child.exitcode is not None and child.exitcode < 0:
+        return Outcome("crash", signal.Signals(-child.exitcode).name)
+    return told or Outcome("crash", f"status {child.exitcode} without an answer")
 
 
-def _received(receiver: int, deadline: float) -> tuple[bytes, bool]:
-    """All that the child wrote, and whether it ended in time."""
-    parts = []
-    while True:
-        ready, _, _ = select.select([receiver], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            return b"".join(parts), False
-        part = os.read(receiver, 1 << 16)
-        if not part:
-            return b"".join(parts), True
-        parts.append(part)
-
-
-def _answer(work: Callable[[], Any], sender: int) -> None:
-    """In the child: limits, the work, and the outcome as JSON."""
+def _answer(work: Callable[[], Any], sender: Connection) -> None:
+    """In the child: limits, the work, and the outcome."""
     faulthandler.disable()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
@@ -98,24 +73,18 @@ def _answer(work: Callable[[], Any], sender: int) -> None:
     from formulations.errors import PruneModelsError
 
     try:
-        outcome = {"kind": "answer", "answer": work()}
+        outcome = Outcome("answer", answer=work())
     except PruneModelsError as error:
-        outcome = {"kind": "named", "text": f"{type(error).__name__}: {error}"}
+        outcome = Outcome("named", f"{type(error).__name__}: {error}")
     except BaseException as error:  # this is what the fuzzer looks for
-        outcome = {"kind": "raw", "text": f"{type(error).__name__} {_place(error)}"}
-    with os.fdopen(sender, "wb") as out:
-        out.write(json.dumps(outcome).encode())
-    os._exit(0)
+        outcome = Outcome("raw", f"{type(error).__name__} {_place(error)}")
+    sender.send(outcome)
 
 
 def _place(error: BaseException) -> str:
     """The innermost line of the package that the error passed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [
-        f
-        for f in frames
-        if any(f"{os.sep}{name}{os.sep}" in f.filename for name in PACKAGES) and "site-packages" not in f.filename
-    ]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "site-packages" not in frame.filename]
+    ours = [frame for frame in frames if any(f"{os.sep}{name}{os.sep}" in frame.filename for name in PACKAGES)]
     if not ours:
         return "outside of the package"
     return f"at {os.sep.join(Path(ours[-1].filename).parts[-3:])}:{ours[-1].lineno} ({ours[-1].name})"

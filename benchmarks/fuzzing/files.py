@@ -27,15 +27,7 @@ from benchmarks.fuzzing.readers import COLD, READERS
 
 @dataclass
 class Report:
-    """What a run found.
-
-    Parameters
-    ----------
-    cases, outcomes
-        how many cases each reader had, and how often a case ended in an answer, a named error, ...
-    findings
-        reader and defect, with the numbers of the cases that showed it.
-    """
+    """How many cases each reader had, how they ended, and by reader and defect the numbers of the cases that showed it."""
 
     cases: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -45,13 +37,6 @@ class Report:
         found = [f"{len(of):6} x {name}: {what} (case {of[0]})" for (name, what), of in self.findings.items()]
         ends = ", ".join(f"{count:,} {kind}" for kind, count in self.outcomes.most_common())
         return "\n".join([f"{self.cases.total():,} damaged files: {ends}", *found, f"{len(found)} defects"])
-
-
-def run(seconds: float, seed: int, cases: int | None = None, some: str = "") -> int:
-    """Damage files of readers whose names begin so; print what was found, and return 1 if something was."""
-    report = fuzz(seconds, seed, [name for name in READERS if name.startswith(some)], cases)
-    print(report)
-    return 1 if report.findings else 0
 
 
 def fuzz(seconds: float, seed: int, readers: Sequence[str] = tuple(READERS), cases: int | None = None) -> Report:

@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.fuzzing.answers import Enumerated, Finding, enumerated, judged, keeps, random_instance, wrong_bounded
+from benchmarks.fuzzing import answers
+from benchmarks.fuzzing.answers import Enumerated, Finding, Judge, keeps, wrong_bounded
 from formulations import PruningProblem
-from formulations.errors import CapacityOverflowError
 from formulations.instance.limit import Limit
 from proofs_checks import check_limits_solution
 from solvers.budgets import solve_limits
@@ -33,16 +33,13 @@ Uses = list[Fraction]
 
 def findings(seed: int) -> Iterator[Finding]:
     """All that is wrong with the answer to one instance."""
-    rng = np.random.default_rng(seed)
-    try:
-        instance = enumerated(random_instance(rng))
-    except CapacityOverflowError:  # refused by name: prices too far apart for 64 bits
-        return
-    if instance is None:
-        return
+    return answers.findings(seed, _calls)
+
+
+def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
     limits, uses = drawn(instance, rng)
     method = str(rng.choice(["path", "best", "exact"]))
-    yield from judged(instance, seed, f"{method}, {limits}", partial(_judge, instance, limits, uses, method))
+    yield f"{method}, {limits}", partial(_judge, instance, limits, uses, method)
 
 
 def _judge(instance: Enumerated, limits: list[Limit], uses: list[Uses], method: str) -> Iterator[str]:
@@ -81,13 +78,13 @@ def drawn(instance: Enumerated, rng: np.random.Generator) -> tuple[list[Limit], 
     uses = [_uses(instance, limit) for limit in chosen]
     one = int(rng.integers(len(instance.kept)))
     limits = [
-        Limit(_at_most(limit, of_each, one, rng), limit.of, rows=limit.rows, each=limit.each, name=limit.name)
+        Limit(_at_most(of_each, one, rng), limit.of, rows=limit.rows, each=limit.each, name=limit.name)
         for limit, of_each in zip(chosen, uses, strict=True)
     ]
     return limits, uses
 
 
-def _at_most(limit: Limit, uses: Uses, k: int, rng: np.random.Generator) -> float | Fraction:
+def _at_most(uses: Uses, k: int, rng: np.random.Generator) -> float | Fraction:
     """What pruning k uses, as a fraction, or as a float at it or beside it; or a share of the most; never below the least."""
     least, way = min(uses), rng.random()
     if way < 0.4:

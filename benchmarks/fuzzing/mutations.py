@@ -239,7 +239,7 @@ def members(rng: Random, content: bytes) -> bytes:
     elif way < 0.97:
         held[name] = held[other]
     else:
-        held[name] = _bomb(held[name])
+        held[name] = held[name][:128] + bytes(BOMB)  # the same array with zeros behind it
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED if rng.random() < 0.5 else zipfile.ZIP_STORED) as archive:
         for member, inside in held.items():
@@ -247,8 +247,3 @@ def members(rng: Random, content: bytes) -> bytes:
             undated.compress_type = zipfile.ZIP_DEFLATED if len(inside) > 1 << 24 else archive.compression
             archive.writestr(undated, inside)
     return out.getvalue()
-
-
-def _bomb(content: bytes) -> bytes:
-    """The same array with zeros behind it."""
-    return content[:128] + bytes(BOMB)

@@ -11,7 +11,7 @@ import io
 import json
 import math
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
@@ -59,20 +59,9 @@ NAMES = ("a", "b", "c", "d")
 
 @dataclass(frozen=True)
 class Reader:
-    """A kind of file.
+    """A kind of file: contents of sound ones, what is done with one in a child process, and damages that fit the format.
 
-    Parameters
-    ----------
-    ending
-        the end of the file's name.
-    sound
-        contents of sound files.
-    read
-        what is done with a file, in a child process; returns what JSON knows.
-    mutate
-        damages that fit the format.
-    wrong
-        of the bytes of the file and the answer: what is wrong with the answer, or None.
+    `wrong` tells of the bytes of the file and the answer what is wrong with the answer, or None.
     """
 
     ending: str
@@ -133,30 +122,34 @@ def _word(holds: bool | None) -> str:
     return {True: "'holds'", False: "'refuted'", None: "'undecided'"}[holds]
 
 
-def _npy_files() -> tuple[bytes, ...]:
-    kinds = (np.int64, np.float64, np.int8)
-    return tuple(written(".npy", lambda p, m=m, k=k: np.save(p, m.astype(k))) for m in MATRICES for k in kinds)
+Save = Callable[[Path, np.ndarray[Any, Any]], Any]
 
 
-def _npz_files() -> tuple[bytes, ...]:
-    kinds = (sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.dia_array, sparse.bsr_array, sparse.csc_matrix)
-    return tuple(written(".npz", lambda p, m=m, k=k: sparse.save_npz(p, k(m))) for m in MATRICES for k in kinds)
+def _matrices(ending: str, ways: Sequence[Save]) -> tuple[bytes, ...]:
+    """Each matrix, saved in each way."""
+    return tuple(written(ending, lambda place, m=m, save=save: save(place, m)) for m in MATRICES for save in ways)
 
 
-def _mtx_files() -> tuple[bytes, ...]:
-    return tuple(
-        written(".mtx", lambda p, m=m, k=k: matrix_market.mmwrite(p, k(m)))
-        for m in MATRICES
-        for k in (sparse.coo_array, np.asarray)
-    )
+SPARSE = (sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.dia_array, sparse.bsr_array, sparse.csc_matrix)
+PROGRAMS: list[Save] = [lambda place, m, k=k: write_program(_program(m, k), place) for k in (False, True)]
 
-
-def _csv_matrices() -> tuple[bytes, ...]:
-    return tuple(written(".csv", lambda p, m=m: np.savetxt(p, m, delimiter=",", fmt="%d")) for m in MATRICES)
-
-
-def _programs(ending: str) -> tuple[bytes, ...]:
-    return tuple(written(ending, partial(write_program, _program(m, integer))) for m in MATRICES for integer in (False, True))
+FORMATS: dict[str, tuple[list[Save], tuple[Mutation, ...], Callable[[bytes], references.Matrix]]] = {
+    ".npy": (
+        [lambda place, m, k=k: np.save(place, m.astype(k)) for k in (np.int64, np.float64, np.int8)],
+        (*BYTES, mutations.array, mutations.header),
+        references.dense,
+    ),
+    ".npz": ([lambda place, m, k=k: sparse.save_npz(place, k(m)) for k in SPARSE], ARCHIVE, references.sparse),
+    ".mtx": (
+        [lambda place, m, k=k: matrix_market.mmwrite(place, k(m)) for k in (sparse.coo_array, np.asarray)],
+        TEXT,
+        references.market,
+    ),
+    ".csv": ([lambda place, m: np.savetxt(place, m, delimiter=",", fmt="%d")], TEXT, references.commas),
+    ".lp": (PROGRAMS, TEXT, references.lp),
+    ".mps": (PROGRAMS, TEXT, references.mps),
+}
+"""Files of matrices: ways to save one, damages, and the independent reading."""
 
 
 def _program(rows: np.ndarray[Any, Any], integer: bool) -> LinearProgram:
@@ -213,6 +206,7 @@ def _forests() -> tuple[Any, ...]:
     )
 
 
+@cache
 def _forest_files() -> tuple[bytes, ...]:
     return tuple(written(".skops", partial(skops.io.dump, forest)) for forest in _forests())
 
@@ -235,25 +229,21 @@ def _cascade() -> Any:
     return pm.exit_path(pm.pruning_path(problem), X, y, random_state=0).at_cost(2.0)
 
 
-def _cascade_files() -> tuple[bytes, ...]:
-    return (written(".skops", partial(save_cascade, _cascade())),)
-
-
 def _run_cascade(place: Path) -> Any:
     X, _ = _rows()
     cascade = load_cascade(place)
     return [len(cascade.predict(X)), len(cascade.prediction_cost(X))]
 
 
-def _mixture_files() -> tuple[bytes, ...]:
-    entries = {"budget": "2", "weight": "5/7", "dearer": "dearer.skops", "cheaper": "cheaper.skops", "meaning": "predict"}
-    return (json.dumps(entries, indent=2).encode(),)
+MIXTURE = json.dumps(
+    {"budget": "2", "weight": "5/7", "dearer": "dearer.skops", "cheaper": "cheaper.skops", "meaning": "predict"}, indent=2
+).encode()
 
 
 def _run_mixture(place: Path) -> Any:
     X, _ = _rows()
     for which in ("dearer", "cheaper"):
-        place.with_name(f"{which}.skops").write_bytes(_forest_files_cached()[0])
+        place.with_name(f"{which}.skops").write_bytes(_forest_files()[0])
     mixture = load_mixture(place, random_state=0)
     return [str(mixture.weight), len(mixture.predict(X))]
 
@@ -265,11 +255,6 @@ def _wrong_mixture(content: bytes, answer: Any) -> str | None:
     except (ValueError, KeyError, TypeError, ZeroDivisionError):
         return "reads a mixture from a damaged file"
     return None if truth is None or (0 <= truth <= 1 and str(truth) == answer[0]) else "reads another weight than the file's"
-
-
-@cache
-def _forest_files_cached() -> tuple[bytes, ...]:
-    return _forest_files()
 
 
 # Boosted models of other libraries
@@ -368,30 +353,19 @@ def _problem() -> Any:
     return pm.problem_from_forest(_forests()[0], X, costs=[1, 2, 3, 4])
 
 
-LAMS = (0.01, 0.03)
-
-
-@cache
-def _values() -> tuple[float, ...]:
-    return tuple(pm.pruning_path(_problem()).at_lam(lam).value(lam) for lam in LAMS)
-
-
-def _score_files() -> tuple[bytes, ...]:
-    return (written(".scores", lambda place: price_sharing(_problem(), LAMS[0], checkpoint=place)),)
+LAM = 0.01
 
 
 def _go_on_scores(place: Path) -> Any:
-    found = price_sharing(_problem(), LAMS[0], checkpoint=place)
-    return [[str(found.status), float(found.value)]]
+    found = price_sharing(_problem(), LAM, checkpoint=place)
+    return [str(found.status), float(found.value)]
 
 
-def _wrong_values(content: bytes, answer: Any) -> str | None:
-    for (status, value, *recomputed), truth in zip(answer, _values(), strict=False):
-        if recomputed and not math.isclose(value, recomputed[0], rel_tol=1e-9, abs_tol=1e-12):
-            return "a value that is not its pruning's"
-        if status.lower().endswith("optimal") and not math.isclose(value, truth, rel_tol=1e-9, abs_tol=1e-12):
-            return "a wrong value with status optimal"
-    return None
+def _wrong_value(content: bytes, answer: Any) -> str | None:
+    status, value = answer
+    truth = pm.pruning_path(_problem()).at_lam(LAM).value(LAM)
+    is_right = math.isclose(value, truth, rel_tol=1e-9, abs_tol=1e-12)
+    return "a wrong value with status optimal" if status.lower().endswith("optimal") and not is_right else None
 
 
 def _set_logs() -> tuple[bytes, ...]:
@@ -411,11 +385,7 @@ def _forest_folder() -> dict[str, bytes]:
     X, y = _rows()
     table = X.assign(label=y).to_csv(index=False).encode()
     path = pm.pruning_path(pm.problem_from_forest(_forests()[0], X, costs=1.0)).to_frame().to_csv(index=False).encode()
-    return {"forest.skops": _forest_files_cached()[0], "data.csv": table, "path.csv": path}
-
-
-def _path_tables() -> tuple[bytes, ...]:
-    return (_forest_folder()["path.csv"],)
+    return {"forest.skops": _forest_files()[0], "data.csv": table, "path.csv": path}
 
 
 def _check_path_table(place: Path) -> Any:
@@ -517,9 +487,7 @@ def _wrong_data(content: bytes, answer: Any) -> str | None:
 
 
 def _chunked(place: Path) -> Any:
-    forest = _forests()[0]
-    problem = pm.tables.problem_from_table(forest, place, costs=1.0)
-    return [problem.n_rows]
+    return pm.tables.problem_from_table(_forests()[0], place, costs=1.0).n_rows
 
 
 def _arrow_tables(ending: str) -> tuple[bytes, ...]:
@@ -528,23 +496,15 @@ def _arrow_tables(ending: str) -> tuple[bytes, ...]:
     return (written(ending, table.to_parquet if ending == ".parquet" else table.to_feather),)
 
 
-def _read_arrow(place: Path) -> Any:
-    return [len(read_table(place)), _chunked(place)]
-
-
 READERS: dict[str, Reader] = {
-    "matrix .npy": Reader(
-        ".npy", _npy_files, _decide, (*BYTES, mutations.array, mutations.header), partial(_wrong_decision, references.dense)
-    ),
-    "matrix .npz": Reader(".npz", _npz_files, _decide, ARCHIVE, partial(_wrong_decision, references.sparse)),
-    "matrix .mtx": Reader(".mtx", _mtx_files, _decide, TEXT, partial(_wrong_decision, references.market)),
-    "matrix .csv": Reader(".csv", _csv_matrices, _decide, TEXT, partial(_wrong_decision, references.commas)),
-    "matrix .lp": Reader(".lp", partial(_programs, ".lp"), _decide, TEXT, partial(_wrong_decision, references.lp)),
-    "matrix .mps": Reader(".mps", partial(_programs, ".mps"), _decide, TEXT, partial(_wrong_decision, references.mps)),
+    **{
+        f"matrix {ending}": Reader(ending, partial(_matrices, ending, ways), _decide, mutate, partial(_wrong_decision, reference))
+        for ending, (ways, mutate, reference) in FORMATS.items()
+    },
     "certificate": Reader(".npz", _networks, _check_network, ARCHIVE, _wrong_network),
     "forest": Reader(".skops", _forest_files, _prune_forest, ARCHIVE),
-    "cascade": Reader(".skops", _cascade_files, _run_cascade, ARCHIVE),
-    "mixture": Reader(".mixture.json", _mixture_files, _run_mixture, (*TEXT, *[mutations.json_values] * 6), _wrong_mixture),
+    "cascade": Reader(".skops", lambda: (written(".skops", partial(save_cascade, _cascade())),), _run_cascade, ARCHIVE),
+    "mixture": Reader(".mixture.json", lambda: (MIXTURE,), _run_mixture, (*TEXT, *[mutations.json_values] * 6), _wrong_mixture),
     "boosted .txt": Reader(".txt", partial(_boosted_files, "lightgbm", ".txt"), _predict_boosted, TEXT, _wrong_margins),
     "boosted .json": Reader(
         ".model.json",
@@ -557,13 +517,21 @@ READERS: dict[str, Reader] = {
     "boosted of CatBoost": Reader(
         ".catboost.json", _catboost_files, _predict_boosted, (*BYTES, *[mutations.json_values] * 3, mutations.numbers)
     ),
-    "checkpoint of scores": Reader(".scores", _score_files, _go_on_scores, ARCHIVE, _wrong_values),
+    "checkpoint of scores": Reader(
+        ".scores",
+        lambda: (written(".scores", lambda place: price_sharing(_problem(), LAM, checkpoint=place)),),
+        _go_on_scores,
+        ARCHIVE,
+        _wrong_value,
+    ),
     "log of item sets": Reader(".sets", _set_logs, _read_sets, ARCHIVE),
-    "table of a path": Reader(".csv", _path_tables, _check_path_table, TEXT, _wrong_path_table),
+    "table of a path": Reader(".csv", lambda: (_forest_folder()["path.csv"],), _check_path_table, TEXT, _wrong_path_table),
     "table of costs": Reader(".csv", _cost_tables, _read_costs, TEXT, _wrong_costs),
     "table of data": Reader(".csv", _data_tables, _read_data, TEXT, _wrong_data),
     "table in chunks": Reader(".csv", _data_tables, _chunked, TEXT),
-    "table .parquet": Reader(".parquet", partial(_arrow_tables, ".parquet"), _read_arrow, BYTES),
+    "table .parquet": Reader(
+        ".parquet", partial(_arrow_tables, ".parquet"), lambda place: [len(read_table(place)), _chunked(place)], BYTES
+    ),
     "table .feather": Reader(".feather", partial(_arrow_tables, ".feather"), _chunked, BYTES),
 }
 """All readers by name."""

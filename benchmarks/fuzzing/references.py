@@ -1,7 +1,7 @@
 """Independent, strict readings of files of matrices, and total unimodularity by all determinants.
 
-They share no code with the package and use neither scipy nor HiGHS. A reading is a list of rows of fractions; `RefusedError` says
-that the bytes are no file of the format, so that no claim may be made about them.
+They share no code with the package and use neither scipy nor HiGHS; networkx finds paths. A reading is a list of rows of
+fractions; `RefusedError` says that the bytes are no file of the format, so that no claim may be made about them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 Matrix = list[list[Fraction]]
@@ -44,20 +45,9 @@ def totally_unimodular(matrix: Matrix) -> bool:
 
 
 def _determinant(a: Matrix) -> Fraction:
-    """By elimination in fractions."""
-    a, value = [list(row) for row in a], Fraction(1)
-    for k in range(len(a)):
-        pivot = next((i for i in range(k, len(a)) if a[i][k]), None)
-        if pivot is None:
-            return Fraction(0)
-        if pivot != k:
-            a[k], a[pivot], value = a[pivot], a[k], -value
-        value *= a[k][k]
-        for i in range(k + 1, len(a)):
-            factor = a[i][k] / a[k][k]
-            for j in range(k, len(a)):
-                a[i][j] -= factor * a[k][j]
-    return value
+    """By expansion along the first row."""
+    minors = (_determinant([row[:j] + row[j + 1 :] for row in a[1:]]) if x else 0 for j, x in enumerate(a[0])) if a else ()
+    return sum(((-1) ** j * a[0][j] * minor for j, minor in enumerate(minors)), Fraction(0)) if a else Fraction(1)
 
 
 def number(text: str) -> Fraction:
@@ -228,6 +218,8 @@ def commas(content: bytes) -> Matrix:
     column = corner or (names and not any(_is_number(line[0]) for line in lines[1:]))
     if names and len({*lines[0][column:]}) < len(lines[0][column:]):
         raise RefusedError("names")
+    if not lines[names:]:
+        raise RefusedError("no numbers")
     return [[number(cell) for cell in line[column:]] for line in lines[names:]]
 
 
@@ -277,7 +269,11 @@ def lp(content: bytes) -> Matrix:
         row, tokens = _lp_terms(_lp_unlabelled(tokens), columns, constants=False)
         if not tokens or tokens[0][0] != "sense":
             raise RefusedError(f"row {len(rows)}")
-        tokens = _lp_after_number(tokens[1:])
+        sign, tokens = (tokens[1][1], tokens[2:]) if [kind for kind, _ in tokens[1:2]] == ["sign"] else ("+", tokens[1:])
+        if not tokens or tokens[0][0] != "number":
+            raise RefusedError("side")
+        number(sign + tokens[0][1])
+        tokens = tokens[1:]
         if tokens and tokens[0][0] == "sense":
             raise UndecidedError("two sides")
         rows.append(row)
@@ -310,15 +306,6 @@ def _lp_tokens(text: str) -> list[Token]:
 def _lp_unlabelled(tokens: list[Token]) -> list[Token]:
     """The parts after a label, if there is one."""
     return tokens[2:] if [kind for kind, _ in tokens[:2]] == ["name", "colon"] else tokens
-
-
-def _lp_after_number(tokens: list[Token]) -> list[Token]:
-    """What follows a number with its sign."""
-    sign, tokens = (tokens[0][1], tokens[1:]) if tokens and tokens[0][0] == "sign" else ("+", tokens)
-    if not tokens or tokens[0][0] != "number":
-        raise RefusedError("side")
-    number(sign + tokens[0][1])
-    return tokens[1:]
 
 
 def _lp_terms(tokens: list[Token], columns: dict[str, int], *, constants: bool) -> tuple[dict[int, Fraction], list[Token]]:
@@ -402,25 +389,17 @@ def mps(content: bytes) -> Matrix:
 
 def network_holds(matrix: Matrix, arcs: list[tuple[int, int]], paths: list[tuple[int, int]]) -> bool:
     """Whether the arcs are a tree, and every column of the matrix is the path between its two vertices; by walking it."""
-    if len(arcs) != len(matrix) or len(paths) != len(matrix[0]):
+    vertices = range(len(arcs) + 1)
+    if (
+        len(arcs) != len(matrix)
+        or len(paths) != len(matrix[0])
+        or not {v for pair in (*arcs, *paths) for v in pair} <= {*vertices}
+    ):
         return False
-    near: dict[int, list[tuple[int, int, int]]] = {v: [] for v in range(len(arcs) + 1)}
-    for k, (tail, head) in enumerate(arcs):
-        if tail not in near or head not in near:
-            return False
-        near[tail].append((head, k, 1))
-        near[head].append((tail, k, -1))
-    for j, (start, end) in enumerate(paths):
-        if start not in near or end not in near:
-            return False
-        walk: dict[int, dict[int, int]] = {start: {}}
-        todo = [start]
-        while todo:
-            v = todo.pop()
-            for other, k, sign in near[v]:
-                if other not in walk:
-                    walk[other] = {**walk[v], k: sign}
-                    todo.append(other)
-        if len(walk) != len(near) or any(matrix[k][j] != walk[end].get(k, 0) for k in range(len(arcs))):
-            return False
-    return True
+    tree = nx.MultiGraph(arcs)
+    tree.add_nodes_from(vertices)
+    if not nx.is_tree(tree):
+        return False
+    row = {arc: (k, 1) for k, arc in enumerate(arcs)} | {(head, tail): (k, -1) for k, (tail, head) in enumerate(arcs)}
+    walks = [dict(row[step] for step in pairwise(nx.shortest_path(tree, start, end))) for start, end in paths]
+    return all(matrix[k][j] == walk.get(k, 0) for j, walk in enumerate(walks) for k in range(len(arcs)))

@@ -29,13 +29,7 @@ class NeverEndsError(BaseException):
 
 @contextmanager
 def limited(most: int = MOST_CALLS) -> Iterator[None]:
-    """Raise `NeverEndsError` inside of the block, and of the threads that it starts, after so many calls of our functions.
-
-    Raises
-    ------
-    NeverEndsError
-        if that happens.
-    """
+    """Raise `NeverEndsError` inside of the block, and of the threads that it starts, after so many calls of our functions."""
     left = most
 
     def count(frame: FrameType, event: str, argument: Any) -> None:

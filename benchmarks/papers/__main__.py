@@ -22,15 +22,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.papers.experiment import Experiment, Presentation, Scope
-from benchmarks.papers.kept_rows import FOLDER, keep_rows, kept_frame
-from benchmarks.papers.page import write_pages
+import pandas as pd
+
+from benchmarks.measuring import frame_markdown
+from benchmarks.papers.experiment import Experiment, Scope
 from benchmarks.papers.protocols import PROTOCOLS, table
-from benchmarks.papers.registry import experiment_named, experiments
-from benchmarks.papers.running import Failure, run_units
-from benchmarks.papers.store import Store
-from benchmarks.papers.tables import markdown
-from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table
+from benchmarks.papers.running import FOLDER, Failure, Store, experiment_named, experiments, keep_rows, kept_frame, run_units
+from benchmarks.papers.verdicts import counts, hours, rounded, verdict_table, write_pages
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
@@ -40,13 +38,6 @@ NEED_FILES = ("other_data", "cegb17_figure2a")
 
 OUT = Path("papers-output")
 """Where results go unless ``--out`` names another folder."""
-
-
-def listing() -> str:
-    """The list of experiments, one line for each."""
-    known = experiments().values()
-    width = max((len(e.name) for e in known), default=0)
-    return "\n".join(f"{e.name:{width}s}  {e.source}: {e.title} [{e.takes}]" for e in known)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -86,42 +77,35 @@ def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Fail
     frame = store.frame(units)
     if frame.empty:
         raise InvalidInputError(f"{experiment.name}: no unit could be done, so there is nothing to show; see above")
-    shown = experiment.present(frame, scope)
-    write(shown, store.folder, scope)
-    print(report(experiment, shown, scope, list(frame["machine"].unique())))
-    print(f"\ntables and pictures: {store.folder}")
+    print(f"{show(experiment, frame, scope, out)}\n\ntables and pictures: {store.folder}")
     return failures
 
 
-def write(shown: Presentation, folder: Path, scope: Scope) -> None:
-    """Write tables as CSV, figures as PNG and SVG. With a limit of rows, the names of the files have their number."""
-    trial = "" if scope.rows is None else f"_rows{scope.rows}"
+def show(experiment: Experiment, frame: pd.DataFrame, scope: Scope, out: Path) -> str:
+    """Write tables as CSV, figures as PNG and SVG, a limit of rows in the names of the files; returns the text to print."""
+    shown, folder = experiment.present(frame), out / experiment.name
+    trial, limit = ("", "") if scope.rows is None else (f"_rows{scope.rows}", f", a trial with {scope.rows} rows")
     folder.mkdir(parents=True, exist_ok=True)
     with OutputFiles() as outputs:
-        for name, frame in {**shown.tables, **shown.files}.items():
-            frame.to_csv(outputs.aside(folder / f"{name}{trial}.csv"), index=False)
+        for name, table in {**shown.tables, **shown.files}.items():
+            table.to_csv(outputs.aside(folder / f"{name}{trial}.csv"), index=False)
     for name, figure in shown.figures.items():
         save_picture(figure, folder / f"{name}{trial}")
-
-
-def report(experiment: Experiment, shown: Presentation, scope: Scope, machines: Sequence[str]) -> str:
-    """The text to print."""
-    limit = "" if scope.rows is None else f", a trial with {scope.rows} rows"
     lines = [f"# {experiment.name}: {experiment.source}", "", experiment.title, "", PROTOCOLS[experiment.protocol].told(), ""]
-    lines += [f"{scope.repeats} repeats, {'full' if scope.full else 'short'} version{limit}; {'; '.join(machines)}"]
-    for name, frame in shown.tables.items():
-        lines += ["", f"## {name}", "", markdown(frame)]
-    lines += ["", *(f"- {note}" for note in shown.notes)]
-    return "\n".join(lines)
+    machines = "; ".join(frame["machine"].unique())
+    lines += [f"{scope.repeats} repeats, {'full' if scope.full else 'short'} version{limit}; {machines}"]
+    for name, table in shown.tables.items():
+        lines += ["", f"## {name}", "", frame_markdown(table)]
+    return "\n".join([*lines, "", *(f"- {note}" for note in shown.notes)])
 
 
-def verdicts(_: Path) -> str:
+def verdicts() -> str:
     """Write ``verdicts.csv`` beside the kept rows; returns the counts of verdicts and the table as Markdown."""
     table = verdict_table()
     shown = rounded(table)
     with OutputFiles() as outputs:
         shown.to_csv(outputs.aside(FOLDER / "verdicts.csv"), index=False, lineterminator="\n")
-    return f"{markdown(counts(table))}\n\n{markdown(shown)}"
+    return f"{frame_markdown(counts(table))}\n\n{frame_markdown(shown)}"
 
 
 def tables(name: str, out: Path) -> str:
@@ -130,19 +114,24 @@ def tables(name: str, out: Path) -> str:
     frame = kept_frame(experiment)
     if frame.empty:
         raise InvalidInputError(f"no rows of {name} are kept; run it, then keep")
-    scope = Scope(tuple(frame["data"].unique()), int(frame["seed"].nunique()), full=True)
-    shown = experiment.present(frame, scope)
-    write(shown, out / name, scope)
-    return report(experiment, shown, scope, list(frame["machine"].unique()))
+    return show(experiment, frame, Scope((), int(frame["seed"].nunique()), full=True), out)
 
 
-COMMANDS: dict[str, Callable[[argparse.Namespace], str]] = {
-    "protocols": lambda _: markdown(table()),
+def listing() -> str:
+    """The list of experiments, one line for each."""
+    known = experiments()
+    width = max(map(len, known), default=0)
+    return "\n".join(f"{e.name:{width}s}  {e.source}: {e.title} [{e.takes}]" for e in known.values())
+
+
+COMMANDS: dict[str | None, Callable[[argparse.Namespace], str]] = {
+    None: lambda _: listing(),
+    "protocols": lambda _: frame_markdown(table()),
     "keep": lambda args: "\n".join(map(str, keep_rows(args.out))),
     "tables": lambda args: tables(args.of or "", args.out),
-    "verdicts": lambda args: verdicts(args.out),
+    "verdicts": lambda _: verdicts(),
     "page": lambda _: write_pages(),
-    "hours": lambda _: markdown(hours()),
+    "hours": lambda _: frame_markdown(hours()),
 }
 """Everything that is no experiment; each gets the arguments and returns the text to print."""
 
@@ -153,8 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failures: list[Failure] = []
     try:
         check(args)
-        if args.name is None or args.name in COMMANDS:
-            print(listing() if args.name is None else COMMANDS[args.name](args))
+        if args.name in COMMANDS:
+            print(COMMANDS[args.name](args))
             return 0
         for name in experiments() if args.name == "all" else (args.name,):
             experiment = experiment_named(name)

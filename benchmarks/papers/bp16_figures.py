@@ -5,7 +5,7 @@ GreedyMiser and CEGB are grown at a grid of settings, and every number of their 
 least validation error within it is chosen, over all settings of a method, and reported on the test part. CEGB17 uses two of
 Covertype's classes and does not say which; see `benchmarks.papers.data`.
 
-Figure 5: the forest of `bp16` at prices from a linear SVM (`benchmarks.papers.svm_prices`). Figure 6: trees by entropy and by
+Figure 5: the forest of `bp16` at prices from a linear SVM (`data.svm_prices`). Figure 6: trees by entropy and by
 Pairs. Figure 7's question, for Scene15 there, which is not public in that form: how many features a split may choose from; here
 the square root of all, half of them, and all, on the data at hand.
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 import pandas as pd
 
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.budget_curves import Method, always, budgets_of, by_budget, curve_experiment, duel
 from benchmarks.papers.experiment import Comparison, Experiment, Value
 from benchmarks.papers.methods import CCP, CEGB, GREEDY, GREEDY_MISER, OPTIMAL, PRUNINGS, WITHIN, learner_settings, run_curve
@@ -30,7 +31,6 @@ from benchmarks.papers.published import (
     NAMES,
     SUBSETS,
 )
-from benchmarks.papers.tables import mean_of, spread_of
 
 ALIKE = 0.001
 """Additional error that counts as "essentially the same accuracy"; ours, since BP16 gives no number."""

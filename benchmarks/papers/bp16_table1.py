@@ -25,11 +25,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import prunemodels as pm
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.methods import optimal
 from benchmarks.papers.protocols import Grown, bp16, grown
 from benchmarks.papers.published import BP16_TABLE_1, BP16_VOTES, NAMES, SUBSETS, USAGE_NAMES
-from benchmarks.papers.tables import mean_of, spread_of
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from prunemodels.evaluation.path import Vote, evaluate_path
@@ -134,7 +134,7 @@ def votes(frame: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{"majority less mean": table["majority"] - table["mean"]})
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     counted = votes(frame)
     tenths = counted[np.isclose(10 * counted["share"], np.round(10 * counted["share"]))]
     notes = [f"{c.figure}: {c.ours} (BP16: {c.published})" for c in compare(frame) if c.holds is not None]

@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from benchmarks.measuring import mean_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
-from benchmarks.papers.tables import mean_of
 from formulations.errors import InvalidInputError
 
 FEATURES = 6
@@ -144,7 +144,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     notes = [
         "bound: ln F(S) + 1 of Theorem 2.2, for worst-outcome splits; beside expected-outcome splits it is for comparison only",
         f"{int(frame['wrong'].sum())} examples in all are predicted wrong: the trees are grown until their leaves are pure",

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.budget_curves import Method, curve_experiment, duel
 from benchmarks.papers.experiment import Comparison
 from benchmarks.papers.methods import ASTC, BUDGET_RF, CSTC, GREEDY_MISER, OPTIMAL, learner_settings, run_curve
 from benchmarks.papers.published import NAMES, SUBSETS
-from benchmarks.papers.tables import mean_of, spread_of
 
 PRUNED = f"{OPTIMAL} ({BUDGET_RF})"
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.measuring import mean_of, plus_minus, spread_of
 from benchmarks.papers.data import CIFAR10, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.protocols import brf15, grow
 from benchmarks.papers.published import BRF15_TABLE_1, BRF15_TREES, NAMES, SUBSETS
-from benchmarks.papers.tables import mean_of, plus_minus, spread_of
 
 TREE_BAGGER: Mapping[str, Value] = {"thresholds": "all", "features": "sqrt"}
 
@@ -93,7 +93,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     note = "per cent of features used on an average test example (test error by majority vote)"
     return Presentation({"table1": table(frame)}, notes=[note])
 

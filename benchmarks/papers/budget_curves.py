@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.data import Parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
-from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
@@ -60,38 +60,20 @@ def chosen(points: pd.DataFrame, budgets: Sequence[float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["budget", *POINT])
 
 
-def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]], by: Sequence[str] = ()) -> pd.DataFrame:
-    """Mean and standard deviation over repeats of the chosen points.
+def by_budget(frame: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> pd.DataFrame:
+    """Mean and standard deviation over repeats of the chosen points: data, method, budget, and `MOMENTS`.
 
-    Parameters
-    ----------
-    frame
-        rows of `curve_rows` with data, seed, method; all settings of a method are considered together.
-    budgets
-        for each data set.
-    by
-        further columns that make a method.
-
-    Returns
-    -------
-    pandas.DataFrame
-        data, method, `by`, budget, cost, cost_sd, error, error_sd, repeats. A budget that some repeat cannot meet is left out.
+    All settings of a method are considered together. A budget that some repeat cannot meet is left out.
     """
     rows: list[dict[str, Any]] = []
-    for key, points in frame.groupby(["data", "method", *by], sort=False):
-        data = str(key[0])
-        parts = [chosen(p, budgets[data]) for _, p in points.groupby("seed")]
-        together = pd.concat(parts)
-        for budget, at in together.groupby("budget"):
+    for (data, method), points in frame.groupby(["data", "method"], sort=False):
+        parts = [chosen(p, budgets[str(data)]) for _, p in points.groupby("seed")]
+        for budget, at in pd.concat(parts).groupby("budget"):
             if len(at) == len(parts):
-                rows.append({**dict(zip(["data", "method", *by], key, strict=True)), "budget": budget, **_moments(at)})
-    return pd.DataFrame(rows, columns=["data", "method", *by, "budget", *MOMENTS])
-
-
-def _moments(at: pd.DataFrame) -> dict[str, float]:
-    """Means and standard deviations of cost and error, and the number of repeats."""
-    cost, error = at["test_cost"], at["test_error"]
-    return dict(zip(MOMENTS, (mean_of(cost), spread_of(cost), mean_of(error), spread_of(error), len(at)), strict=True))
+                moments = [of(at[column]) for column in ("test_cost", "test_error") for of in (mean_of, spread_of)]
+                about = {"data": data, "method": method, "budget": budget}
+                rows.append(about | dict(zip(MOMENTS, (*moments, len(at)), strict=True)))
+    return pd.DataFrame(rows, columns=["data", "method", "budget", *MOMENTS])
 
 
 def curves(summary: pd.DataFrame) -> tuple[list[TradeoffCurve], dict[str, Any]]:
@@ -119,14 +101,13 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
     """One row a method, one column a budget: test error in per cent, mean ± standard deviation."""
     rows = []
     for (data, method), at in summary.groupby(["data", "method"], sort=False):
-        cell_of = {b: _percent(e, sd) for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)}
+        cell_of = {
+            b: f"{100 * e:.2f}" + ("" if np.isnan(sd) else f" ± {100 * sd:.2f}")
+            for b, e, sd in zip(at["budget"], at["error"], at["error_sd"], strict=True)
+        }
         cells = {f"{budget:g}": cell_of.get(budget) for budget in budgets[str(data)]}
         rows.append({"data": NAMES.get(str(data), data), "method": method, **cells})
     return pd.DataFrame(rows)
-
-
-def _percent(mean: float, spread: float) -> str:
-    return f"{100 * mean:.2f}" + ("" if np.isnan(spread) else f" ± {100 * spread:.2f}")
 
 
 Method = tuple[str, Mapping[str, Value]]
@@ -184,7 +165,7 @@ def curve_experiment(
     def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         return claims(frame, by_budget(frame, budgets(frame)))
 
-    def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+    def present(frame: pd.DataFrame) -> Presentation:
         reached = by_budget(frame, budgets(frame))
         shown = {data: list(at)[1::2] for data, at in budgets(frame).items()}
         notes = [f"{c.figure}: {c.published}. Here: {c.ours}" for c in claims(frame, reached)]

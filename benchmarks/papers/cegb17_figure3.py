@@ -3,7 +3,7 @@
 The paper has both on Yahoo! Learning to Rank, which is not public; here they are on MiniBooNE. Within each budget the point of
 least validation error is chosen among a curve's rounds of boosting.
 
-(a) prices that differ by feature (`benchmarks.papers.svm_prices`): one curve for each lambda; and the same with all prices 1
+(a) prices that differ by feature (`benchmarks.papers.data.svm_prices`): one curve for each lambda; and the same with all prices 1
 *while trees are grown* and the real ones when they are paid.
 
 (b) uniform prices: trees grown best-first and breadth-first, "the same number of leaves and trees", over a grid of lambda. Both
@@ -21,11 +21,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.papers.budget_curves import Method, always, cost_at, curve_experiment, curve_rows
-from benchmarks.papers.data import parts
+from benchmarks.papers.data import parts, svm_prices
 from benchmarks.papers.experiment import Comparison, Row, Unit, Value
 from benchmarks.papers.methods import CEGB, fitted
 from benchmarks.papers.published import NAMES, SUBSETS
-from benchmarks.papers.svm_prices import svm_prices
 
 LAMS = (0.0, 1e-4, 1e-3, 1e-2)
 FULL_LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)

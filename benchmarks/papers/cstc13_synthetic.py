@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchmarks.measuring import mean_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.quadrants import QUADRANT_COSTS, four_quadrants
-from benchmarks.papers.tables import mean_of
 
 PERFECT = 12
 """What a perfect predictor pays."""
@@ -142,7 +142,7 @@ def figure2(frame: pd.DataFrame) -> tuple[pd.DataFrame, Figure | None]:
     return nodes[columns].astype({"node": int, "examples": int}), figure
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     nodes, figure = figure2(frame)
     tables = {"perfect_trees": found_table(frame)} | ({} if figure is None else {"figure2_nodes": nodes})
     notes = [

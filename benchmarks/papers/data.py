@@ -4,6 +4,15 @@ Beside the files in the folder that ``PRUNEMODELS_DATA`` names: those that sciki
 Covertype with its largest class (2, lodgepole pine) against the rest. CEGB17 says "restricted to two classes" and not which: the
 choice is ours, the usual one. CIFAR-10 is read from the publisher's files, if they are in that folder: the seed draws the
 training and the validation images.
+
+Prices that differ by feature come from a linear SVM: BP16 section 6.4, Figure 5; CEGB17's Figure 3 (a) here has them, too.
+
+    X_f  scaled so that every feature's column has the same l2 norm                                                      (1)
+    w    weights of a linear SVM on that; c_f = |w_f| rounded, in [1, 40]                                                (2)
+    c    divided by its mean: the prices add up to the number of features                                                (3)
+
+The paper does not say how |w| was scaled to [1, 40]. Here the largest weight is scaled to 40, and what rounds to 0 costs 1.
+C = 1, the squared hinge and columns of mean square 1 are our choice too. With several classes |w_f| is the largest over them.
 """
 
 from __future__ import annotations
@@ -16,6 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
 
 from benchmarks.data import load_cifar10
 from benchmarks.instances import SHIPPED
@@ -53,6 +63,11 @@ class Parts:
     X_test: NDArray[np.float32]
     y_test: NDArray[Any]
 
+    @classmethod
+    def of(cls, *parts: Any) -> Parts:
+        """Those of three parts that each have X and y."""
+        return cls(*(array for part in parts for array in (part.X, part.y)))
+
 
 @lru_cache(maxsize=2)
 def dataset(name: str) -> Dataset:
@@ -82,8 +97,7 @@ def parts(name: str, seed: int, rows: int | None = None, *, signal: float = SIGN
     if name == "miniboone":
         rng = np.random.default_rng(seed)
         places = [_thinned(part, data.y[part] == 1, signal, rng) for part in places]
-    train, valid, test = places
-    return Parts(X[train], data.y[train], X[valid], data.y[valid], X[test], data.y[test])
+    return Parts(*(array[rows] for rows in places for array in (X, data.y)))
 
 
 def _thinned(part: NDArray[np.int64], ones: NDArray[np.bool_], signal: float, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -95,11 +109,9 @@ def _thinned(part: NDArray[np.int64], ones: NDArray[np.bool_], signal: float, rn
 
 def _cifar10_parts(seed: int, rows: int | None) -> Parts:
     """CIFAR-10 in BRF15's parts, two classes."""
-    images = load_cifar10(random_state=seed)
-    whole = (images.train, images.validation, images.test)
+    whole = load_cifar10(random_state=seed).parts
     share = 1.0 if rows is None else min(1.0, rows / sum(map(len, whole)))
-    train, valid, test = (part.take(slice(0, max(1, round(share * len(part))))) for part in whole)
-    return Parts(train.X, train.y, valid.X, valid.y, test.X, test.y)
+    return Parts.of(*(part.take(slice(0, max(1, round(share * len(part))))) for part in whole))
 
 
 def without_absent(experiment: str, scope: Scope) -> tuple[Scope, list[Unit]]:
@@ -124,3 +136,17 @@ def fold(name: str, seed: int, k: int, rows: int | None = None) -> Parts:
     train, test = splits[k]
     seen, known = X[train], y[train]
     return Parts(seen, known, seen, known, X[test], y[test])
+
+
+LARGEST = 40.0
+"""Price of the dearest feature before (3)."""
+
+
+def svm_prices(X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
+    """(1) to (3): shape (F,), adding up to F."""
+    rows = np.asarray(X, dtype=np.float64)
+    norm = np.sqrt(np.mean(rows**2, axis=0))
+    scaled = rows / np.where(norm > 0, norm, 1.0)
+    weights = np.abs(LinearSVC(dual=False, max_iter=10_000).fit(scaled, y).coef_).max(axis=0)
+    prices = np.maximum(np.round(weights * (LARGEST / weights.max())), 1.0)
+    return np.asarray(prices * (prices.size / prices.sum()))

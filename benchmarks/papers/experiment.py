@@ -20,18 +20,9 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Scope:
-    """What part of an experiment is run.
+    """What part of an experiment is run: data sets, seeds 0 to repeats - 1, the long version or the short one.
 
-    Parameters
-    ----------
-    data
-        names of data sets.
-    repeats
-        seeds 0, 1, ..., repeats - 1.
-    full
-        the long version, where settings differ between the two.
-    rows
-        at most so many examples of each data set, for trials; None: all.
+    `rows`: at most so many examples of each data set, for trials; None: all.
     """
 
     data: tuple[str, ...]
@@ -48,18 +39,8 @@ class Scope:
 class Unit:
     """The smallest piece of work whose rows are kept.
 
-    Parameters
-    ----------
-    experiment, version
-        the experiment's; a new version runs everything anew.
-    data, seed
-        data set and seed; units that share both run one after another in one process, so they can share a forest.
-    method
-        what the tables and legends call it.
-    setting
-        all else that decides the rows: JSON values by name; no name of the other fields, nor of a row.
-    rows
-        see `Scope`.
+    `setting` is all else that decides the rows: JSON values by name; no name of the other fields, nor of a row. A new `version`
+    of an experiment runs everything anew.
     """
 
     experiment: str
@@ -124,16 +105,8 @@ class Comparison:
 class Presentation:
     """What is shown of an experiment's rows.
 
-    Parameters
-    ----------
-    tables
-        by name; each is printed and written as NAME.csv.
-    figures
-        by name; each is written as NAME.png and NAME.svg.
-    notes
-        sentences below the tables: definitions that are ours, and what speaks against pruning.
-    files
-        tables that are written but not printed: long ones.
+    Tables are printed and written as NAME.csv, figures as NAME.png and NAME.svg; `files` are tables that are too long to print.
+    Notes stand below the tables: definitions that are ours, and what speaks against pruning.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -148,20 +121,10 @@ class Experiment:
 
     Parameters
     ----------
-    name
-        of the command, e.g. ``nws15_table1``.
     protocol
         by which it runs: a name of `benchmarks.papers.protocols.PROTOCOLS`.
-    source
-        e.g. ``NWS15, Table 1``.
-    title
-        one line.
     takes
         time of the short version and of the full one, one process on a free machine, for the list of experiments.
-    data, full_data
-        data sets of the short and the full version.
-    repeats, full_repeats
-        likewise.
     units
         the work of a scope, in the order in which it is done.
     run
@@ -185,7 +148,7 @@ class Experiment:
     repeats: int
     units: Callable[[Scope], Sequence[Unit]]
     run: Callable[[Unit], Sequence[Row]]
-    present: Callable[[pd.DataFrame, Scope], Presentation]
+    present: Callable[[pd.DataFrame], Presentation]
     full_data: tuple[str, ...] | None = None
     full_repeats: int = 10
     compare: Callable[[pd.DataFrame], Sequence[Comparison]] = lambda _: ()

@@ -14,7 +14,6 @@ from benchmarks.papers.data import Parts, parts
 from benchmarks.papers.experiment import Row, Unit, Value
 from benchmarks.papers.protocols import PROTOCOLS, Grown, grown
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
-from formulations.errors import InvalidInputError
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
 from prunemodels.rivals.baselines.early_stopping import early_stopping_path
 from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
@@ -71,29 +70,8 @@ LEARNERS: Mapping[str, tuple[str, str, str]] = {
 """Package of `prunemodels.rivals`, classifier, and what ranks. A package is imported where one of its learners is run."""
 
 
-def prunings(method: str, grown: Grown) -> NestedPrunings:
-    """The prunings of a method.
-
-    Raises
-    ------
-    InvalidInputError
-        for another name.
-    """
-    if method not in PRUNINGS:
-        raise InvalidInputError(f"method is {method!r}; give one of {', '.join(PRUNINGS)}")
-    return PRUNINGS[method](grown)
-
-
 def fitted(method: str, setting: Mapping[str, Any], p: Parts, seed: int, costs: Any = 1, *, ranking: bool = False) -> Any:
-    """A learner with the setting; CSTC and ASTC prune themselves on the validation part.
-
-    Raises
-    ------
-    InvalidInputError
-        for a method that is none of `LEARNERS`.
-    """
-    if method not in LEARNERS:
-        raise InvalidInputError(f"method is {method!r}; give one of {', '.join(LEARNERS)}")
+    """One of `LEARNERS` with the setting; CSTC and ASTC prune themselves on the validation part."""
     package, *names = LEARNERS[method]
     learner = getattr(importlib.import_module(f"prunemodels.rivals.{package}"), names[ranking])(costs, random_state=seed)
     valid = {"X_valid": p.X_valid, "y_valid": p.y_valid} if package == "cstc" else {}
@@ -132,6 +110,6 @@ def run_curve(unit: Unit) -> list[Row]:
         return curve_rows(fitted(name, setting, p, unit.seed), p)
     forest = grown(protocol, unit.data, unit.seed, unit.rows)
     if name != WITHIN:
-        return curve_rows(prunings(name, forest), forest.parts)
+        return curve_rows(PRUNINGS[name](forest), forest.parts)
     found = within_budgets(forest, budgets_up_to(unit.data, forest.parts.X_valid.shape[1]))
     return [row for path in found.values() for row in curve_rows(path, forest.parts)]

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from benchmarks.measuring import mean_of
 from benchmarks.papers.experiment import Comparison
 from benchmarks.papers.published import NAMES, NWS15_TABLE_1
-from benchmarks.papers.tables import mean_of
 from benchmarks.papers.verdicts import FEWEST, half_width
 
 SHARES = (

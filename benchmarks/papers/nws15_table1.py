@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from benchmarks.instances import middles
+from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.algorithm1 import algorithm1
 from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
-from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, prunings
+from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, PRUNINGS
 from benchmarks.papers.nws15_sentences import sentences
 from benchmarks.papers.protocols import Grown, grown, nws15
 from benchmarks.papers.published import NAMES, NWS15_TABLE_1
-from benchmarks.papers.tables import mean_of, spread_of
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.evaluation.path import Vote, evaluate_path
 
@@ -105,7 +105,7 @@ def read(method: str, forest: Grown, vote: Vote) -> pd.DataFrame:
     """The unpruned forest (share 0) and the prunings of a method, indexed by share: cost, error by the vote and by the mean."""
     if method == ALGORITHM_1:
         return _read_algorithm1(forest, vote)
-    path = prunings(method, forest)
+    path = PRUNINGS[method](forest)
     full = pm.Pruning.unpruned(forest.problem).cost
     rows, at = np.unique([path.row_at_cost(share * full) for share in SHARES], return_inverse=True)
     kept = np.searchsorted(rows, path.rows_kept).astype(np.int32)  # the same prunings without the others: faster to evaluate
@@ -298,7 +298,7 @@ def picture(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def present(frame: pd.DataFrame, scope: Scope) -> Presentation:
+def present(frame: pd.DataFrame) -> Presentation:
     tables = {"table1": table(frame), "paired": paired(frame), "algorithm1": distance(frame)}
     return Presentation(
         {name: t for name, t in tables.items() if len(t)},

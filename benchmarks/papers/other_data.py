@@ -21,7 +21,7 @@ The short version has a tenth of the trees; ``--rows`` cuts the parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
-from benchmarks.data.ranking import average_precision_at_5
+from benchmarks.data.published import average_precision_at_5
 from benchmarks.papers.brf15_figure3 import ALPHAS
 from benchmarks.papers.budget_curves import Method, always, curve_experiment, curve_rows
 from benchmarks.papers.data import Parts, without_absent
 from benchmarks.papers.experiment import Comparison, Row, Scope, Unit, Value
-from benchmarks.papers.methods import ASTC, BUDGET_RF, CEGB, CSTC, GREEDY_MISER, PRUNINGS, fitted, prunings
+from benchmarks.papers.methods import ASTC, BUDGET_RF, CEGB, CSTC, GREEDY_MISER, PRUNINGS, fitted
 from benchmarks.papers.protocols import Grown
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
@@ -108,15 +108,11 @@ def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
 @lru_cache(maxsize=1)
 def loaded(data: str, rows: int | None) -> PublishedData:
     """The data, with the first of each part where `rows` limits them all together."""
-    data_set = LOADERS[data]()
-    sizes = [len(p) for p in (data_set.train, data_set.validation, data_set.test)]
-    if rows is None or rows >= sum(sizes):
-        return data_set
-    short = [
-        p.take(slice(0, max(1, n * rows // sum(sizes))))
-        for p, n in zip((data_set.train, data_set.validation, data_set.test), sizes, strict=True)
-    ]
-    return PublishedData(data_set.name, short[0], short[1], short[2], data_set.costs, data_set.feature_names, data_set.remarks)
+    whole = LOADERS[data]()
+    total = sum(map(len, whole.parts))
+    if rows is None or rows >= total:
+        return whole
+    return PublishedData(*(part.take(slice(0, max(1, len(part) * rows // total))) for part in whole.parts), whole.costs)
 
 
 def run(unit: Unit) -> list[Row]:
@@ -126,7 +122,7 @@ def run(unit: Unit) -> list[Row]:
     training: Any = setting.pop("training")
     train = data.train.take(slice(0, training))
     ranking, graded = train.query is not None, "evaluation_cost" in setting
-    p = Parts(train.X, train.raw if graded else train.y, data.validation.X, data.validation.y, data.test.X, data.test.y)
+    p = Parts.of(replace(train, y=train.raw) if graded else train, data.validation, data.test)
     losses = (_loss(data.validation), _loss(data.test))
     if unit.method in PRUNINGS:
         return curve_rows(_prunings(data, unit), p, losses=losses)
@@ -194,7 +190,7 @@ def _forest(name: str, rows: int | None, seed: int, trees: int, training: int | 
     """The forest that the papers grow, with its instance; units in a row share it."""
     data, kind = loaded(name, rows), FORESTS[name]
     train = data.train.take(slice(0, training))
-    p = Parts(train.X, train.y, data.validation.X, data.validation.y, data.test.X, data.test.y)
+    p = Parts.of(train, data.validation, data.test)
     setting = {
         "n_estimators": trees,
         "impurity": kind.impurity,
@@ -209,7 +205,7 @@ def _prunings(data: PublishedData, unit: Unit) -> PrunedForests:
     """Some prunings of a path."""
     s: Any = unit.setting
     grown = _forest(unit.data, unit.rows, unit.seed, s["trees"], s["training"])
-    path = prunings(unit.method, grown)
+    path = PRUNINGS[unit.method](grown)
     cheap, dear = float(path.cost[-1]), float(path.cost[0])
     budgets = np.maximum(dear * np.geomspace(0.01, 1, POINTS), cheap)  # the cheapest of fewer trees is one tree
     rows = np.unique([*(path.row_at_cost(budget) for budget in budgets), len(path) - 1])

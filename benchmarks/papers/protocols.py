@@ -20,9 +20,8 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.papers.data import FOLDS, SMALL, Parts, fold, parts
+from benchmarks.papers.data import FOLDS, SMALL, Parts, fold, parts, svm_prices
 from benchmarks.papers.experiment import Value
-from benchmarks.papers.svm_prices import svm_prices
 from formulations.errors import InvalidInputError
 from prunemodels.evaluation.path import Vote
 
@@ -64,7 +63,7 @@ class Protocol:
     errors, costs
         error sample and cost sample of the pruning. Where there is no validation part, the training part stands for it.
     prices
-        "one" for each feature, or those of `benchmarks.papers.svm_prices`.
+        "one" for each feature, or those of `benchmarks.papers.data.svm_prices`.
     vote
         "majority" of the trees' classes, or "mean" of the leaves' class frequencies.
     signal
@@ -205,33 +204,14 @@ def table() -> pd.DataFrame:
 
 def grow(protocol: Protocol, X: Any, y: Any, *, trees: int, seed: int) -> Any:
     """A scikit-learn forest by the protocol."""
+    shared = {name: getattr(protocol, name) for name in ("min_samples_leaf", "max_depth")}
+    shared |= {"max_features": protocol.features, "bootstrap": protocol.sample == "bootstrap", "random_state": seed}
     if protocol.criterion in ORDINARY and protocol.thresholds == "all":
-        return RandomForestClassifier(
-            trees,
-            criterion=protocol.criterion,
-            max_features=protocol.features,
-            min_samples_leaf=protocol.min_samples_leaf,
-            max_depth=protocol.max_depth,
-            bootstrap=protocol.sample == "bootstrap",
-            random_state=seed,
-        ).fit(X, y)
+        return RandomForestClassifier(trees, criterion=protocol.criterion, **shared).fit(X, y)
     from prunemodels.rivals.budget_rf import BudgetRFClassifier
 
-    return (
-        BudgetRFClassifier(
-            n_estimators=trees,
-            impurity=protocol.criterion,
-            splits=protocol.thresholds,
-            max_features=protocol.features,
-            alpha=protocol.alpha,
-            min_samples_leaf=protocol.min_samples_leaf,
-            max_depth=protocol.max_depth,
-            bootstrap=protocol.sample == "bootstrap",
-            random_state=seed,
-        )
-        .fit(X, y)
-        .forest_
-    )
+    own = {"impurity": protocol.criterion, "splits": protocol.thresholds, "alpha": protocol.alpha}
+    return BudgetRFClassifier(n_estimators=trees, **own, **shared).fit(X, y).forest_
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,12 +24,6 @@ def four_quadrants(n: int, random_state: Any = None) -> tuple[pd.DataFrame, NDAr
     elsewhere: a draw from the labels of its own quadrant (ours: the paper says "a random number"), so that only the signs tell
     which feature to trust.
 
-    Parameters
-    ----------
-    n
-        number of examples.
-    random_state
-        seed, generator or None.
     """
     rng = check_random_state(random_state)
     x, z = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)

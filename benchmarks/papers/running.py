@@ -1,26 +1,103 @@
-"""Runs the units that are not done yet, one after another or in several processes.
+"""The experiments by name, the run of units that are missing, and the rows of those that are finished.
+
+    OUT / EXPERIMENT / units / KEY.json      {"unit": ..., "rows": [...], "seconds": ..., "machine": ...}
 
 Units of one data set and seed run in order in one process, which caches what they share, mostly a grown forest. A unit that fails
-is reported and left out. The others continue, and the next run tries it again. A finished unit is saved at once, so a run that is
-killed loses the unit at hand and no other.
+is reported and left out. The others continue, and the next run tries it again. A finished unit is saved at once and whole, so a
+run that is killed loses the unit at hand and no other, and several processes may write at the same time.
+
+The repository keeps rows as CSV in `FOLDER`: the tables of verdicts are made of them.
+
+    EXPERIMENT-units.csv     one line a unit: its number, data, seed, method, setting (JSON), seconds, machine
+    EXPERIMENT-DATA.csv      one line a row: unit, then the other columns; numbers with four digits, of curves with six, as
+                             budgets choose among their points
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import pkgutil
 import sys
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
+import pandas as pd
 from joblib import Parallel, delayed
 from tqdm import tqdm
 
-from benchmarks.papers.experiment import Experiment, Unit
-from benchmarks.papers.registry import experiment_named
-from benchmarks.papers.store import Store
+import benchmarks.papers
+from benchmarks.measuring import write_text
+from benchmarks.papers.experiment import Experiment, Row, Unit
+from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.comparison.machine import machine
+
+PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
+"""Modules whose names begin with a paper's hold one experiment as ``EXPERIMENT``, or several as ``EXPERIMENTS``."""
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments by name."""
+    modules = [module.name for module in pkgutil.iter_modules(benchmarks.papers.__path__) if module.name.startswith(PREFIXES)]
+    contents = [importlib.import_module(f"benchmarks.papers.{name}") for name in modules]
+    found = [e for c in contents for e in getattr(c, "EXPERIMENTS", None) or filter(None, [getattr(c, "EXPERIMENT", None)])]
+    return {experiment.name: experiment for experiment in found}
+
+
+def experiment_named(name: str) -> Experiment:
+    """One experiment; another name is refused with those there are."""
+    known = experiments()
+    if name not in known:
+        raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or all")
+    return known[name]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of one experiment."""
+
+    folder: Path
+
+    def place(self, unit: Unit) -> Path:
+        """The file of a unit."""
+        return self.folder / "units" / f"{unit.key}.json"
+
+    def has(self, unit: Unit) -> bool:
+        """Whether the unit is done."""
+        return self.place(unit).is_file()
+
+    def keep(self, unit: Unit, rows: Sequence[Row], seconds: float) -> None:
+        """Write a unit's rows; NumPy's numbers become Python's."""
+        content = {"unit": asdict(unit), "rows": [dict(row) for row in rows], "seconds": seconds, "machine": machine()}
+        write_text(self.place(unit), json.dumps(content, indent=0, default=lambda number: number.item()) + "\n")
+
+    def all_units(self) -> list[dict[str, Any]]:
+        """The content of every file of a unit, whatever its scope."""
+        return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
+
+    def _read(self, place: Path) -> dict[str, Any]:
+        try:
+            content = json.loads(place.read_text())
+        except ValueError as error:
+            raise BrokenFileError(f"{place} is no unit's file ({error}); delete it, and run the experiment again") from error
+        if not isinstance(content, dict) or not {"unit", "rows", "seconds", "machine"} <= set(content):
+            raise BrokenFileError(f"{place} lacks unit, rows, seconds or machine; delete it, and run the experiment again")
+        return content
+
+    def frame(self, units: Sequence[Unit]) -> pd.DataFrame:
+        """The rows of those units that are done; columns: the unit's, its setting's, the rows' own, seconds and machine."""
+        rows: list[dict[str, Any]] = []
+        for unit in filter(self.has, units):
+            kept = self._read(self.place(unit))
+            about = {"data": unit.data, "seed": unit.seed, "method": unit.method, **unit.setting}
+            about |= {"seconds": kept["seconds"], "machine": kept["machine"]}
+            rows += [{**about, **row} for row in kept["rows"]]
+        return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)
@@ -33,13 +110,7 @@ class Failure:
 
 
 def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[Failure]:
-    """Run all units that the store lacks; returns those that failed.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        on Ctrl-C; finished units are saved.
-    """
+    """Run all units that the store lacks; returns those that failed. After Ctrl-C finished units are saved."""
     missing = [unit for unit in units if not store.has(unit)]
     groups = [list(group) for _, group in groupby(missing, key=lambda u: (u.data, u.seed))]
     if jobs == 1:
@@ -64,7 +135,7 @@ def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
         rows = experiment.run(unit)
     except Exception as error:  # hours of other units must not be lost with one
         return Failure(unit, f"{type(error).__name__}: {error}", traceback.format_exc())
-    store.keep(unit, rows, time.perf_counter() - start, machine())
+    store.keep(unit, rows, time.perf_counter() - start)
     return None
 
 
@@ -72,3 +143,68 @@ def _do_group(name: str, units: Sequence[Unit], store: Store) -> list[Failure | 
     """Run the units of one data set and seed, in a process of the pool."""
     experiment = experiment_named(name)
     return [do_unit(experiment, unit, store) for unit in units]
+
+
+FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"
+"""Where the repository keeps them."""
+
+UNIT = ("unit", "data", "seed", "method", "setting", "seconds", "machine")
+
+
+def keep_rows(out: Path, folder: Path = FOLDER) -> list[Path]:
+    """Write all finished units of every experiment that ran on whole data; returns the files."""
+    files = [place for experiment in experiments().values() for place in _keep(experiment, out, folder)]
+    if not files:
+        raise InvalidInputError(f"{out} holds no finished units; run an experiment first")
+    return files
+
+
+def _keep(experiment: Experiment, out: Path, folder: Path) -> list[Path]:
+    """Write the units of one experiment in the order of data, seed, method and setting; returns the files, none if none ran."""
+    found = [kept for kept in Store(out / experiment.name).all_units() if kept["unit"]["rows"] is None]
+    found.sort(key=lambda k: (k["unit"]["data"], k["unit"]["seed"], k["unit"]["method"], str(k["unit"]["setting"])))
+    index, before = folder / f"{experiment.name}-units.csv", len(kept_units(experiment, folder))
+    if len(found) < before:
+        raise InvalidInputError(
+            f"{out} has {len(found)} finished units of {experiment.name}, but {folder} keeps {before}; "
+            f"run the others first, or delete {index.name}"
+        )
+    if not found:
+        return []
+    about, rows = [], dict[str, list[pd.DataFrame]]()
+    for number, kept in enumerate(found):
+        unit, setting = kept["unit"], json.dumps(kept["unit"]["setting"])
+        about.append((number, unit["data"], unit["seed"], unit["method"], setting, round(kept["seconds"], 1), kept["machine"]))
+        shown = experiment.kept(pd.DataFrame(kept["rows"]), unit["data"])
+        rows.setdefault(unit["data"], []).append(shown.assign(unit=number))
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {folder / f"{experiment.name}-{data}.csv": pd.concat(frames).set_index("unit") for data, frames in rows.items()}
+    tables[index] = pd.DataFrame(about, columns=list(UNIT)).set_index("unit")
+    for place, table in tables.items():
+        table.to_csv(place, float_format="%.6g" if "valid_cost" in table else "%.4g", lineterminator="\n")
+    return list(tables)
+
+
+def kept_units(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
+    """The table of an experiment's units; empty if none are kept."""
+    place = folder / f"{experiment.name}-units.csv"
+    if not place.is_file():
+        return pd.DataFrame(columns=list(UNIT))
+    try:
+        found = pd.read_csv(place)
+    except ValueError as error:
+        raise BrokenFileError(f"{place} cannot be read ({error}); restore it") from error
+    if list(found.columns) != list(UNIT):
+        raise BrokenFileError(f"{place} has the columns {list(found.columns)}, not {list(UNIT)}; restore it")
+    return found
+
+
+def kept_frame(experiment: Experiment, folder: Path = FOLDER) -> pd.DataFrame:
+    """All kept rows of one experiment, with the columns of `Store.frame`; empty if there are none."""
+    units, frames = kept_units(experiment, folder), []
+    for data in units["data"].unique():
+        rows = pd.read_csv(folder / f"{experiment.name}-{data}.csv")
+        about = units[units["data"] == data].drop(columns="setting")
+        settings = pd.DataFrame([json.loads(s) for s in units.loc[about.index, "setting"]], index=about.index)
+        frames.append(rows.merge(about.join(settings), on="unit", suffixes=("", "_of_unit")).drop(columns="unit"))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()

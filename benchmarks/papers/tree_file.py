@@ -24,13 +24,7 @@ from prunemodels.rivals.sklearn_trees import ClassificationTree, fill_forest, fo
 
 
 def read_trees(file: str | Path, *, n_features: int, n_classes: int = 2) -> RandomForestClassifier:
-    """The forest; classes are 0, 1, ..., and its trees store their in-bag errors.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file ends within a tree, or a line has another number of fields.
-    """
+    """The forest; classes are 0, 1, ..., and its trees store their in-bag errors."""
     with open(file) as lines:
         trees = list(_trees(lines, str(file), n_classes))
     labels = np.arange(n_classes)

@@ -22,18 +22,49 @@ from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from benchmarks.instances import train
 from benchmarks.measuring import apart
 from benchmarks.suite import tables
+from benchmarks.suite.exact import measure_checks, measure_cuts, measure_hard, measure_path, measure_sizes
 from benchmarks.suite.instances import FORESTS, forest_file
+from benchmarks.suite.programs import DECOMPOSED, measure_dantzig_wolfe, measure_linear_programs, measure_primal_dual
 from benchmarks.suite.results import BUSY, ROOT, Origin, Result, origin, read_folder, read_result, write_result
-from benchmarks.suite.studies import STUDIES
 from benchmarks.suite.study import Setting, Study
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.data_files import FOLDER_VARIABLE, find_dataset
 from prunemodels.files.outputs import OutputFiles
+
+ON_FORESTS = {
+    "cuts": ("one lambda against the raw cut", measure_cuts),
+    "hard": ("lambdas beside long edges of the hull, and rounds without a cut", measure_hard),
+    "sizes": ("the two exact engines by size, and what is predicted of them", measure_sizes),
+    "path": ("all of the path against cuts", measure_path),
+    "checks": ("checks against the solves that they check", measure_checks),
+}
+"""Studies on both of BP16's forests."""
+
+_ALL = (
+    *(
+        Study(f"{name}-{forest}", title, partial(measure, data), (data,))
+        for name, (title, measure) in ON_FORESTS.items()
+        for forest, data in (("miniboone", "miniboone"), ("covertype", "covtype426k"))
+    ),
+    Study("lp-highs", "HiGHS on IP3 and on the closure form", partial(measure_linear_programs, "highs"), ("miniboone",)),
+    Study("lp-pdlp", "PDLP on IP3 and on the closure form", partial(measure_linear_programs, "pdlp"), ("miniboone",)),
+    Study("decomposition-primal-dual", "Algorithm 1 of BP16", measure_primal_dual, ("miniboone",)),
+    Study(
+        "decomposition-dantzig-wolfe",
+        "Dantzig-Wolfe decomposition",
+        measure_dantzig_wolfe,
+        tuple(forest.data for forest in DECOMPOSED),
+    ),
+)
+
+STUDIES = {study.name: study for study in _ALL}
+"""A new one is a function and a line here."""
 
 RESULTS = ROOT / "benchmarks" / "results"
 """Results in the repository."""
@@ -91,13 +122,7 @@ def _main(args: argparse.Namespace, stack: ExitStack) -> int:
 
 
 def chosen(only: Sequence[str] | None) -> list[Study]:
-    """The selected studies.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown name.
-    """
+    """The selected studies."""
     if only is None:
         return list(STUDIES.values())
     found = []

@@ -54,13 +54,7 @@ def measure_linear_programs(solver: str, setting: Setting) -> Found:
 
 
 def against(engine: str, name: str, problem: pm.PruningProblem, lam: Lam, setting: Setting) -> tuple[list[Row], float | None]:
-    """Rows for one engine and its relative gap; no rows and None if it does not finish.
-
-    Raises
-    ------
-    SolverFailedError
-        if it finishes with a wrong value.
-    """
+    """Rows for one engine and its relative gap; no rows and None if it does not finish."""
     exact: dict[str, Any] = {ours: partial(pm.SOLVERS[ours], problem, lam) for ours in EXACT}
     optimum = [work() for work in exact.values()][0]  # noqa: RUF015 (all of them warm up)
     works = exact | {engine: partial(pm.SOLVERS[engine], problem, lam, time_limit=LIMIT)}
@@ -150,13 +144,7 @@ DECOMPOSED = (
 
 
 def measure_dantzig_wolfe(setting: Setting) -> Found:
-    """Rows: the bundle master against the textbook's, and against min_cut. Figures: rounds and columns of both, gaps.
-
-    Raises
-    ------
-    SolverFailedError
-        if an answer claims more than min_cut.
-    """
+    """Rows: the bundle master against the textbook's, and against min_cut. Figures: rounds and columns of both, gaps."""
     rows: list[Row] = []
     figures: list[Figure] = []
     warm, lam = IRIS.problem()

@@ -11,16 +11,16 @@ import json
 import math
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import write_text
 from benchmarks.suite.study import Figure, Row
 from formulations.errors import BrokenFileError
 from prunemodels.comparison.machine import machine
-from prunemodels.files.outputs import OutputFiles
 
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout."""
@@ -39,16 +39,9 @@ BUSY = 0.5
 
 @dataclass(frozen=True)
 class Origin:
-    """Where figures come from.
+    """Where figures come from: the machine with its versions, the digest of all measured code, and the checkout.
 
-    Parameters
-    ----------
-    machine
-        processor, system, cores, memory, and the versions that affect the figures.
-    code
-        digest of all measured code.
-    commit, dirty
-        commit of the checkout, and whether Python files differ from it; empty and False without a checkout.
+    `dirty` tells whether Python files differ from the commit, which is empty without a checkout.
     """
 
     machine: str
@@ -103,16 +96,10 @@ def _git(root: Path, *command: str) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a study.
+    """The result of a study, with the time of its end in UTC, to the second, and its duration.
 
-    Parameters
-    ----------
-    date
-        time of its end in UTC, to the second.
-    load
-        mean number of other running processes in the half second before it began; above `BUSY` there was other work. -1: unknown.
-    seconds
-        total duration.
+    `load` is the mean number of other running processes in the half second before it began; above `BUSY` there was other work.
+    -1: unknown.
     """
 
     study: str
@@ -133,37 +120,25 @@ class Result:
 
 
 def write_result(result: Result, folder: Path) -> Path:
-    """Write the result; on Ctrl-C or an error the previous file stays unchanged.
-
-    Raises
-    ------
-    BrokenFileError
-        if the folder cannot be written.
-    """
+    """Write the result; on Ctrl-C or an error the previous file stays unchanged."""
     place = folder / f"{result.study}.json"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        write_text(place, result.as_json())
     except OSError as error:
         raise BrokenFileError(f"cannot make the folder {folder}: {error.strerror or error}; name another with --out") from error
-    with OutputFiles() as outputs:
-        outputs.aside(place).write_text(result.as_json(), encoding="utf-8")
     return place
 
 
 def read_result(file: Path) -> Result:
-    """Read one back.
-
-    Raises
-    ------
-    BrokenFileError
-        for a file that is not a result, or has another schema.
-    """
+    """Read one back."""
     content = _parsed(file)
     schema = content.pop("schema", None) if isinstance(content, dict) else None
     if schema != SCHEMA:
         raise BrokenFileError(f"{file} has the schema {schema!r}, this suite reads {SCHEMA}; remove it and run the study again")
     try:
-        return _result(content)
+        rows = [Row(**row) for row in content["rows"]]
+        figures = [Figure(**figure) for figure in content["figures"]]
+        return Result(**{**content, "origin": Origin(**content["origin"]), "rows": rows, "figures": figures})
     except (KeyError, TypeError) as error:
         raise BrokenFileError(f"{file} is no result of a study ({error}); remove it and run the study again") from error
 
@@ -182,12 +157,6 @@ def _parsed(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BrokenFileError(f"{file} cannot be read ({error}); remove it and run the study again") from error
-
-
-def _result(content: Mapping[str, Any]) -> Result:
-    rows = [Row(**row) for row in content["rows"]]
-    figures = [Figure(**figure) for figure in content["figures"]]
-    return Result(**{**content, "origin": Origin(**content["origin"]), "rows": rows, "figures": figures})
 
 
 def _rounded(value: Any) -> Any:

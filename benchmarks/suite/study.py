@@ -83,18 +83,9 @@ def alternate(
     limit: float = 60.0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Measured[T]:
-    """Run all of `works` in turns.
+    """Run all of `works` in turns, in so many rounds after one that loads compiled code and fills the caches.
 
-    Parameters
-    ----------
-    works
-        what to run, by name.
-    repeats
-        rounds that count, at least 1. One more round precedes them, which loads compiled code and fills the caches.
-    limit
-        seconds of work after which no further round begins. If there is only one round, it counts.
-    clock
-        returns the time in seconds.
+    After `limit` seconds of work no further round begins. If there is only one round, it counts.
     """
     rounds: list[dict[str, float]] = []
     answer: dict[str, T] = {}
@@ -117,17 +108,7 @@ def alternate(
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings of a study.
-
-    Parameters
-    ----------
-    folder
-        the folder of the forests.
-    quick
-        tiny instances on data that scikit-learn ships.
-    repeats, limit
-        as of `alternate`.
-    """
+    """The folder of the forests, or tiny instances on data that scikit-learn ships; repeats and seconds of `alternate`."""
 
     folder: Path
     quick: bool = False
@@ -140,18 +121,9 @@ Found = tuple[Sequence[Row], Sequence[Figure]]
 
 @dataclass(frozen=True)
 class Study:
-    """One JSON file.
+    """One JSON file. For ``--only`` the part of the name before the dash selects several studies.
 
-    Parameters
-    ----------
-    name
-        name of the file and for ``--only``; the part before the dash selects several studies.
-    title
-        one line for the list of studies.
-    measure
-        returns the rows and the figures.
-    data
-        data sets of the folder PRUNEMODELS_DATA that it needs; on MiniBooNE and Covertype BP16's forest is grown before.
+    On MiniBooNE and Covertype BP16's forest is grown before.
     """
 
     name: str

@@ -16,7 +16,6 @@ from benchmarks import in_use, instances, measuring, naive, survival
 from benchmarks.confidence import ALPHA, POPULATIONS, share_too_low
 from benchmarks.default_forest import JOBS, left
 from benchmarks.start_up import PACKAGES, runs
-from prunemodels.data_files import FOLDER_VARIABLE
 from tests.solvers.cases import instance
 
 
@@ -44,13 +43,6 @@ def test_ip3_is_exact_and_ip1_a_weak_bound() -> None:
     told = naive.table(pairs, 60.0).splitlines()
     assert told[2] == "| instances; pairs with a lambda | 4; 10 | 1; 2 |"
     assert told[5].startswith("| **IP3's relaxation has a fractional vertex** | 0 of 10 |")
-
-
-def test_absent_data_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the data folder the real instances are refused with where to get them, which the run reports as skipped."""
-    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
-    with pytest.raises(pm.errors.BrokenFileError, match=r"sonar\.csv\.gz"):
-        next(instances.real_instances())
 
 
 def test_judging_choosing_and_deploying_are_told() -> None:

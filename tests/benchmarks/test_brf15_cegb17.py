@@ -13,7 +13,6 @@ from benchmarks.papers import (
     brf15_figure3,
     brf15_table1,
     cegb17_figure3,
-    cegb17_flies,
     cegb17_multiscale,
 )
 from benchmarks.papers.__main__ import main
@@ -46,14 +45,6 @@ def test_table1_counts_features_and_errors_of_the_first_trees() -> None:
         assert rows[k]["error"] == pytest.approx(np.mean((votes > k / 2) != p.y_test))  # of equal votes the first class
 
 
-@pytest.mark.slow
-def test_table1_from_command_to_table(tmp_path: Path) -> None:
-    """One command runs all three methods and writes the table."""
-    assert main(["brf15_table1", "--data", "breast_cancer", "--rows", "150", "--out", str(tmp_path)]) == 0
-    table = pd.read_csv(tmp_path / "brf15_table1" / "table1_rows150.csv")
-    assert table["method"].tolist() == ["RF (Gini)", "RF (entropy)", "BudgetRF"]
-
-
 def test_table1_beside_the_paper() -> None:
     """Each of the paper's entries stands beside the mean and spread of ours."""
     row = {"data": "miniboone", "method": "BudgetRF", "error_mean_vote": 0.1, "seconds": 1.0}
@@ -74,12 +65,6 @@ def curve_frame(method: str, points: list[tuple[float, float]], **columns: float
         | {f"{part}_{what}": v for part in ("valid", "test") for what, v in (("cost", c), ("error", e))}
         for k, (c, e) in enumerate(points, 1)
     ]
-
-
-def test_figure3_units() -> None:
-    """The paper's ten alphas."""
-    units = brf15_figure3.EXPERIMENT.units(brf15_figure3.EXPERIMENT.scope(data=["covtype_two"]))
-    assert [u.setting["alpha"] for u in units if u.method == "BudgetRF" and u.data == "covtype_two"] == list(brf15_figure3.ALPHAS)
 
 
 @pytest.mark.parametrize("method", ["BudgetRF", brf15_figure3.PRUNED, "CSTC", "ASTC", "GreedyMiser"])
@@ -125,26 +110,26 @@ def test_figure3_of_cegb_from_command_to_pictures(name: str, tmp_path: Path, mon
 
 def test_frames_are_repeatable_and_their_flies_apart() -> None:
     """The seed decides; every fly is a region of its own, so that finding the true pixels scores 1; the dust is none."""
-    frame = cegb17_flies.make_frame(128, 3)
-    np.testing.assert_array_equal(frame.image, cegb17_flies.make_frame(128, 3).image)
-    assert not np.array_equal(frame.image, cegb17_flies.make_frame(128, 4).image)
+    frame = cegb17_multiscale.make_frame(128, 3)
+    np.testing.assert_array_equal(frame.image, cegb17_multiscale.make_frame(128, 3).image)
+    assert not np.array_equal(frame.image, cegb17_multiscale.make_frame(128, 4).image)
     assert len(np.unique(frame.fly)) == 1 + 3  # 12 on 256 x 256
-    assert cegb17_flies.overlaps(frame.fly, frame.fly > 0).tolist() == [1.0, 1.0, 1.0]
+    assert cegb17_multiscale.overlaps(frame.fly, frame.fly > 0).tolist() == [1.0, 1.0, 1.0]
     assert frame.image[frame.fly > 0].mean() < frame.image[frame.fly == 0].mean() - 0.15
     with pytest.raises(ValueError, match="multiple of 8"):
-        cegb17_flies.make_frame(100, 0)
+        cegb17_multiscale.make_frame(100, 0)
 
 
 def test_pixels_of_a_block_share_its_features_and_its_price() -> None:
     """Features of scale s are constant on s x s blocks, and the price of a split is one over the block's pixels."""
-    frame = cegb17_flies.make_frame(64, 0)
+    frame = cegb17_multiscale.make_frame(64, 0)
     images = frame.features().T.reshape(-1, 64, 64)
-    assert len(images) == len(cegb17_flies.FEATURES) == len(cegb17_flies.SPLIT_PRICES)
+    assert len(images) == len(cegb17_multiscale.FEATURES) == len(cegb17_multiscale.SPLIT_PRICES)
     for k, image in enumerate(images):
-        scale = cegb17_flies.SCALES[k // len(cegb17_flies.FILTERS)]
+        scale = cegb17_multiscale.SCALES[k // len(cegb17_multiscale.FILTERS)]
         blocks = image.reshape(64 // scale, scale, 64 // scale, scale)
         assert np.ptp(blocks, axis=(1, 3)).max() == 0
-        assert cegb17_flies.SPLIT_PRICES[k] == 1 / scale**2
+        assert cegb17_multiscale.SPLIT_PRICES[k] == 1 / scale**2
     np.testing.assert_allclose(images[4][:2, :2], frame.image[:2, :2].mean(), rtol=1e-6)  # value_2x2
 
 
@@ -156,8 +141,8 @@ def test_overlaps_by_hand() -> None:
     found[0, 1:6] = True  # covers 3 of 4 of fly 1, and 2 pixels more: 3 / 6
     found[2, :2] = True  # half of fly 2 is not over half: 0
     found[4, :4], found[5, 8:11] = True, True  # fly 3 exactly: 1; and a region that is no fly
-    assert cegb17_flies.overlaps(fly, found).tolist() == [0.5, 0.0, 1.0]
-    assert cegb17_flies.overlaps(fly, np.zeros_like(found)).tolist() == [0.0, 0.0, 0.0]
+    assert cegb17_multiscale.overlaps(fly, found).tolist() == [0.5, 0.0, 1.0]
+    assert cegb17_multiscale.overlaps(fly, np.zeros_like(found)).tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("method", ["boosting", "CEGB", cegb17_multiscale.PRUNED])

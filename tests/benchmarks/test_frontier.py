@@ -13,20 +13,20 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.frontier import running
+from benchmarks.frontier import __main__ as command
 from benchmarks.frontier.candidate import (
     Candidate,
     Method,
     Scouted,
     Value,
     chosen,
+    climb,
     error_and_loss,
     measured,
     nothing_bought,
     winners,
 )
 from benchmarks.frontier.data import load_problem
-from benchmarks.frontier.ladder import climb
 from benchmarks.frontier.methods import METHODS, method_named
 from benchmarks.frontier.problem import Memory, Part, Problem
 from benchmarks.frontier.results import (
@@ -41,7 +41,6 @@ from benchmarks.frontier.results import (
     params_text,
     read_results,
     write_results,
-    written,
 )
 from benchmarks.frontier.tables import all_tables, area, at_budgets, paired
 from formulations.errors import BrokenFileError, InvalidInputError
@@ -125,9 +124,7 @@ def test_edges_and_natural_ends() -> None:
     first = replace(made(1, 0.3, lam=0.0, leaves=8, kind="x"), ends={"lam": "no penalty"})
     grid = grids([inner, last, first])
     assert grid == {"lam": (0.0, 1.0), "leaves": (8.0, 8.0)}
-    assert edges_of(inner, grid) == []
-    assert written(edges_of(last, grid)) == "lam>"
-    assert written(edges_of(first, grid)) == "(lam<)"
+    assert [edges_of(c, grid) for c in (inner, last, first)] == ["", "lam>", "(lam<)"]
 
 
 def test_the_table_of_edges_counts_choices() -> None:
@@ -142,10 +139,8 @@ def test_the_table_of_edges_counts_choices() -> None:
 
 def test_paired_interval_by_hand() -> None:
     """Differences 0, 1, 2: mean 1, standard deviation 1, half width t_{0.975, 2} / sqrt 3 = 4.302653 / 1.732051."""
-    d = paired([1.0, 3.0, 5.0], [1.0, 2.0, 3.0])
-    assert (d.mean, d.n) == (1.0, 3)
-    assert d.half_width == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
-    assert math.isnan(paired([1.0], [2.0]).half_width)
+    assert paired([1.0, 3.0, 5.0], [1.0, 2.0, 3.0]) == (1.0, pytest.approx(4.302653 / math.sqrt(3), rel=1e-6))
+    assert math.isnan(paired([1.0], [2.0])[1])
 
 
 def test_area_by_hand() -> None:
@@ -181,14 +176,19 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, object]]:
     return calls
 
 
+def units_of(*seeds: int) -> list[Unit]:
+    """On wine."""
+    return [Unit("wine", seed, "counted") for seed in seeds]
+
+
 def test_finished_units_are_not_run_again(counted: list[tuple[int, object]], tmp_path: Path) -> None:
     """A second run does only what the store lacks; other seeds are given what the first one chose."""
-    store, units = Store(tmp_path), running.units_of(["wine"], [0, 1], ["counted"])
-    assert running.run_units(units, store, log=False) == []
-    running.run_units(units, store, log=False)
+    store, units = Store(tmp_path), units_of(0, 1)
+    assert command.run_units(units, store) == []
+    command.run_units(units, store)
     assert counted == [(0, None), (1, [{"k": 1}, {"k": 2}])]
     store.place(units[1]).unlink()
-    running.run_units(units, store, log=False)
+    command.run_units(units, store)
     assert [seed for seed, _ in counted] == [0, 1, 1]
 
 
@@ -201,7 +201,7 @@ def test_a_failure_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setitem(METHODS, "fails", Method("fails", fail))
     monkeypatch.setitem(METHODS, "works", Method("works", lambda problem, scouted: iter(())))
     store = Store(tmp_path)
-    told = running.run_units(running.units_of(["wine"], [0], ["fails", "works"]), store, log=False)
+    told = command.run_units([Unit("wine", 0, "fails"), Unit("wine", 0, "works")], store)
     assert told == ["wine, seed 0, fails: ValueError: broken on purpose"]
     assert not store.has(Unit("wine", 0, "fails"))
     assert store.has(Unit("wine", 0, "works"))
@@ -226,8 +226,8 @@ def test_memory_computes_once(tmp_path: Path) -> None:
 
 def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> None:
     """What is exported is read again with the same numbers, and the rule of choice finds the same models in it."""
-    store, units = Store(tmp_path), running.units_of(["wine"], [0, 1], ["counted"])
-    running.run_units(units, store, log=False)
+    store, units = Store(tmp_path), units_of(0, 1)
+    command.run_units(units, store)
     budgets = {"wine": (0.5, 1.0, 2.5, 3.0)}
     results = collected(store, units, budgets)
     place = tmp_path / "results.csv"
@@ -235,7 +235,7 @@ def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> 
     again = read_results(place)
     pd.testing.assert_frame_equal(again, results, check_dtype=False)
     here = at_budgets(again, budgets)
-    whole = [chosen(store.read(units[0]).candidates, b) for b in budgets["wine"]]
+    whole = [chosen(store.read(units[0])[0], b) for b in budgets["wine"]]
     assert here[here["seed"] == 0]["params"].tolist() == [params_text(c) for c in whole if c is not None]
     place.write_text("data,seed\n")
     with pytest.raises(BrokenFileError, match="has the columns"):

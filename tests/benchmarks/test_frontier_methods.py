@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from benchmarks.frontier.__main__ import main
-from benchmarks.frontier.candidate import Candidate
+from benchmarks.frontier.candidate import Candidate, checkpoints
 from benchmarks.frontier.data import load_problem
 from benchmarks.frontier.methods import METHODS
 from benchmarks.frontier.problem import Memory, Part, Problem
 from benchmarks.frontier.rivals import columns, priced
 from benchmarks.frontier.rivals.boosted import ENGINES, Setting
-from benchmarks.frontier.sequences import checkpoints
 
 SCOUTED = {
     "LightGBM, most important columns": {"columns": 2, "leaves": 3},

@@ -8,8 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from benchmarks.frontier.candidate import Candidate, chosen
-from benchmarks.frontier.ladder import climb_each
+from benchmarks.frontier.candidate import Candidate, chosen, climb_each
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals import acquisition, masked_networks, policy_network, value_network
 from benchmarks.frontier.rivals.masked_networks import Setting, Table

@@ -14,10 +14,9 @@ from sklearn.datasets import load_breast_cancer
 import prunemodels as pm
 from benchmarks.papers import data as data_module
 from benchmarks.papers import methods
-from benchmarks.papers.data import FOLDS, dataset, fold, parts
+from benchmarks.papers.data import FOLDS, LARGEST, dataset, fold, parts, svm_prices
 from benchmarks.papers.protocols import PROTOCOLS, Protocol, bp16, brf15, grow, grown, nws15
 from benchmarks.papers.published import BRF15_TABLE_1, NWS15_TABLE_1
-from benchmarks.papers.svm_prices import LARGEST, svm_prices
 from formulations.errors import InvalidInputError
 from prunemodels.data_files import FOLDER_VARIABLE
 
@@ -140,20 +139,12 @@ def test_samples_of_the_pruning_are_the_protocols() -> None:
 def test_every_pruning_starts_from_the_whole_forest(method: str) -> None:
     """Each begins (nearly) unpruned, ends cheaper, and the optimal path's error is never above it at its cost."""
     forest = grown(replace(bp16, trees=4), "breast_cancer", 0)
-    path = methods.prunings(method, forest)
+    path = methods.PRUNINGS[method](forest)
     assert path.cost[0] > path.cost[-1]
     best = methods.optimal(forest)
     hull = np.interp(path.cost, best.cost[::-1], best.error[::-1])
     if path.single_leaves_vote:
         assert (hull <= path.error + 1e-12).all()
-
-
-def test_unknown_methods_are_refused() -> None:
-    """Both kinds of method name the known ones."""
-    with pytest.raises(InvalidInputError, match="give one of BudgetPrune, CCP"):
-        methods.prunings("axe", grown(replace(bp16, trees=4), "breast_cancer", 0))
-    with pytest.raises(InvalidInputError, match="give one of GreedyMiser, CEGB, BudgetRF, CSTC, ASTC"):
-        methods.fitted("axe", {}, parts("breast_cancer", 0, 60), 0)
 
 
 def test_between_breakpoints_no_budget_is_exceeded_and_none_is_worse() -> None:

@@ -7,20 +7,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.measuring import frame_markdown, plus_minus
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import kept_rows, registry
+from benchmarks.papers import running
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.protocols import PROTOCOLS
-from benchmarks.papers.registry import experiments
-from benchmarks.papers.store import Store
-from benchmarks.papers.tables import markdown, plus_minus
-from formulations.errors import InvalidInputError
+from benchmarks.papers.running import experiments
 from prunemodels.plots.picture import Picture
 
 
@@ -47,7 +44,7 @@ class Counter:
         self.ran.append(name)
         return [{"value": np.float64(unit.seed + 0.5), "many": np.int64(3), "nothing": None}]
 
-    def present(self, frame: pd.DataFrame, scope: Scope) -> Presentation:
+    def present(self, frame: pd.DataFrame) -> Presentation:
         means = frame.groupby("method", as_index=False)["value"].mean()
         picture = Picture()
         picture.add_subplot().plot([0, 1])
@@ -70,7 +67,7 @@ class Counter:
 def counter(monkeypatch: pytest.MonkeyPatch) -> Counter:
     made = Counter()
     known = {"counting": made.experiment()}
-    for module in (registry, command, kept_rows):
+    for module in (running, command):
         monkeypatch.setattr(module, "experiments", lambda: known)
     return made
 
@@ -164,18 +161,6 @@ def test_a_unit_that_fails_is_told_and_the_others_go_on(
     assert counter.ran[-1] == "x0b"
 
 
-def test_where_nothing_could_be_done_nothing_is_shown(
-    counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """An experiment without any rows ends with a message, not with an empty table."""
-    counter.fail_at = "x0a"
-    assert call(tmp_path, "counting", "--repeats", "1", "--data", "x") == 1
-    counter.units = lambda scope: [Unit("counting", "x", 0, "a")]  # type: ignore[method-assign]
-    registry.experiments()["counting"] = counter.experiment()
-    assert call(tmp_path, "counting") == 2
-    assert "no unit could be done" in capsys.readouterr().err
-
-
 def test_a_trial_neither_counts_nor_overwrites(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With --rows the files carry the number, and `keep` leaves the trial out."""
     call(tmp_path, "counting", "--rows", "50")
@@ -186,29 +171,19 @@ def test_a_trial_neither_counts_nor_overwrites(counter: Counter, tmp_path: Path,
     assert "holds no finished units" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("nothing",), "there is no experiment 'nothing'; give one of counting"),
-        (("counting", "--repeats", "0"), "--repeats is 0"),
-        (("counting", "--rows", "0"), "--rows is 0"),
-        (("counting", "--jobs", "-1"), "--jobs is -1"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
-) -> None:
-    """Status 2, a sentence, and nothing written."""
-    assert call(tmp_path / "out", *arguments) == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_place_that_is_a_file_is_refused(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """--out must be a folder, or become one."""
+def test_what_cannot_be_is_refused(counter: Counter, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Status 2, a sentence, and nothing written; --out must be a folder, or become one."""
     (tmp_path / "file").write_text("")
-    assert call(tmp_path / "file" / "below", "counting") == 2
-    assert "cannot be written" in capsys.readouterr().err
+    for out, arguments, message in (
+        ("out", ("nothing",), "there is no experiment 'nothing'; give one of counting"),
+        ("out", ("counting", "--repeats", "0"), "--repeats is 0"),
+        ("out", ("counting", "--rows", "0"), "--rows is 0"),
+        ("out", ("counting", "--jobs", "-1"), "--jobs is -1"),
+        ("file/below", ("counting",), "cannot be written"),
+    ):
+        assert call(tmp_path / out, *arguments) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"rows": []}'])
@@ -221,15 +196,6 @@ def test_a_damaged_file_is_named(counter: Counter, tmp_path: Path, capsys: pytes
     told = capsys.readouterr().err
     assert file.name in told
     assert "delete it" in told
-
-
-def test_rows_hold_numbers_and_text_only(tmp_path: Path) -> None:
-    """An array in a row is refused, and leaves no file."""
-    store, unit = Store(tmp_path), Unit("e", "d", 0, "m")
-    bad: Any = [{"value": np.zeros(2)}]
-    with pytest.raises(TypeError, match="ndarray; give numbers and text"):
-        store.keep(unit, bad, 0.0, "here")
-    assert not store.has(unit)
 
 
 def test_every_experiment_is_listed_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,7 +226,7 @@ def test_all_runs_every_experiment_and_goes_on_after_a_failure(
 ) -> None:
     """What needs the publishers' files is left out; the status is 1 if a unit of any experiment failed."""
     known = {name: replace(counter.experiment(), name=name) for name in ("counting", "other_data", "again")}
-    for module in (registry, command):
+    for module in (running, command):
         monkeypatch.setattr(module, "experiments", lambda: known)
     counter.fail_at = "x0b"
     assert call(tmp_path, "all") == 1
@@ -279,7 +245,7 @@ def test_protocols_are_told_with_their_sources(capsys: pytest.CaptureFixture[str
 def test_tables_are_markdown() -> None:
     """Floats have four digits, missing ones a dash, numbers stand right."""
     frame = pd.DataFrame({"name": ["a", None], "value": [1 / 3, np.nan], "n": [1, 2]})
-    assert markdown(frame).splitlines() == [
+    assert frame_markdown(frame).splitlines() == [
         "| name | value | n |",
         "| --- | ---: | ---: |",
         "| a | 0.3333 | 1 |",
@@ -289,16 +255,10 @@ def test_tables_are_markdown() -> None:
     assert plus_minus([1.0]) == "1.0000"
 
 
-def test_an_unknown_experiment_lists_the_known_ones() -> None:
-    """The message names what there is."""
-    with pytest.raises(InvalidInputError, match="nws15_table1"):
-        registry.experiment_named("nothing")
-
-
 def test_data_sets_with_other_columns_get_tables_of_their_own() -> None:
     """A budget that only one data set has is no column of dashes in the other's table; with none missing it is one table."""
     frame = pd.DataFrame({"data": ["a", "b", "b"], "method": ["m", "m", "n"], "5": ["1", None, None], "8": [None, "2", None]})
-    first, second = markdown(frame).split("\n\n")
+    first, second = frame_markdown(frame).split("\n\n")
     assert first.splitlines() == ["| data | method | 5 |", "| --- | --- | --- |", "| a | m | 1 |"]
     assert second.splitlines() == ["| data | method | 8 |", "| --- | --- | --- |", "| b | m | 2 |", "| b | n | - |"]
-    assert markdown(frame.drop(columns=["5", "8"])).count("\n\n") == 0
+    assert frame_markdown(frame.drop(columns=["5", "8"])).count("\n\n") == 0

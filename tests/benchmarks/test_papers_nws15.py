@@ -17,7 +17,7 @@ from benchmarks.instances import middles
 from benchmarks.papers import algorithm1, nws15_table1, protocols, verdicts
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.experiment import Scope, Unit
-from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, prunings
+from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, PRUNINGS
 from benchmarks.papers.nws15_sentences import sentences
 from benchmarks.papers.nws15_table1 import ALGORITHM_1, curves
 from benchmarks.papers.published import NWS15_TABLE_1
@@ -195,7 +195,7 @@ def test_a_unit_reads_each_path_at_hundred_budgets() -> None:
         assert rows["share"].tolist() == [k / 100 for k in range(101)]
         forest = protocols.grown(replace(protocols.nws15, trees=3), "breast_cancer", 0, 200)
         budget = 0.5 * pm.Pruning.unpruned(forest.problem).cost
-        pruned = pm.apply_pruning(prunings(method, forest).at_cost(budget), forest.forest)
+        pruned = pm.apply_pruning(PRUNINGS[method](forest).at_cost(budget), forest.forest)
         classes = [tree.predict(forest.parts.X_test) for tree in pruned.estimators_]
         wrong = float(np.mean((np.mean(classes, axis=0) > 0.5) != forest.parts.y_test))
         seen = pm.evaluate(pruned, forest.parts.X_test, forest.parts.y_test, costs=1)

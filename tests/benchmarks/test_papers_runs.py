@@ -14,9 +14,9 @@ import pytest
 import prunemodels as pm
 from benchmarks.papers import bp16_figures, bp16_table1, methods, protocols
 from benchmarks.papers.__main__ import main
+from benchmarks.papers.data import svm_prices
 from benchmarks.papers.experiment import Unit
 from benchmarks.papers.methods import CEGB, GREEDY_MISER, WITHIN
-from benchmarks.papers.svm_prices import svm_prices
 from prunemodels.evaluation import path as path_module
 
 ROWS = "200"
@@ -45,24 +45,6 @@ def test_bp16_figure2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(reached["method"]) == {*methods.PRUNINGS, WITHIN, GREEDY_MISER, CEGB}
     assert reached["cost"].max() <= 30  # all features of breast_cancer
     assert reached["error"].between(0, 1).all()
-
-
-@pytest.mark.slow
-def test_bp16_figure2_goes_on_without_a_learner(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where LightGBM is not installed, one line says so; the exit status is 1 and the rest is there."""
-
-    def absent(*_: Any) -> Any:
-        raise ImportError('install "prunemodels[boosting]"')
-
-    monkeypatch.setattr(methods, "fitted", absent)
-    monkeypatch.setattr(bp16_figures, "learner_settings", lambda method, full: [{}])
-    arguments = ["bp16_figure2", "--data", "breast_cancer", "--repeats", "1", "--rows", ROWS, "--out", str(tmp_path)]
-    assert main(arguments) == 1
-    told = capsys.readouterr()
-    assert 'CEGB, protocol bp16: ImportError: install "prunemodels[boosting]"' in told.err
-    assert "BudgetPrune" in told.out
 
 
 SETTING: dict[str, Any] = {"protocol": "bp16", "n_estimators": 4, "lam": 0.0, "learning_rate": 0.5}
@@ -194,10 +176,3 @@ def test_several_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.Mon
         kept[jobs] = {unit.name: json.loads(unit.read_text())["rows"] for unit in units}
     assert len(kept["1"]) == 8
     assert kept["1"] == kept["2"]
-
-
-def test_versions_are_part_of_a_unit() -> None:
-    """Raising an experiment's version runs it anew."""
-    figure2 = bp16_figures.EXPERIMENTS[0]
-    unit = figure2.units(figure2.scope())[0]
-    assert replace(unit, version=unit.version + 1).key != unit.key

@@ -13,10 +13,9 @@ import pytest
 
 import prunemodels as pm
 from benchmarks.papers import __main__ as command
-from benchmarks.papers import brf15_table1, kept_rows, nws15_table1, page, published, verdicts
+from benchmarks.papers import brf15_table1, published, running, verdicts
 from benchmarks.papers.experiment import Comparison, Scope
-from benchmarks.papers.kept_rows import keep_rows, kept_frame
-from benchmarks.papers.store import Store
+from benchmarks.papers.running import Store, keep_rows, kept_frame
 from formulations.errors import InvalidInputError
 
 
@@ -78,8 +77,8 @@ def finished(tmp_path: Path) -> Path:
     store = Store(tmp_path / "out" / "brf15_table1")
     units = [u for u in brf15_table1.units(Scope(("miniboone",), 3)) if u.method == "BudgetRF"]
     for unit, features in zip(units, (20.001234, 21.0, 22.0), strict=True):
-        store.keep(unit, brf15_rows(features, unit.seed), 3600.0, "here")
-    store.keep(replace(units[0], rows=100), brf15_rows(0, 0), 1.0, "a trial")
+        store.keep(unit, brf15_rows(features, unit.seed), 3600.0)
+    store.keep(replace(units[0], rows=100), brf15_rows(0, 0), 1.0)
     return tmp_path / "out"
 
 
@@ -91,7 +90,7 @@ def test_rows_are_kept_and_read_back(finished: Path, tmp_path: Path) -> None:
     assert files[0].read_text().splitlines()[:2] == ["unit,trees,features,error,error_mean_vote", "0,1,20,0.1241,0.1"]
     frame = kept_frame(brf15_table1.EXPERIMENT, folder)
     assert len(frame) == 12
-    assert set(frame["machine"]) == {"here"}
+    assert frame["machine"].str.contains("cores").all()
     assert frame[frame["trees"] == 1]["features"].tolist() == [20.0, 21.0, 22.0]
     assert set(frame["protocol"]) == {"brf15"}
     assert frame["seed"].tolist() == [0] * 4 + [1] * 4 + [2] * 4
@@ -135,31 +134,9 @@ def test_every_published_number_is_in_the_table(finished: Path, tmp_path: Path) 
     assert set(table.loc[table["data"] == "Sonar", "verdict"]) == {"not run"}
     count = verdicts.counts(table).set_index(["source", "data"]).loc[("BRF15, Table 1", "MiniBooNE")]
     assert count.to_dict() == {"undecided": 7, "not reproduced": 1, "not run": 16, "other data": 0}
-
-
-def test_labels_of_the_list_are_those_of_the_experiments() -> None:
-    """What an experiment compares with a printed table is found in the list of printed numbers, so that none appears twice."""
-    printed = {(source, label) for source, label, _, _ in published.printed()}
-    shares = [
-        {
-            "data": "sonar",
-            "seed": s,
-            "method": m,
-            "share": share,
-            "cost": 1.0,
-            "error": 0.1,
-            "error_mean": 0.1,
-            "protocol": "nws15",
-        }
-        for s in range(2)
-        for m in nws15_table1.METHODS
-        for share in (0.0, 1.0)
-    ]
-    found = nws15_table1.compare(pd.DataFrame(shares))
-    assert len(found) == 10
-    assert {("NWS15, Table 1", c.figure) for c in found} <= printed
-    rows = pd.DataFrame(brf15_rows(1, 0)).assign(data="cifar10", method="BudgetRF", seed=0)
-    assert {("BRF15, Table 1", c.figure) for c in brf15_table1.compare(rows)} <= printed
+    missed = table["verdict"] == "not reproduced"
+    assert table.loc[missed, "reason"].tolist() == [published.SUBSETS]
+    assert not table.loc[~missed, "reason"].any()
 
 
 def test_hours_of_the_full_version(finished: Path, tmp_path: Path) -> None:
@@ -177,7 +154,7 @@ def test_the_commands(
     """keep, verdicts and hours, one after the other; the table is written beside the rows."""
     folder = tmp_path / "kept"
     monkeypatch.setattr(command, "FOLDER", folder)
-    monkeypatch.setattr(kept_rows.keep_rows, "__defaults__", (folder,))
+    monkeypatch.setattr(running.keep_rows, "__defaults__", (folder,))
     for made in (verdicts.verdict_table, verdicts.hours):
         monkeypatch.setattr(made, "__defaults__", (folder,))
     assert command.main(["keep", "--out", str(finished)]) == 0
@@ -188,19 +165,10 @@ def test_the_commands(
     assert command.main(["hours"]) == 0
 
 
-def test_what_is_not_reproduced_has_a_reason(finished: Path, tmp_path: Path) -> None:
-    """The experiment's, or the number's own; nothing else has one."""
-    keep_rows(finished, tmp_path / "kept")
-    table = verdicts.verdict_table(tmp_path / "kept")
-    missed = table["verdict"] == "not reproduced"
-    assert table.loc[missed, "reason"].tolist() == [published.SUBSETS]
-    assert not table.loc[~missed, "reason"].any()
-
-
 def test_a_printed_table_has_a_line_for_each_cell(finished: Path, tmp_path: Path) -> None:
     """Printed and ours side by side, with the verdict's mark; what was not run is left out."""
     keep_rows(finished, tmp_path / "kept")
-    lines = page.blocks(verdicts.verdict_table(tmp_path / "kept"))["BRF15, Table 1"].splitlines()
+    lines = verdicts.blocks(verdicts.verdict_table(tmp_path / "kept"))["BRF15, Table 1"].splitlines()
     assert lines[0] == "| data | of | cost, printed | cost, here | error, printed | error, here |"
     assert lines[2] == "| MiniBooNE | BudgetRF, 1 trees | 16.4 | 21 ± 2.5 ✗ | 0.1241 | 0.1242 ± 0.00025 (✓) |"
     assert len([line for line in lines if line.startswith("| MiniBooNE")]) == 4
@@ -212,22 +180,22 @@ def test_tables_are_replaced_behind_their_marks() -> None:
         "A\n\n<!-- verdicts/X -->\n\n| old |\n| - |\n\n| of another data set |\n\nB\n\n| by hand |\n\n<!-- verdicts/Y -->\n\nC\n"
     )
     wanted = "A\n\n<!-- verdicts/X -->\n\n| new |\n\nB\n\n| by hand |\n\n<!-- verdicts/Y -->\n\n| y |\n\nC\n"
-    assert page.renewed(text, {"X": "| new |", "Y": "| y |"}) == wanted
-    assert page.renewed(wanted, {"X": "| new |", "Y": "| y |"}) == wanted
+    assert verdicts.renewed(text, {"X": "| new |", "Y": "| y |"}) == wanted
+    assert verdicts.renewed(wanted, {"X": "| new |", "Y": "| y |"}) == wanted
     with pytest.raises(InvalidInputError, match=r"<!-- verdicts/Z --> names no table; give one of X, Y"):
-        page.renewed("<!-- verdicts/Z -->\n\n", {"X": "", "Y": ""})
+        verdicts.renewed("<!-- verdicts/Z -->\n\n", {"X": "", "Y": ""})
 
 
 @pytest.mark.slow
 def test_the_pages_show_the_committed_rows() -> None:
     """Every table behind a mark is the command's."""
-    verdict_blocks = page.blocks(verdicts.verdict_table())
-    for place in page.PAGES:
-        assert page.renewed(place.read_text(), verdict_blocks) == place.read_text()
+    verdict_blocks = verdicts.blocks(verdicts.verdict_table())
+    for place in verdicts.PAGES:
+        assert verdicts.renewed(place.read_text(), verdict_blocks) == place.read_text()
 
 
 def test_the_committed_verdicts_are_those_of_the_committed_rows() -> None:
     """The table in the repository is the command's: nobody typed or forgot to renew it."""
     made = verdicts.rounded(verdicts.verdict_table()).fillna("").astype(str)
-    written = pd.read_csv(kept_rows.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
+    written = pd.read_csv(running.FOLDER / "verdicts.csv", keep_default_na=False, dtype=str)
     pd.testing.assert_frame_equal(made, written)

@@ -19,10 +19,9 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks import instances
 from benchmarks.instances import shipped
-from benchmarks.suite import command, one_lambda, paths, plain, programs, study
+from benchmarks.suite import command, exact, plain, programs, study
 from benchmarks.suite.instances import forest_file, instance, lambdas
 from benchmarks.suite.results import Result, read_folder
-from benchmarks.suite.studies import STUDIES
 from benchmarks.suite.study import Measured, Row, Setting, alternate
 from formulations.instance.papers import two_trees
 from solvers import min_cut, primal_dual
@@ -135,7 +134,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
 @pytest.mark.slow
 def test_a_quick_run_has_every_study(quick: dict[str, Result]) -> None:
     """Each wrote a result with ratios that are seconds over seconds, on data that need no folder."""
-    assert set(quick) == set(STUDIES)
+    assert set(quick) == set(command.STUDIES)
     for result in quick.values():
         assert result.rows
         for row in result.rows:
@@ -143,26 +142,6 @@ def test_a_quick_run_has_every_study(quick: dict[str, Result]) -> None:
             assert row.low <= row.ratio <= row.high
         assert len({row.key for row in result.rows}) == len(result.rows)
         assert len({figure.key for figure in result.figures}) == len(result.figures)
-
-
-@pytest.mark.slow
-def test_each_study_sets_against_what_it_should(quick: dict[str, Result]) -> None:
-    """The pairs of every study, in this order on every instance."""
-    pairs = {name: [(row.a, row.b) for row in result.rows] for name, result in quick.items()}
-    for forest in ("miniboone", "covertype"):
-        one_lambda = [("min_cut", "raw cut"), ("price_sharing", "raw cut"), ("price_sharing", "min_cut")]
-        assert pairs[f"cuts-{forest}"] == 2 * one_lambda
-        assert set(pairs[f"hard-{forest}"]) == {("price_sharing", "raw cut")}
-        assert pairs[f"sizes-{forest}"] == 6 * [("price_sharing", "min_cut")]
-        others = ("path without certificate", "plain divide and conquer", "min_cut", "raw cut")
-        assert pairs[f"path-{forest}"] == [("path", other) for other in others]
-        assert pairs[f"checks-{forest}"] == [(f"check of {x}", x) for x in ("min_cut", "price_sharing", "path")]
-    for solver in ("highs", "pdlp"):
-        against = [(ours, f"{solver}_{form}") for form in ("ip3", "closure") for ours in ("min_cut", "price_sharing")]
-        assert pairs[f"lp-{solver}"] == 2 * against
-    assert pairs["decomposition-primal-dual"] == 2 * [("price_sharing", "primal_dual")]
-    ours = "dantzig_wolfe, bundle"
-    assert pairs["decomposition-dantzig-wolfe"] == [(ours, "dantzig_wolfe, textbook"), ("min_cut", ours)]
 
 
 @pytest.mark.slow
@@ -223,11 +202,11 @@ def test_prunings_that_differ_are_no_result() -> None:
     problem = shipped("iris", trees=3, rows=30)
     lam = pm.pruning_path(problem).breakpoints[2]
     right = {"raw cut": plain.raw_cut(problem, lam), "min_cut": partial(min_cut, problem, lam)}
-    one_lambda.against_the_raw_cut("here", right, SETTING)
+    exact.against_the_raw_cut("here", right, SETTING)
     for engine in ("min_cut", "price_sharing"):
         works = {**right, engine: lambda: _broken(kept=True)(problem, lam)}
         with pytest.raises(pm.errors.SolverFailedError, match=f"{engine} and the raw cut"):
-            one_lambda.against_the_raw_cut("here", works, SETTING)
+            exact.against_the_raw_cut("here", works, SETTING)
 
 
 def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,19 +215,19 @@ def test_a_path_that_differs_is_no_result(monkeypatch: pytest.MonkeyPatch) -> No
     path = pm.pruning_path(problem)
     lam: Any = path.breakpoints[len(path) // 2]
     cut, raw = pm.engines.min_cut(problem, lam), plain.raw_cut(problem, lam)()
-    answers = {paths.PATH: path, paths.PLAIN: path, "min_cut": cut, paths.RAW: raw}
+    answers = {exact.PATH: path, exact.PLAIN: path, "min_cut": cut, exact.RAW: raw}
     one = dict.fromkeys(answers, (1.0,))
-    paths.check_agreement("here", Measured(one, answers), lam)
+    exact.check_agreement("here", Measured(one, answers), lam)
     other = replace(path, level=np.where(path.level == path.level.max(), path.level - 1, path.level).astype(np.int32))
     fewer = pm.pruning_path(shipped("iris", trees=2, rows=30))
     for name, wrong, told in (
-        (paths.PLAIN, other, "plain divide and conquer differ"),
-        (paths.PLAIN, fewer, "plain divide and conquer differ"),
+        (exact.PLAIN, other, "plain divide and conquer differ"),
+        (exact.PLAIN, fewer, "plain divide and conquer differ"),
         ("min_cut", _broken(kept=True)(problem, lam), "min_cut differ"),
-        (paths.RAW, ~raw, "raw cut differ"),
+        (exact.RAW, ~raw, "raw cut differ"),
     ):
         with pytest.raises(pm.errors.SolverFailedError, match=told):
-            paths.check_agreement("here", Measured(one, answers | {name: wrong}), lam)
+            exact.check_agreement("here", Measured(one, answers | {name: wrong}), lam)
 
 
 def test_a_solver_that_does_not_end_is_not_tried_on_more(monkeypatch: pytest.MonkeyPatch) -> None:

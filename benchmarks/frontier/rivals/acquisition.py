@@ -8,7 +8,7 @@ paid C_t, is predicted p_t, and its next purchase has the score s_t. A rule stop
     confidence:  entropy of p_t < threshold                                                                      (9)
 
 and at the last t of its walk otherwise. Thresholds are `LEVELS` quantiles of what the validation rows meet; of all stops those
-stay that validation chooses at some budget. Settings are tuned one hyperparameter after the other (`ladder.climb_each`).
+stay that validation chooses at some budget. Settings are tuned one hyperparameter after the other (`candidate.climb_each`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.frontier.candidate import Candidate, Scouted, Value, candidate, winners
-from benchmarks.frontier.ladder import climb_each
+from benchmarks.frontier.candidate import Candidate, Scouted, Value, candidate, climb_each, winners
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, one_thread, torch
 

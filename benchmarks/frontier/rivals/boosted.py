@@ -6,9 +6,8 @@ An engine takes columns and a number of leaves; the validation part ends its gro
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from threadpoolctl import threadpool_limits
 
-from benchmarks.frontier.candidate import Candidate, Method, Predict, Scouted, winners
-from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.candidate import Candidate, Method, Predict, Scouted, checkpoints, climb, prefixes, winners
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.sequences import checkpoints, prefixes
 from formulations.instance.ensemble import Ensemble
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.libraries.reading import read_model
@@ -33,22 +30,10 @@ STOPPING_ROUNDS = 30
 
 @dataclass(frozen=True, eq=False)
 class Boosted:
-    """A fitted model of some columns.
+    """A fitted model of some columns, with the best number of rounds; it predicts from all columns.
 
-    Parameters
-    ----------
-    predict
-        from all columns to probabilities or numbers, with the best number of rounds.
-    rounds
-        the best number of rounds.
-    stopped_early
-        whether the validation loss ended the fit, not the limit on rounds.
-    gain
-        importance of each column by gain; None where the library has none.
-    booster
-        the library's own model.
-    readable
-        whether its trees can be read, to compute what each example pays.
+    `stopped_early` tells whether the validation loss ended the fit, not the limit on rounds, and `readable` whether the trees of
+    the library's own `booster` can be read, to compute what each example pays. `gain` is the importance of each column, or None.
     """
 
     predict: Predict
@@ -211,7 +196,8 @@ def fit(problem: Problem, leaves: int, rate: float) -> list[Candidate]:
             if k in wanted:
                 new = model.booster.predict(X, start_iteration=done, num_iteration=k - done, raw_score=True, num_threads=1)
                 raw, done = raw + np.asarray(new), k
-                predictions = _predictions(problem, raw)
+                is_flat = problem.task == "regression" or raw.ndim > 1
+                predictions = two_columns(expit(raw)) if not is_flat else raw if raw.ndim == 1 else softmax(raw, axis=1)
             yield predictions
 
     ends: dict[str, str] = {}
@@ -232,12 +218,6 @@ def fit(problem: Problem, leaves: int, rate: float) -> list[Candidate]:
     )
 
 
-def _predictions(problem: Problem, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    if problem.task == "regression":
-        return raw
-    return two_columns(expit(raw)) if raw.ndim == 1 else np.asarray(softmax(raw, axis=1))
-
-
 def fewer_rounds(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     """Search leaves at the rate 0.1, then rates with the best leaves, on the first seed; take the chosen ones on the others."""
     if scouted:
@@ -248,12 +228,12 @@ def fewer_rounds(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
     found = climb(lambda rung: fit(problem, LEAVES[rung], RATES[1]), start, 0, len(LEAVES) - 1, problem.budgets)
     yield from found
     for leaves in sorted({int(w.params["leaves"]) for w in winners(found, problem.budgets[-2:])}):
-        known = {1: [c for c in found if c.params["leaves"] == leaves]}
-        yield from climb(partial(_at_rate, problem, leaves, known), range(3), 0, len(RATES) - 1, problem.budgets)
+        known = [c for c in found if c.params["leaves"] == leaves]  # at the rung 1
 
+        def at_rate(rung: int, leaves: int = leaves, known: list[Candidate] = known) -> list[Candidate]:
+            return known if rung == 1 else fit(problem, leaves, RATES[rung])
 
-def _at_rate(problem: Problem, leaves: int, known: Mapping[int, list[Candidate]], rung: int) -> list[Candidate]:
-    return known[rung] if rung in known else fit(problem, leaves, RATES[rung])
+        yield from climb(at_rate, range(3), 0, len(RATES) - 1, problem.budgets)
 
 
 METHODS = [Method("LightGBM, fewer rounds", fewer_rounds)]

@@ -36,16 +36,15 @@ SHUFFLED_ROWS = 3000
 
 def eliminated(problem: Problem) -> tuple[list[list[int]], float]:
     """Sets from all columns to a single one, and the CPU seconds of the search; kept in the problem's memory."""
-    kept = problem.memory.recall(f"elimination-{problem.seed}", lambda: _chain(problem))
+
+    def chain() -> list[list[int]]:
+        sets = [list(range(problem.n_features))]
+        while len(sets[-1]) > 1:
+            sets += _fewer(problem, sets[-1], QUICK_SMALL if problem.is_small else QUICK)
+        return sets
+
+    kept = problem.memory.recall(f"elimination-{problem.seed}", chain)
     return kept["value"], kept["seconds"]
-
-
-def _chain(problem: Problem) -> list[list[int]]:
-    setting = QUICK_SMALL if problem.is_small else QUICK
-    chain = [list(range(problem.n_features))]
-    while len(chain[-1]) > 1:
-        chain += _fewer(problem, chain[-1], setting)
-    return chain
 
 
 def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[int]]:
@@ -53,9 +52,13 @@ def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[
     price = problem.price_of(columns)
     saved = {f: price - problem.price_of([g for g in columns if g != f]) for f in columns}
     if len(columns) <= FEW_COLUMNS:
-        loss = _loss(problem, problem.valid, lightgbm_engine(problem, columns, setting).predict(problem.valid.X))
+
+        def loss_of(some: list[int]) -> float:
+            return _loss(problem, problem.valid, lightgbm_engine(problem, some, setting).predict(problem.valid.X))
+
+        loss = loss_of(columns)
         rest = [f for f in columns if saved[f] > 0] or columns
-        without = {f: _loss_without(problem, columns, f, setting) for f in rest}
+        without = {f: loss_of([g for g in columns if g != f]) for f in rest}
         order = sorted(rest, key=lambda f: (max(without[f] - loss, LEAST_INCREASE * loss) / max(saved[f], 1e-9), without[f]))
         return [[g for g in columns if g != order[0]]]
     harm = shuffled_harm(problem, columns, setting)
@@ -71,11 +74,6 @@ def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[
 
 def _loss(problem: Problem, part: Part, predictions: Any) -> float:
     return error_and_loss(problem, part.y, predictions)[1]
-
-
-def _loss_without(problem: Problem, columns: Sequence[int], f: int, setting: Setting) -> float:
-    rest = [g for g in columns if g != f]
-    return _loss(problem, problem.valid, lightgbm_engine(problem, rest, setting).predict(problem.valid.X))
 
 
 def shuffled_harm(problem: Problem, columns: Sequence[int], setting: Setting) -> dict[int, float]:
@@ -159,16 +157,13 @@ def _climbed(problem: Problem, columns: Sequence[int], engine: str, rungs: Seque
         rung = middle
         while 0 <= rung + step < len(LEAVES):
             tried[rung + step] = fitted(problem, columns, engine, LEAVES[rung + step])
-            if not _better(tried[rung + step], tried[rung]):
+            new, old = tried[rung + step], tried[rung]
+            if (new.valid_error, new.valid_loss) >= (old.valid_error, old.valid_loss):
                 break
             rung += step
         if rung != middle:
             break  # this side is better, so the other one need not be tried
     return list(tried.values())
-
-
-def _better(a: Candidate, b: Candidate) -> bool:
-    return (a.valid_error, a.valid_loss) < (b.valid_error, b.valid_loss)
 
 
 def fitted(problem: Problem, columns: Sequence[int], engine: str, leaves: int) -> Candidate:

@@ -6,7 +6,7 @@ BudgetRF splits by impurity per price, and stops early at every threshold: one f
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value
-from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, prefixes, sequence_candidates
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.sequences import prefixes, sequence_candidates
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.budget_rf import BudgetRFClassifier
@@ -48,18 +46,32 @@ def votes(forest: Any, X: NDArray[np.float32]) -> Iterator[NDArray[np.float64]]:
         yield total / k
 
 
-def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
-    """The first trees of forests with leaves of at least 1, 2, 4, ... rows."""
+def over_leaves(
+    problem: Problem, scouted: Scouted, fit: Callable[[int, Mapping[str, str]], list[Candidate]]
+) -> Iterator[Candidate]:
+    """The candidates of forests with leaves of at least 1, 2, 4, ... rows; `fit` is also given their natural ends."""
 
-    def fit(rung: int) -> list[Candidate]:
-        forest, seconds = grown(problem, LEAF_SIZES[rung])
+    def at(rung: int) -> list[Candidate]:
+        return fit(LEAF_SIZES[rung], {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {})
+
+    if scouted:
+        for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
+            yield from at(rung)
+    else:
+        yield from climb(at, range(5 if problem.is_small else 3), 0, len(LEAF_SIZES) - 1, problem.budgets)
+
+
+def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
+    """The first trees of such forests."""
+
+    def fit(least: int, ends: Mapping[str, str]) -> list[Candidate]:
+        forest, seconds = grown(problem, least)
         ensemble = read_forest(forest)
-        ends = {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {}
         return prefixes(
             problem,
-            {"min_samples_leaf": LEAF_SIZES[rung]},
-            lambda X: votes(forest, X),
-            lambda X: staged_costs(ensemble, X, problem.costs),
+            {"min_samples_leaf": least},
+            partial(votes, forest),
+            partial(staged_costs, ensemble, costs=problem.costs),
             TREES,
             seconds,
             ends,
@@ -67,16 +79,7 @@ def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
             counter="trees",
         )
 
-    if scouted:
-        for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
-            yield from fit(rung)
-    else:
-        yield from climb(fit, start_rungs(problem), 0, len(LEAF_SIZES) - 1, problem.budgets)
-
-
-def start_rungs(problem: Problem) -> list[int]:
-    """The first rungs: leaves of 1, 2, 4 rows, and on small data up to 16."""
-    return [0, 1, 2, 3, 4] if problem.is_small else [0, 1, 2]
+    yield from over_leaves(problem, scouted, fit)
 
 
 IMPURITIES: tuple[Impurity, ...] = ("pairs", "cost_weighted_entropy")

@@ -17,8 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, measured
-from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, measured
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.boosted import two_columns
 from benchmarks.frontier.rivals.priced import lambda_scale

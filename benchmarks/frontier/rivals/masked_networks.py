@@ -49,13 +49,7 @@ Network = Any
 
 
 def torch() -> Any:
-    """PyTorch.
-
-    Raises
-    ------
-    MissingPackageError
-        if it is not installed; it names the extra.
-    """
+    """PyTorch."""
     return package("torch")
 
 

@@ -21,11 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, measured, winners
-from benchmarks.frontier.ladder import climb
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, measured, prefixes, winners
 from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals.boosted import STOPPING_ROUNDS, least_in_leaf
-from benchmarks.frontier.sequences import prefixes
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 

@@ -7,29 +7,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.data import PublishedData, load_cifar10
+from benchmarks.data import load_cifar10
 from benchmarks.data.cifar10 import TRAINING_BATCHES, PatchDictionary, _read, encode, learn_dictionary
 from formulations.errors import BrokenFileError
+from prunemodels.data_files import FOLDER_VARIABLE
 from tests.loops import looped
 
 
 def batch(seed: int, n: int = 20) -> tuple[np.ndarray, list[int]]:
+    """Images and classes; those of the first five classes are brighter."""
     rng = np.random.default_rng(seed)
-    return rng.integers(0, 256, size=(n, 3072), dtype=np.uint8), rng.integers(0, 10, n).tolist()
+    labels = rng.integers(0, 10, n)
+    images = rng.integers(0, 128, size=(n, 3072)) + np.where(labels < 5, 100, 0)[:, None]
+    return images.astype(np.uint8), labels.tolist()
 
 
-def write_binary(folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
+def write_binary(folder: Path, n: int = 20) -> None:
+    folder.mkdir(exist_ok=True, parents=True)
     for k, name in enumerate((*TRAINING_BATCHES, "test_batch")):
-        data, labels = batch(k)
+        data, labels = batch(k, n)
         np.column_stack([np.array(labels, dtype=np.uint8), data]).tofile(folder / f"{name}.bin")
-
-
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory: pytest.TempPathFactory) -> PublishedData:
-    folder = tmp_path_factory.mktemp("cifar10")
-    write_binary(folder / "cifar-10-batches-bin")
-    return load_cifar10(folder, n_centroids=5, n_patches=600, random_state=0)
 
 
 def test_a_record_is_red_green_blue(tmp_path: Path) -> None:
@@ -42,15 +39,17 @@ def test_a_record_is_red_green_blue(tmp_path: Path) -> None:
     assert images[3, 5, 7].tolist() == data[3, [5 * 32 + 7, 1024 + 5 * 32 + 7, 2048 + 5 * 32 + 7]].tolist()
 
 
-def test_parts_classes_and_prices(loaded: PublishedData) -> None:
+def test_parts_classes_and_prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training batches are divided in BRF15's proportion, the test batch is the test part, the first five classes are one."""
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    write_binary(tmp_path / "cifar10" / "cifar-10-batches-bin")
+    loaded = load_cifar10(n_centroids=5, n_patches=600)
     # 100 images of 50,000: 19,761 and 8,468 in proportion are 39 and 16
-    assert [len(p) for p in (loaded.train, loaded.validation, loaded.test)] == [39, 16, 20]
+    assert [len(p) for p in loaded.parts] == [39, 16, 20]
     assert loaded.test.raw.tolist() == batch(5)[1]
     np.testing.assert_array_equal(loaded.test.y, loaded.test.raw < 5)
     assert loaded.train.X.shape == (39, 20)
     assert loaded.costs.price.tolist() == [1] * 20
-    assert len(loaded.remarks) == 2
 
 
 def test_features_by_hand() -> None:
@@ -97,11 +96,14 @@ def test_whitened_patches_are_white() -> None:
         (None, r"data_batch_1.*Krizhevsky"),
     ],
 )
-def test_files_of_another_form_are_refused(content: bytes | None, message: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_files_of_another_form_are_refused(
+    content: bytes | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Length and labels are checked; a missing batch is named with where to get it."""
-    folder = tmp_path_factory.mktemp("cifar10")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "some" if content is not None else tmp_path))
+    folder = tmp_path / "some" / "cifar10"
     if content is not None:
         write_binary(folder)
         (folder / "data_batch_3.bin").write_bytes(content)
     with pytest.raises(BrokenFileError, match=message):
-        load_cifar10(folder)
+        load_cifar10()

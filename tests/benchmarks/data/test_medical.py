@@ -11,7 +11,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.data.medical import TRAINING_ROWS, load_medical, load_prices
+from benchmarks.data.medical import load_medical, load_prices
 from formulations.instance.price_tables import items_from_table
 from prunemodels.data_files import FOLDER_VARIABLE, data_folder
 
@@ -124,4 +124,3 @@ def test_the_real_data(name: str, rows: int, features: int, total: float) -> Non
     data = load_medical(name)
     assert data.X.shape == (rows, features)
     assert data.price_of_all == pytest.approx(total)
-    assert data.training_rows == TRAINING_ROWS.get(name)

@@ -6,37 +6,17 @@ import numpy as np
 import pytest
 
 from benchmarks.data import Part, PublishedData
-from benchmarks.data.published import drawn, split_rows
+from benchmarks.data.published import split_rows
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 
 
-def test_enough_rows_give_the_published_sizes() -> None:
-    """Sizes are those asked for, one after another; what is left over is left out."""
+def test_rows_are_divided_as_published() -> None:
+    """Enough rows give the published sizes, what is left over is left out; fewer are divided in proportion, none empty."""
     assert [(s.start, s.stop) for s in split_rows(12, (3, 2, 4))] == [(0, 3), (3, 5), (5, 9)]
-
-
-def test_fewer_rows_are_divided_in_proportion() -> None:
-    """All rows are used, in the published proportion."""
     assert [(s.start, s.stop) for s in split_rows(9, (35, 14, 56))] == [(0, 3), (3, 4), (4, 9)]
-
-
-def test_no_part_is_empty() -> None:
-    """Rows that are too few for three parts are refused."""
     with pytest.raises(InvalidInputError, match="2 examples are too few"):
         split_rows(2, (1, 1, 8))
-
-
-def test_rows_of_each_class_are_drawn_without_repeats() -> None:
-    """So many of each class, another draw for another seed."""
-    labels = np.repeat([4, 2, 9], [10, 12, 11])
-    rows = drawn(labels, 9, np.random.default_rng(0))
-    assert rows.shape == (3, 9)
-    assert len(np.unique(rows)) == 27
-    assert [set(labels[r].tolist()) for r in rows] == [{2}, {4}, {9}]
-    assert not np.array_equal(rows, drawn(labels, 9, np.random.default_rng(1)))
-    with pytest.raises(InvalidInputError, match="class 4 has 10 examples, 11"):
-        drawn(labels, 11, np.random.default_rng(0))
 
 
 def test_parts_and_prices_must_fit() -> None:
@@ -48,9 +28,9 @@ def test_parts_and_prices_must_fit() -> None:
             Part(*bad)
     with pytest.raises(InvalidInputError, match="one of each"):
         Part(X, y, y, y[:1])
-    PublishedData("ours", part, part, part, CostItems.plain([1, 2, 3]), ("a", "b", "c"))
+    PublishedData(part, part, part, CostItems.plain([1, 2, 3]))
     with pytest.raises(InvalidInputError, match="prices for 2 features"):
-        PublishedData("ours", part, part, part, CostItems.plain([1, 2]), ("a", "b", "c"))
+        PublishedData(part, part, part, CostItems.plain([1, 2]))
 
 
 def test_a_part_keeps_its_queries() -> None:

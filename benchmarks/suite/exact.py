@@ -1,4 +1,6 @@
-"""One lambda: the package's engines against the raw OR-Tools call and against each other, where it is easy and where it is hard.
+"""The exact engines against the raw OR-Tools call and against each other: at one lambda, easy or hard, and on the whole path.
+
+What it costs to check answers and matrices stands here, too.
 
 An edge of the hull is a breakpoint at which much of the cost goes at once. Near it two very different prunings are worth nearly
 the same, so an engine that closes a gap has to close nearly all of it. At the breakpoint itself all that goes there is a tie,
@@ -18,11 +20,13 @@ import numpy as np
 
 import prunemodels as pm
 from benchmarks.instances import hard_lambdas, middles
-from benchmarks.measuring import warm_up
+from benchmarks.measuring import Peak, best_of, warm_up
 from benchmarks.suite.instances import instance, lambdas
-from benchmarks.suite.plain import raw_cut
+from benchmarks.suite.plain import plain_path, raw_cut
 from benchmarks.suite.study import Figure, Found, Lam, Measured, Row, Setting, alternate
-from proofs_checks import check_solution
+from formulations.instance.papers import two_trees
+from formulations.programs.matrix import MATRICES
+from proofs_checks import check_network_matrix, check_path, check_solution, formulation_network, read_matrix
 from solvers import min_cut, price_sharing
 from solvers.automatic import predicted_seconds
 from solvers.price_sharing import stopping
@@ -59,13 +63,7 @@ def measure_cuts(data: str, setting: Setting) -> Found:
 
 
 def against_the_raw_cut(where: str, works: dict[str, Any], setting: Setting) -> Measured[Any]:
-    """Measure in turns; all exact engines must find the raw cut's pruning.
-
-    Raises
-    ------
-    SolverFailedError
-        if they do not.
-    """
+    """Measure in turns; all exact engines must find the raw cut's pruning."""
     found = alternate(works, repeats=setting.repeats, limit=0.4 * setting.limit)
     for engine in works:
         if engine != "raw cut" and not np.array_equal(found.answer[engine].pruning.kept, found.answer["raw cut"]):
@@ -87,11 +85,6 @@ def measure_hard(data: str, setting: Setting) -> Found:
     """Rows: price_sharing with proof against the raw cut, beside long edges and elsewhere. Figures: rounds; gaps without a cut.
 
     Every certificate is checked, outside the clock.
-
-    Raises
-    ------
-    SolverFailedError
-        if a certificate does not prove the answer.
     """
     name, problem = instance(data, setting)
     warm_up()
@@ -139,3 +132,70 @@ def measure_sizes(data: str, setting: Setting) -> Found:
             found = alternate(works, repeats=setting.repeats, limit=0.4 * setting.limit)
             rows.append(found.row(f"{name}, {share:.0%} of the cost", "price_sharing", "min_cut"))
     return rows, figures
+
+
+LAM = 0.005
+"""Lambda of the answers that are checked: in the middle of both paths."""
+
+PATH, BARE, PLAIN, RAW = "path", "path without certificate", "plain divide and conquer", "raw cut"
+
+
+def measure_path(data: str, setting: Setting) -> Found:
+    """Rows: the path with its certificate against the same without it, without merging and guesses, and against single cuts."""
+    warm_up()
+    with Peak() as peak:
+        name, problem = instance(data, setting)
+        first = pm.pruning_path(problem)
+    lam: Lam = first.breakpoints[len(first) // 2]
+    works: dict[str, Any] = {
+        PATH: partial(pm.pruning_path, problem),
+        BARE: partial(pm.pruning_path, problem, certificate=False),
+        PLAIN: partial(plain_path, problem),
+        "min_cut": partial(min_cut, problem, lam),
+        RAW: raw_cut(problem, lam),
+    }
+    found = alternate(works, repeats=setting.repeats, limit=2 * setting.limit)
+    check_agreement(name, found, lam)
+    counts = {"breakpoints": len(first), "usage arcs": problem.n_usage_arcs}
+    counts["bytes a usage arc, instance and path"] = peak.extra // problem.n_usage_arcs
+    figures = [Figure(name, what, count) for what, count in counts.items()]
+    figures += [Figure(name, f"arcs of all cuts, {kind}", found.answer[kind].stats["arcs_cut"]) for kind in (PATH, PLAIN)]
+    return [found.row(name, PATH, other) for other in (BARE, PLAIN, "min_cut", RAW)], figures
+
+
+def check_agreement(name: str, found: Measured[Any], lam: Lam) -> None:
+    """Check that both paths are equal, and that cuts find the path's prunings."""
+    path, plain = found.answer[PATH], found.answer[PLAIN]
+    if path.breakpoints != plain.breakpoints or not np.array_equal(path.level, plain.level):
+        raise pm.errors.SolverFailedError(f"{name}: the path and plain divide and conquer differ; one of them is wrong")
+    kept = path.at_lam(lam).kept
+    for cut, same in (("min_cut", found.answer["min_cut"].pruning.kept), (RAW, found.answer[RAW])):
+        if not np.array_equal(kept, same):
+            raise pm.errors.SolverFailedError(
+                f"{name}: the path and {cut} differ at lambda = {float(lam):g}; one of them is wrong"
+            )
+
+
+def measure_checks(data: str, setting: Setting) -> Found:
+    """Rows: each check against the solve that it checks. Figures: seconds of IP3's certificate of total unimodularity."""
+    name, problem = instance(data, setting)
+    warm_up()
+    solutions = {engine.__name__: partial(engine, problem, LAM) for engine in (min_cut, price_sharing)}
+    works: dict[str, Any] = {**solutions, PATH: partial(pm.pruning_path, problem)}
+    for solve, work in list(works.items()):
+        check = check_path if solve == PATH else partial(check_solution, problem)
+        works[f"check of {solve}"] = partial(check, work())
+    found = alternate(works, repeats=setting.repeats, limit=2 * setting.limit)
+    refused = [what for what, answer in found.answer.items() if what.startswith("check") and not answer]
+    small = MATRICES["IP3"](two_trees(), lam=1)
+    check_network_matrix(read_matrix(small), formulation_network(two_trees(), read_matrix(small)))  # compiles
+    program = MATRICES["IP3"](problem, lam=LAM)
+    seconds = {}
+    seconds["read the matrix"], matrix = best_of(setting.repeats, lambda: read_matrix(program))
+    seconds["find the tree and its paths"], network = best_of(setting.repeats, lambda: formulation_network(problem, matrix))
+    seconds["check them"], verdict = best_of(setting.repeats, lambda: check_network_matrix(matrix, network))
+    if refused or not verdict:
+        raise pm.errors.SolverFailedError(f"{name}: refused by {', '.join(refused) or 'the check of IP3'}; one of them is wrong")
+    figures = [Figure(name, "nonzeros of IP3", program.matrix.nnz)]
+    figures += [Figure(name, f"IP3: {what}, s", taken) for what, taken in seconds.items()]
+    return [found.row(name, f"check of {solve}", solve) for solve in (*solutions, PATH)], figures
