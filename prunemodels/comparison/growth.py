@@ -227,6 +227,8 @@ def slope(x: pd.Series, y: pd.Series, least: float) -> tuple[float, float, int]:
     a, b = (np.log10(z[used].to_numpy(dtype=float)) for z in (x, y))
     if a.size < LEAST_POINTS or np.ptp(a) == 0:
         return math.nan, math.nan, int(a.size)
+    if np.ptp(b) == 0:  # whose correlation, which `linregress` goes by, is 0 / 0
+        return 0.0, 0.0, int(a.size)
     line = linregress(a, b)
     return float(line.slope), float(line.stderr), int(a.size)
 

@@ -62,6 +62,20 @@ def feasible(model: Any) -> bool:
     )
 
 
+@looped("seed", range(12))
+def test_every_feasible_point_is_a_pruning(seed: int) -> None:
+    """Of all 0-1 vectors z on a tiny forest, the feasible ones are the prunings, and w is forced where it is paid."""
+    problem = random_problem(seed)
+    if problem.ensemble.n_nodes > 11:
+        problem = two_trees().only_tree(0)
+    program = MATRICES["IP0"](problem)
+    z = np.array(list(itertools.product((0, 1), repeat=problem.ensemble.n_nodes)))
+    sums = z @ program.matrix.toarray().T
+    points = {tuple(point) for point in z[(sums == 1).all(axis=1)]}
+    prunings = {tuple(Pruning(problem, kept).is_leaf.astype(int)) for kept in all_prunings(problem).kept}
+    assert points == prunings
+
+
 def test_ip1_of_tree_1_is_the_papers_list() -> None:
     """NWS15 section 4 on tree 1: w11 >= z4, w11 >= z3, w21 >= z4 beside the three leaf rows."""
     model: Any = FORMULATIONS["IP1"](two_trees().only_tree(0), lam=0.1, relax=True)
