@@ -78,45 +78,29 @@ class KnapsackCore(ParametricSubproblem):
 
     def take(self, closure: NDArray[np.bool_]) -> KnapsackCore:
         """The core that is left when a closure is kept."""
+        if not closure.any():
+            return self
         used = self.used(closure)
         gained, room = self.gained + int(self.gain[closure].sum()), self.room - self.cost_with(closure, used)
         return self._part(~closure, ~used[self.head], gained, room, self.nodes[closure])
 
     def within(self, closure: NDArray[np.bool_]) -> KnapsackCore:
         """The core that is left when all splits outside a closure are pruned."""
+        if closure.all():
+            return self
         return self._part(closure, closure[self.tail], self.gained, self.room, self.nodes[:0])
 
     def trimmed(self) -> KnapsackCore:
         """Apply (2), (3) and (4) until they change nothing; then merge purchases with the same users."""
-        core = self
-        while True:
+        core, size = self, -1
+        while core.nodes.size != size:
             size = core.nodes.size
             if core.is_whole:
-                core = core._affordable()
-            free = core._free()
-            if free.any():
-                core = core.take(free)
-            core = core._gainful()
-            if core.nodes.size == size:
-                return core._with_merged_purchases()
-
-    def _affordable(self) -> KnapsackCore:
-        """(2)."""
-        fits = chain_sums(self.parent, self.own_cost()) <= self.room
-        return self if fits.all() else self.within(fits)
-
-    def _free(self) -> NDArray[np.bool_]:
-        """(3)."""
-        return best_closure_of_forest(self.parent, self.gain, self.own_cost() == 0)
-
-    def _gainful(self) -> KnapsackCore:
-        """(4)."""
-        best = best_closure_of_forest(self.parent, self.gain, np.ones(self.nodes.size, dtype=np.bool_))
-        return self if best.all() else self.within(best)
-
-    def _with_merged_purchases(self) -> KnapsackCore:
-        merged, _, arcs = self.merged()
-        return self if arcs.size == self.tail.size else merged
+                core = core.within(chain_sums(core.parent, core.own_cost()) <= core.room)  # (2)
+            core = core.take(best_closure_of_forest(core.parent, core.gain, core.own_cost() == 0))  # (3)
+            core = core.within(best_closure_of_forest(core.parent, core.gain, np.ones(core.nodes.size, dtype=np.bool_)))  # (4)
+        merged, _, arcs = core.merged()
+        return core if arcs.size == core.tail.size else merged
 
     def _part(
         self, stays: NDArray[np.bool_], arcs: NDArray[np.bool_], gained: int, room: int, new: NDArray[np.int32]
