@@ -107,7 +107,10 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
         ):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
             charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
-            np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
+            with monkeypatch.context() as in_two_threads:
+                in_two_threads.setattr(shares, "ONE_THREAD_ARCS", 0)
+                charged.append(Sharing(left, pool, most_bytes=0).charges(score))
+            np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 3, rtol=1e-11)
             rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
                 arcs = rows[:, left.slices.split[left.slices.item == m]].sum(axis=1)
