@@ -12,15 +12,7 @@ import pytest
 
 import formulations.instance.cost_sample
 import prunemodels as pm
-from formulations import (
-    CapacityOverflowError,
-    CostItems,
-    ErrorComponent,
-    InvalidInputError,
-    NodeErrors,
-    Pruning,
-    PruningProblem,
-)
+from formulations import CapacityOverflowError, CostItems, ErrorComponent, InvalidInputError, NodeErrors, Pruning, PruningProblem
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
 from tests.instances import Node, ensemble_of, plain_errors, random_tree
