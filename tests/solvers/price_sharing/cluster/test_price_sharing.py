@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
@@ -66,6 +67,27 @@ def test_parted_rows_have_the_optimum_of_the_whole(seed: int) -> None:
         for ties in ("smallest", "largest"):
             found = sharded_price_sharing(sharded, lam, ties=ties, small_core=0)  # type: ignore[arg-type]
             assert_as_whole(problem, found, lam, ties=ties, small_core=0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", ["breast cancer, discounts", "breast cancer, licence", "iris, weights"])
+def test_shards_charge_their_parts(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charges of driver and shards add up to those of the whole; in whole numbers they are never more, and hardly less."""
+    monkeypatch.setattr(sys.modules["solvers.price_sharing.shares"], "ONE_THREAD_ARCS", 0)
+    problem = instance(name)
+    sharded = joined(problem, LocalWorkers(recipes_of(problem, 3, threads)))
+    at, is_open = sharded_objective(sharded, Fraction(1, 50)), np.array(problem.ensemble.is_split)
+    sharded.shards.open(at.item_price, is_open)
+    left = all_open(at, is_open)
+    score = np.random.default_rng(0).standard_normal(left.nodes.size).astype(np.float32)
+    with ThreadPoolExecutor(1) as pool:
+        own, theirs = Sharing(left, pool), Sharing(all_open(integer_objective(problem, Fraction(1, 50)).refined(), is_open), pool)
+        summed = own.charges(score) + sum(sharded.workers.ask("charges", score))
+        np.testing.assert_allclose(summed, theirs.charges(score), rtol=1e-11)
+        whole_sum = own.integer_charges(score) + sum(sharded.workers.ask("integer_charges", score))
+    assert (whole_sum <= summed).all()
+    assert (whole_sum >= summed * (1 - 2.0**-40) - 4).all()
+    assert (summed > 0).any()
 
 
 @pytest.mark.parametrize("in_parts", [False, True])
