@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -31,7 +32,7 @@ from solvers.price_sharing.local_rows import LocalRows
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Known, Run
-from solvers.price_sharing.shares import Sharing, weights_of
+from solvers.price_sharing.shares import SMALLEST_WEIGHT, Sharing
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance, lambdas
@@ -112,7 +113,9 @@ def test_whole_charges_never_exceed_the_prices(seed: int, in_parts: bool) -> Non
         with ThreadPoolExecutor(1) as pool:
             charged = Sharing(left, pool, most_bytes=MOST_BYTES * (spread > 1.0)).integer_charges(score)
         charged = charged + sum(sharded.workers.ask("integer_charges", score)) if in_parts else charged
-        weight = {int(h): Fraction(float(w)) for h, w in zip(left.nodes, weights_of(score), strict=True)}
+        highest, lowest = (float(x) for x in (score.max(initial=-math.inf), score.min(initial=math.inf)))
+        high = max((highest + lowest) / 2, highest + math.log(SMALLEST_WEIGHT))
+        weight = {int(h): Fraction(math.exp(float(s) - high)) for h, s in zip(left.nodes, score, strict=True)}
         total = np.zeros(problem.n_purchases, dtype=object)
         for h, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True):
             total[j] += weight[h]
