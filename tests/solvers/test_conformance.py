@@ -14,15 +14,7 @@ import pytest
 
 from formulations import InvalidInputError, PruningProblem, Solver, Status, StopReason
 from proofs_checks import check_solution
-from solvers import (
-    EXACT_SOLVERS,
-    SOLVERS,
-    brute_force,
-    linear_program,
-    min_cut,
-    pyomo_highs,
-    solve_relaxation,
-)
+from solvers import EXACT_SOLVERS, SOLVERS, brute_force, linear_program, min_cut, pyomo_highs, solve_relaxation
 from solvers.brute_force import MOST_PRUNINGS, count_prunings
 from solvers.column_generation import Scheme, dantzig_wolfe
 from solvers.price_sharing import price_sharing

@@ -12,18 +12,9 @@ import pytest
 
 import formulations.instance.cost_sample
 import prunemodels as pm
-from formulations import (
-    CapacityOverflowError,
-    CostItems,
-    ErrorComponent,
-    InvalidInputError,
-    NodeErrors,
-    Pruning,
-    PruningProblem,
-)
+from formulations import CapacityOverflowError, CostItems, ErrorComponent, InvalidInputError, NodeErrors, Pruning, PruningProblem
 from formulations.instance.cost_items import exact
 from formulations.instance.cost_sample import check_weights
-from formulations.instance.papers import ERRORS, two_trees
 from tests.instances import Node, ensemble_of, plain_errors, random_tree
 from tests.loops import looped
 
@@ -161,29 +152,6 @@ def test_by_default_one_supplier_has_all_that_has_a_price() -> None:
 def test_requests_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=re.escape(message)):
         TESTS.with_requests(**options)
-
-
-def test_the_example_reaches_nodes_4_and_11() -> None:
-    """The one example goes 1-3-4 and 6-10-11, in the papers' numbers."""
-    problem = two_trees()
-    assert [h + 1 for h in range(12) if problem.routing.counts()[h]] == [1, 3, 4, 6, 10, 11]
-
-
-def test_each_split_charges_its_feature_once() -> None:
-    """Nodes 1, 3, 6, 10 charge the example features 1, 2, 2, 3; node 7 would charge feature 1, but nobody comes."""
-    arcs = two_trees().usage_arcs()
-    assert [(t + 1, j + 1) for t, j in zip(arcs.tail.tolist(), arcs.head.tolist(), strict=True)] == [
-        (1, 1),
-        (3, 2),
-        (6, 2),
-        (10, 3),
-    ]
-
-
-def test_errors_must_cover_all_nodes() -> None:
-    """A node without an error is refused."""
-    with pytest.raises(InvalidInputError, match="1 to 12"):
-        two_trees({k: e for k, e in ERRORS.items() if k != 7})
 
 
 def test_more_purchases_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

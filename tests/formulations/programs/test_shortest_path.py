@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations import CostItems, InvalidInputError, Pruning, PruningProblem
+from formulations import CostItems, InvalidInputError, PruningProblem
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import ip3_matrix
 from formulations.programs.shortest_path import TreeNetwork, row_operations, tree_network, tree_networks
 from proofs_checks.matrices.row_operations import PRINTED_TREES
 from solvers.brute_force import all_prunings
-from tests.instances import Node, arc_costs, problem_of, random_problem, stop_costs
+from tests.instances import Node, arc_costs, problem_of, random_problem
 from tests.loops import looped
 
 SEEDS = range(30)
@@ -95,26 +95,6 @@ def test_paths_are_prunings(seed: int) -> None:
             assert len(paths) == len(own_prunings(problem, t))
             for path, kept in zip(paths, prunings, strict=True):
                 np.testing.assert_array_equal(network.path_of(kept), path)
-
-
-@looped("seed", SEEDS)
-def test_paths_cost_what_prunings_cost(seed: int) -> None:
-    """With all prices as loads, the paths of a pruning cost its error, evaluation, and every item once a tree."""
-    problem = random_problem(seed)
-    lam = 0.3
-    rng = np.random.default_rng(seed)
-    every = all_prunings(problem).kept
-    dual = lam * problem.usage.purchase_price()[problem.usage_arcs().head]
-    for expanded in (False, True):
-        networks = tree_networks(problem, expanded=expanded)
-        for kept in every[rng.choice(len(every), 3)]:
-            cost = 0.0
-            for network in networks:
-                arcs = network.path_of(kept[network.nodes])
-                cost += float(arc_costs(network, stop_costs(problem, lam), dual)[arcs].sum())
-            pruning = Pruning(problem, kept)
-            paid = problem.usage.purchase_price()[problem.usage_arcs(np.flatnonzero(kept).astype(np.int32)).head].sum()
-            assert cost == pytest.approx(pruning.error + lam * (pruning.evaluation_cost + paid), abs=1e-12)
 
 
 @looped("seed", SEEDS)

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification, make_regression
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-)
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 
 import prunemodels as pm
 from formulations import CostItems

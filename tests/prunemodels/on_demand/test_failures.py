@@ -191,23 +191,6 @@ def test_a_request_that_cancels_itself_is_a_failure():
         asyncio.run(OnDemandPredictor(FOUR, 1, acquire).run_async(1))
 
 
-def test_a_walk_that_runs_is_not_run_again():
-    """Two runs at once would both see an item as unpaid and buy it twice."""
-    line = Line(Spy(np.zeros((2, 4))), lambda request: 3)
-    walk = OnDemandPredictor(FOUR, 1, line).start(2)
-
-    async def main():
-        both = await asyncio.gather(walk.run_async(), walk.run_async(), return_exceptions=True)
-        return sorted(both, key=lambda found: isinstance(found, Exception))
-
-    result, refusal = asyncio.run(main())
-    assert isinstance(refusal, pm.errors.InvalidInputError)
-    assert "this walk is running already" in str(refusal)
-    assert result.exact_cost == (4, 4)
-    assert len(line.begun) == len(set(line.begun)) == 4
-    assert asyncio.run(walk.run_async()).exact_cost == (4, 4)
-
-
 def test_a_walk_is_not_run_again_from_its_own_request_or_another_thread():
     """The same lock serves plain runs, whichever thread asks."""
     X, refusals = np.zeros((1, 4)), []

@@ -19,6 +19,9 @@ from formulations import PruningPath, PruningProblem
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, solve
+from solvers.budgets.effort import Effort
+from solvers.budgets.exact.core import core_between
+from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.solve import METHODS
 from tests.loops import looped
@@ -125,6 +128,21 @@ def test_what_was_moved_is_told_for_both_engines() -> None:
     assert found.stats["error_lowered"] == pytest.approx((first.error - found.error) / way)
     assert found.stats["bound_raised"] == pytest.approx((found.bound - first.bound) / way)
     assert found.stats["error_lowered"] + found.stats["bound_raised"] == pytest.approx(1)
+
+
+def test_an_edge_past_its_deadline_takes_one_cut() -> None:
+    """The bound of one cut holds, and is no better than the finished edge's."""
+    weaker = 0
+    for seed in range(40):
+        problem, path, _ = costly(seed)
+        core = core_between(path, 0, len(path) - 1, int(halfway(path) // problem.integers.price_unit)).trimmed()
+        if not core.nodes.size:
+            continue
+        late, done = edge_of(core, goal=-1, effort=Effort(work=0.0)), edge_of(core, goal=-1)
+        assert late.cuts <= 1
+        assert late.bound >= done.bound
+        weaker += late.bound > done.bound
+    assert weaker > 5
 
 
 @looped("method", [*METHODS, "solve_lp1", "budget_for_confidence"])

@@ -12,13 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formulations import (
-    CapacityOverflowError,
-    CostItems,
-    InvalidInputError,
-    PruningPath,
-    PruningProblem,
-)
+from formulations import CapacityOverflowError, CostItems, InvalidInputError, PruningPath, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from solvers import closure_path, pruning_path
@@ -44,6 +38,8 @@ def optimal_rows(every: AllPrunings, ratio: Fraction) -> NDArray[np.bool_]:
 def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
     """At every breakpoint and between them the path holds the smallest (or largest) of all optimal prunings."""
     every, unit = all_prunings(problem), problem.integers.lam_unit
+    if path.ties == "smallest":  # no breakpoint is for nothing
+        assert all(not np.array_equal(one.kept, other.kept) for one, other in pairwise(path))
     for lam in between(list(path.breakpoints)):
         best = every.kept[optimal_rows(every, lam / unit)]
         extreme = best.all(axis=0) if path.ties == "smallest" else best.any(axis=0)

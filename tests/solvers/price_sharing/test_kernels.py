@@ -28,11 +28,16 @@ from solvers.price_sharing.rows import LocalRows, closure_value
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
 from solvers.price_sharing.stopping import (
+    CORE_ARC,
+    CUT_SPLIT,
+    ROUND_ARC,
+    ROUND_SPLIT,
     cut_fits_memory,
+    cut_in_rounds,
     without_progress,
 )
 from tests.loops import looped
-from tests.solvers.cases import instance
+from tests.solvers.cases import instance, leaves_only
 
 
 def blocked(problem: PruningProblem, size: int) -> RowBlocks:
@@ -107,7 +112,10 @@ def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch:
         ):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
             charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
-            np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
+            with monkeypatch.context() as in_two_threads:
+                in_two_threads.setattr(shares, "ONE_THREAD_ARCS", 0)
+                charged.append(Sharing(left, pool, most_bytes=0).charges(score))
+            np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 3, rtol=1e-11)
             rows = (problem.row_blocks.stop - problem.row_blocks.start)[:, left.nodes]
             for m in np.unique(left.slices.item):
                 arcs = rows[:, left.slices.split[left.slices.item == m]].sum(axis=1)
@@ -197,6 +205,27 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
     kept[left.nodes[keep]] = True
     pruning = pm.Pruning(problem, kept)
     return (pruning.integer_gain * problem.integers.gain_unit - left.objective.lam * pruning.exact_cost) / left.objective.unit
+
+
+def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cut costs some 170 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks.
+
+    Where nothing that is open needs anything, two checks are enough.
+    """
+    problem = instance("digits")
+    with ThreadPoolExecutor(1) as pool:
+        run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
+        a, k = run.n_arcs, run.remaining.nodes.size
+        expected = (CORE_ARC * run.rows.cut_arcs + CUT_SPLIT * k) / (ROUND_ARC * a + ROUND_SPLIT * k)
+        assert 0 < expected < CORE_ARC / ROUND_ARC
+        assert cut_in_rounds(run.rows) == pytest.approx(expected)
+        monkeypatch.setattr(stopping, "LARGE_CORE", run.rows.cut_arcs / 3)
+        assert cut_in_rounds(run.rows) == pytest.approx(3 * expected)
+        monkeypatch.setattr(stopping, "CORE_ARC", 0.0)
+        monkeypatch.setattr(stopping, "CUT_SPLIT", ROUND_SPLIT)
+        assert cut_in_rounds(run.rows) == 20
+        bare = Run(LocalRows(integer_objective(leaves_only(), Fraction(1, 7)).refined(), pool), "smallest")
+    assert (bare.n_arcs, cut_in_rounds(bare.rows)) == (0, 20)
 
 
 @pytest.mark.parametrize(

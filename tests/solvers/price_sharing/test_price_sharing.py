@@ -18,14 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import (
-    BrokenFileError,
-    InvalidInputError,
-    PruningProblem,
-    Solution,
-    Status,
-    StopReason,
-)
+from formulations import BrokenFileError, InvalidInputError, PruningProblem, Solution, Status, StopReason
 from formulations.answers.solution import SharedPrices
 from formulations.checkpoints import Checkpoint
 from proofs_checks import check_solution

@@ -219,6 +219,8 @@ def test_infeasible_and_unbounded_programs_fail_by_name(name: str) -> None:
     for lp in (infeasible, unbounded):
         with pytest.raises(SolverFailedError, match=r"(?i)infeasible|unbounded"):
             LINEAR_ENGINES[name](lp)
+    with pytest.raises(SolverFailedError, match="without columns"):  # which PDLP does not take
+        pdlp(program([], np.zeros((1, 0)), [1], [2], [], []))
 
 
 def big(n: int = 300) -> LinearProgram:
@@ -393,9 +395,3 @@ def test_nodes_are_a_limit() -> None:
     assert whole.nodes > first.nodes
     assert first.bound < whole.objective - 0.5
     assert first.bound == again.bound
-
-
-def test_infeasible_without_columns() -> None:
-    """PDLP, which does not take programs without columns, does not call an infeasible one solved."""
-    with pytest.raises(SolverFailedError, match="without columns"):
-        pdlp(program([], np.zeros((1, 0)), [1], [2], [], []))

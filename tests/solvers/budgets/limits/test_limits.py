@@ -23,7 +23,6 @@ from formulations.programs.limit_rows import limit_rows, one_row
 from proofs_checks import check_limits_solution
 from solvers.brute_force import all_prunings
 from solvers.budgets import integer_program_within, relaxed_optimum, search, solve_limits
-from solvers.budgets.limits import oracle as oracle_module
 from solvers.budgets.limits import solve as solve_module
 from solvers.budgets.limits.oracle import LagrangianOracle
 from solvers.budgets.limits.relaxation import relax
@@ -209,18 +208,6 @@ def test_generous_limits_are_none() -> None:
     assert found.error == pytest.approx(float(pm.pruning_path(problem).error[0]))
     assert set(found.multipliers) == {0.0}
     assert found.status is Status.OPTIMAL
-
-
-def test_price_sharing_serves_large_instances(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine is chosen by the size, and both lead to the same relaxation."""
-    problem = instance("digits")
-    rows = limit_rows(problem, halves(problem, (Fraction(1, 2), Fraction(1, 3))))
-    small = LagrangianOracle(rows)
-    monkeypatch.setattr(oracle_module, "SMALL_CORE", 0)
-    monkeypatch.setattr(oracle_module, "predicted_seconds", lambda arcs, splits: (2.0, 1.0))
-    large = LagrangianOracle(rows)
-    assert (small.shares_prices, large.shares_prices) == (False, True)
-    assert relax(large).value == pytest.approx(relax(small).value, abs=1e-9)
 
 
 @pytest.mark.parametrize(
