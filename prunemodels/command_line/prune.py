@@ -63,14 +63,8 @@ GRID = 12
 class ChosenPruning:
     """The pruning that ``prune`` writes, and how it was found.
 
-    Parameters
-    ----------
-    row
-        its row of the path; None for a pruning that is no breakpoint.
-    next_dearer
-        the next breakpoint that costs more; None where there is none, and with ``--confidence``.
-    solution
-        the answer to the budget or the limits; None with ``--lam``.
+    `row` is its row of the path, None where it is no breakpoint; `next_dearer` the next breakpoint that costs more, None with
+    ``--confidence``; `solution` the answer to the budget or the limits, None with ``--lam``.
     """
 
     pruning: Pruning
