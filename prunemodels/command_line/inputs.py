@@ -117,16 +117,16 @@ def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Casc
     """Read a table for a model: columns are found by name where the model knows names, else by position."""
     label, weights = args.label, args.weights if weighted else None
     table = read_labelled(args, option, label, weights)
-    if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
-        kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
-        named = tuple(map(str, getattr(model, "feature_names_in_", ())))
-    else:
-        kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
-        named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
-    for name, column in (("--label", label), ("--weights", weights)):
-        if column in named:
-            raise InvalidInputError(f"{name}: the {kind} reads the column {column!r}; name another")
     with errors_naming(option):
+        if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
+            kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
+            named = tuple(map(str, getattr(model, "feature_names_in_", ())))
+            for name, column in (("--label", label), ("--weights", weights)):
+                if column in named:
+                    raise InvalidInputError(f"{name}: the cascade reads the column {column!r}; name another")
+        else:
+            kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
+            named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
         names = named or table.names
         if len(names) != n_columns and not named:
             remedy = "leave out with --ignore those that are no features" if label else "name the label column with --label"
