@@ -257,15 +257,7 @@ def _problem(args: argparse.Namespace) -> Any:
 
 
 def check_summary(subject: str, verdicts: Sequence[Verdict], *, written: Sequence[Any] = (), explanation: str = "") -> Summary:
-    """The summary of one claim or more.
-
-    Parameters
-    ----------
-    subject
-        what was checked, in one line.
-    explanation
-        of the last verdict, in sentences; after its evidence.
-    """
+    """The summary of one claim or more. on a `subject`; `explanation`: of the last verdict, in sentences."""
     record = {"subject": subject, "verdicts": verdicts}
     lines: list[str | Line] = [subject]
     for verdict in verdicts:

@@ -19,10 +19,7 @@ from prunemodels.command_line.process import DONE, ending_signals, prepare_strea
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    Parameters
-    ----------
-    argv
-        the words of the command. None: those that this process was started with; then its streams and signals are prepared, too.
+    Without `argv` its words are those that this process was started with; then its streams and signals are prepared, too.
     """
     if argv is None:
         prepare_streams()

@@ -22,22 +22,10 @@ SHELLS = {
 
 @dataclass(frozen=True)
 class Command:
-    """A command.
+    """A command: its line of help, and module and function, which are imported when it runs.
 
-    Parameters
-    ----------
-    help
-        one line of help.
-    run
-        module and function, which are imported when the command runs.
-    options
-        its options, besides those that all commands have.
-    example
-        an example without the program's name.
-    description
-        what its own help says first, where that is more than the line of help.
-    claims
-        of ``check``: the claims, each with options of its own.
+    `options` are those besides `COMMON`; `example` has no program's name; `description` is what its own help says first,
+    where that is more than `help`. ``check`` has `claims`, each with options of its own.
     """
 
     help: str
@@ -77,14 +65,8 @@ PRICES = f"""
 def inputs(model: str = f"forest FOREST  {MODEL}", *, need: str = "!", boosted: bool = False) -> str:
     """The options for the model, the cost sample, the prices, and the data on which errors are measured.
 
-    Parameters
-    ----------
-    model
-        the argument that names the model.
-    need
-        an exclamation mark where a cost sample and prices must be given.
-    boosted
-        whether the argument may name a boosted model.
+    `model` is the argument that names the model, which with `boosted` may be a boosted one; `need` is an exclamation mark where a
+    cost sample and prices must be given.
     """
     return f"""
 {model}{BOOSTED * boosted}

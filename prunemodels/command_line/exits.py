@@ -100,18 +100,9 @@ def _finish(
     """Measure, draw, save and summarise."""
     path, rows = cascade.exit_path_, data if held_out is None else held_out
     task, n, more = path.stages.task, path.stages.n_stages, path.stages.n_stages - args.stages
-    record = {
-        "model": model,
-        "task": task,
-        "stages": n,
-        "policies": len(path),
-        "learned_from": path.n,
-        "budget": args.budget,
-        "spending": cascade.spending_,
-        "learned_cost": cascade.cost_,
-        "cross_fitted_cost": cascade.held_out_cost_,
-        "cross_fitted_error": cascade.held_out_error_,
-    }
+    record = {"model": model, "task": task, "stages": n, "policies": len(path), "learned_from": path.n, "budget": args.budget}
+    record |= {"spending": cascade.spending_, "learned_cost": cascade.cost_}
+    record |= {"cross_fitted_cost": cascade.held_out_cost_, "cross_fitted_error": cascade.held_out_error_}
     stages = f"{n} stages" + f" ({args.stages} as asked for, {more} between prunings that are far apart)" * (more > 0)
     fitted = f"cost {amount(cascade.held_out_cost_)}, error {error(cascade.held_out_error_, task)}"
     lines: list[str | Line] = [

@@ -84,13 +84,7 @@ def fingerprints(rows: pd.DataFrame | NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def read_labelled(args: argparse.Namespace, option: str, label: str | None, weights: str | None = None) -> Examples:
-    """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        The message begins with the option that named the file or the column.
-    """
+    """Read the table that an option names; labels are renamed by ``--map-labels``, and columns of ``--ignore`` left out."""
     file = getattr(args, option[2:].replace("-", "_"))
     with errors_naming(option):
         table = read_table(file)
@@ -120,25 +114,19 @@ def _renamed(y: NDArray[Any], names: Mapping[str, str], file: str) -> NDArray[An
 
 
 def read_examples(args: argparse.Namespace, option: str, model: TreeModel | Cascade, *, weighted: bool = False) -> Examples:
-    """Read a table for a model: columns are found by name where the model knows names, else by position.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        The message begins with the option that named the file or the column.
-    """
+    """Read a table for a model: columns are found by name where the model knows names, else by position."""
     label, weights = args.label, args.weights if weighted else None
     table = read_labelled(args, option, label, weights)
-    if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
-        kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
-        named = tuple(map(str, getattr(model, "feature_names_in_", ())))
-    else:
-        kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
-        named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
-    for name, column in (("--label", label), ("--weights", weights)):
-        if column in named:
-            raise InvalidInputError(f"{name}: the {kind} reads the column {column!r}; name another")
     with errors_naming(option):
+        if isinstance(model, Cascade):  # a user's own stages may not say how many features they read
+            kind, words, n_columns = "cascade", reads_raw_columns(model), getattr(model, "n_features_in_", len(table.names))
+            named = tuple(map(str, getattr(model, "feature_names_in_", ())))
+            for name, column in (("--label", label), ("--weights", weights)):
+                if column in named:
+                    raise InvalidInputError(f"{name}: the cascade reads the column {column!r}; name another")
+        else:
+            kind, words, n_columns = "forest" if model.forest is None else "model", model.reads_words, model.n_columns
+            named = tuple(model.spelled_as(list(table.names)).columns_by_name or ())
         names = named or table.names
         if len(names) != n_columns and not named:
             remedy = "leave out with --ignore those that are no features" if label else "name the label column with --label"
@@ -181,18 +169,7 @@ def _list(labels: list[Any]) -> str:
 
 
 def read_costs(given: str, names: tuple[str, ...], rows: Any = None) -> CostItems:
-    """Prices from one number for every feature, or from a table of `CostItems.from_table`.
-
-    Parameters
-    ----------
-    rows
-        the features' columns. A column without a price that looks like an identifier is named.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        beginning with ``--costs``.
-    """
+    """Prices from one number for every feature, or from a table of `CostItems.from_table`; `rows`: the features' columns."""
     with errors_naming(f"--costs {given}"):
         try:
             uniform = Decimal(given)  # a float would round a number that is too small for it to 0
@@ -348,13 +325,7 @@ def path_of(args: argparse.Namespace, instance: Instance) -> PruningPath:
 
 
 def check_held_out_file(args: argparse.Namespace, why: str) -> None:
-    """Refuse ``--held-out`` where it is a file that the answer comes from, by whatever name, or a copy of one.
-
-    Parameters
-    ----------
-    why
-        what the other files are for, as in "on which the pruning is chosen".
-    """
+    """Refuse ``--held-out`` where it is a file that the answer comes from, by whatever name, or a copy of one."""
     if args.held_out is None:
         return
     for name in ("data", "train", "error_data"):
@@ -375,10 +346,7 @@ def same_file(a: str, b: str) -> bool:
 def hints_on_rows(held_out: Examples | None, *seen: Examples) -> list[str]:
     """What a user should know about rows that come twice: within a file, or among those kept apart and those that were not.
 
-    Raises
-    ------
-    InvalidInputError
-        where all held-out rows are among others that hardly repeat.
+    Held-out rows all of which are among others that hardly repeat are refused.
     """
     hints = [
         f"{repeated:,} of the {len(some.prints):,} examples of {some.file} repeat the features of another one"

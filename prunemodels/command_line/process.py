@@ -117,16 +117,9 @@ def ending_signals() -> Iterator[list[int]]:
 
 
 def status_of(run: Callable[[], int], command: str, arrived: list[int]) -> int:
-    """Run a command, and return its exit status. One line on stderr says why a command ended early.
+    """Run a command, from reading its inputs to showing its summary, and return its exit status.
 
-    Parameters
-    ----------
-    run
-        the command, from reading its inputs to showing its summary; it returns the status.
-    command
-        its name, for messages.
-    arrived
-        see `ending_signals`.
+    One line on stderr says why a command ended early. `arrived`: see `ending_signals`.
     """
     try:
         # imported late, because this loads the whole package, which help and usage errors do not need

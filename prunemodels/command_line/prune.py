@@ -63,14 +63,8 @@ GRID = 12
 class ChosenPruning:
     """The pruning that ``prune`` writes, and how it was found.
 
-    Parameters
-    ----------
-    row
-        its row of the path; None for a pruning that is no breakpoint.
-    next_dearer
-        the next breakpoint that costs more; None where there is none, and with ``--confidence``.
-    solution
-        the answer to the budget or the limits; None with ``--lam``.
+    `row` is its row of the path, None where it is no breakpoint; `next_dearer` the next breakpoint that costs more, None with
+    ``--confidence``; `solution` the answer to the budget or the limits, None with ``--lam``.
     """
 
     pruning: Pruning
@@ -364,18 +358,11 @@ def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list
     after = tree_model_of(chosen)
     change = changed(trees, after, seen, costs, args.evaluation_cost)
     losses = [m.loss(seen.X, seen.y, seen.weights) for m in (trees, after)]
-    record = {
-        **model_record(args, trees),
-        "examples": len(data.X),
-        "budget": args.budget,
-        "lam": args.lam,
-        "pruned": {"cost": chosen.cost, "loss": chosen.loss, "splits": chosen.n_splits},
-        "visited": int(chosen.stats["visited"]),
-        "stationary": chosen.stationary,
-        "saved_as": type(pruned).__name__,
-        "measured_on": args.data if rows is None else "held out",
-        "loss": {"name": loss_name(trees), "before": losses[0], "after": losses[1]},
-    }
+    record = model_record(args, trees) | {"examples": len(data.X), "budget": args.budget, "lam": args.lam}
+    record |= {"pruned": {"cost": chosen.cost, "loss": chosen.loss, "splits": chosen.n_splits}}
+    record |= {"visited": int(chosen.stats["visited"]), "stationary": chosen.stationary, "saved_as": type(pruned).__name__}
+    record |= {"measured_on": args.data if rows is None else "held out"}
+    record |= {"loss": {"name": loss_name(trees), "before": losses[0], "after": losses[1]}}
     rule = "the least loss found within the budget" if args.budget is not None else "the least loss + lambda cost found"
     apart = "held out" if rows is not None else "on which the pruning was found"
     more, told = verdict_on(args.budget if rows is not None else None, change.cost_after)

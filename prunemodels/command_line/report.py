@@ -18,7 +18,6 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from prunemodels.command_line.given import errors_naming, need, option_of, refuse
 from prunemodels.command_line.inputs import (
-    Examples,
     check_held_out_file,
     hints_on_rows,
     limit_as_budget,
@@ -69,36 +68,38 @@ def report_command(args: argparse.Namespace) -> Summary:
     place = args.outputs.reserve(args.out, "--out", endings=(".html",))
     with errors_naming("FOREST|CASCADE"):
         cascade = holds_cascade(args.forest, trust_pickle=args.trust_pickle)
-    facts, seen = (_of_cascade if cascade else _of_pruning)(args)
+    facts, hints = (_of_cascade(args), []) if cascade else _of_pruning(args)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out)
-    return report_summary(record, lines, facts.evidence, place, hints_on_rows(*seen))
+    return report_summary(record, lines, facts.evidence, place, hints)
 
 
-def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, Sequence[Examples]]:
-    """What the page says of a forest or a boosted model, and the examples that were read for it, those kept apart first."""
+def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[str]]:
+    """What the page says of a forest or a boosted model, and hints on the rows that were read for it."""
     _check_options(args)
     model = read_model_file(args)
     if adds_up(model):
         check_boosted_options(args, "pruned limit")
         trees, data, costs = read_boosted_inputs(args, model)
         held_out = read_examples(args, "--held-out", trees, weighted=True)
+        hints = hints_on_rows(held_out, data)
         path, chosen = search_boosted(args, model, data, costs, whole=True)
         assert path is not None
         with errors_naming(f"--held-out {args.held_out}"):
             options = _page_options(args, "model", held_out.weights)
-            return gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options), (held_out, data)
+            return gather_boosted(path, held_out.X, held_out.y, chosen=chosen, **options), hints
     instance = read_instance(args, model)
-    optima = path_of(args, instance)
     held_out = read_examples(args, "--held-out", instance.model, weighted=True)
+    hints = hints_on_rows(held_out, *instance.seen)
+    optima = path_of(args, instance)
     taken = _chosen(args, optima)
     with errors_naming(f"--held-out {args.held_out}"):
         options = _page_options(args, "forest", held_out.weights)
-        return gather(optima, model, held_out.X, held_out.y, chosen=taken, **options), (held_out, *instance.seen)
+        return gather(optima, model, held_out.X, held_out.y, chosen=taken, **options), hints
 
 
-def _of_cascade(args: argparse.Namespace) -> tuple[CascadeFacts, Sequence[None]]:
-    """What the page says of a saved cascade; there are no examples that its held-out ones could be among."""
+def _of_cascade(args: argparse.Namespace) -> CascadeFacts:
+    """What the page says of a saved cascade."""
     own = f"is for forests, but {args.forest} holds a cascade, which has its own prices and models; drop it"
     refuse(args, "data costs evaluation_cost errors train error_data given_share mistakes pruned limit method time_limit", own)
     if args.held_out is None:
@@ -113,7 +114,7 @@ def _of_cascade(args: argparse.Namespace) -> tuple[CascadeFacts, Sequence[None]]
     rows = None if args.held_out is None else read_examples(args, "--held-out", cascade, weighted=True)
     given, weights = ((), None) if rows is None else ((rows.X, rows.y), rows.weights)
     with errors_naming("CASCADE" if args.held_out is None else f"--held-out {args.held_out}"):
-        return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", weights)), [None]
+        return gather_cascade(cascade, *given, budget=args.budget, **_page_options(args, "cascade", weights))
 
 
 def _cross_fitted(facts: CascadeFacts) -> tuple[dict[str, Any], list[str | Line]]:

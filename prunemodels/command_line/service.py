@@ -25,13 +25,7 @@ def completion_command(args: argparse.Namespace) -> Summary:
 
 
 def warm_up_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels warm-up``: compile ahead what a service, or pruning, would compile at its first call.
-
-    Raises
-    ------
-    BrokenFileError
-        if compiled code can be stored nowhere.
-    """
+    """``prunemodels warm-up``: compile ahead what a service, or pruning, would compile at its first call."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     import formulations.compiled

@@ -46,26 +46,10 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """The result of a command.
+    """The result of a command: the `record` that ``--json`` prints, by `plain`, and what a terminal shows.
 
-    Parameters
-    ----------
-    record
-        what ``--json`` prints, by `plain`.
-    lines
-        what a terminal shows, beside the columns that were not used and the files written.
-    written, ignored
-        the files written, and the columns of the data that were not used.
-    hints
-        what a user may want to know or to change.
-    next
-        the command to type next; empty: none.
-    exit_status
-        see `prunemodels.command_line.process`.
-    label
-        characters of the labels.
-    timed
-        whether the terminal shows the seconds that the command took.
+    That are `lines`, the seconds where `timed`, hints on what a user may want to know or to change, columns of the data that were
+    not used (`ignored`), the files `written`, and the command to type `next`, if any. `label`: characters of the labels.
     """
 
     record: Mapping[str, Any]
@@ -148,21 +132,12 @@ def budget_table(
     """The table of ``demo``, ``path``, ``prune`` and ``compare``, with styles on terminals.
 
     The error that pruning minimises, that of single trees on their training data as a rule, comes last and faint: it is 0 for
-    fully grown trees, and says little about new examples.
+    fully grown trees, and says little about new examples. `error` and `cost` are headers: which error, of which examples; cost in
+    which unit. `source` names the examples on which the trees' error was measured, such as "in-bag".
 
-    Parameters
-    ----------
-    rows
-        of a forest each: ``budget``; ``cost``, mean of a prediction on the cost sample or on held-out examples; ``sample_error``,
-        the trees' mean error on the error sample; ``data_error``, that of the forest's own predictions, None without labels;
-        ``splits``; and ``chosen`` for the forest that is saved. Figures may be lists, one entry a seed: means and standard
-        deviations are shown.
-    measure
-        what the errors are, see `Ensemble.measure`; error rates are shown in per cent.
-    error, cost
-        headers of these columns: which error, of which examples; cost in which unit.
-    source
-        the examples on which the trees' error was measured, such as "in-bag".
+    A row has ``budget``; ``cost``, the mean of a prediction on the cost sample or on held-out examples; ``sample_error``, the
+    trees' mean error on the error sample; ``data_error``, that of the forest's own predictions, None without labels; ``splits``;
+    and ``chosen`` for the forest that is saved. Of figures that are lists, one entry a seed, means and deviations are shown.
     """
     header = ["budget", cost, error, "splits", f"single trees, {source}"]
     cells = [

@@ -172,13 +172,7 @@ def _answers(problem: PruningProblem, runs: list[Run], time_limit: float, *, iso
 
 
 def check_solvers(solvers: Sequence[str] | None, known: Mapping[str, object] = SOLVERS) -> list[str]:
-    """The names of the engines to run; all of the registry if None.
-
-    Raises
-    ------
-    InvalidInputError
-        for unknown names, and for none.
-    """
+    """The names of the engines to run; all of the registry if None."""
     names = list(known if solvers is None else solvers)
     if not names:
         raise InvalidInputError(f"solvers is empty; name at least one of {', '.join(known)}")
@@ -190,13 +184,7 @@ def check_solvers(solvers: Sequence[str] | None, known: Mapping[str, object] = S
 
 
 def check_budgets(budget: object, problem: PruningProblem | None = None) -> list[Fraction]:
-    """The budgets as fractions, of a problem as its engines read them.
-
-    Raises
-    ------
-    InvalidInputError
-        for none, budgets by class, and one that is negative or not a number.
-    """
+    """The budgets as fractions, of a problem as its engines read them."""
     if isinstance(budget, str) or not isinstance(budget, Sequence | np.ndarray):
         return [_limit(problem, budget, "budget")]
     if len(budget) == 0:
@@ -256,13 +244,7 @@ def _at_budget(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, A
 
 
 def _mixture(problem: PruningProblem, budget: Fraction, answer: MixtureAnswer) -> Mixture:
-    """(1), recomputed.
-
-    Raises
-    ------
-    InvalidInputError
-        for a weight outside [0, 1] and for a mixture that costs more than the budget.
-    """
+    """(1), recomputed; refused where the weight is outside [0, 1], and where the mixture costs more than the budget."""
     cheaper, dearer = Pruning(problem, answer.cheaper), Pruning(problem, answer.dearer)
     weight = answer.weight
     if not 0 <= weight <= 1:

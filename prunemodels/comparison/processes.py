@@ -60,15 +60,7 @@ WARM_UP_BUDGET = 1
 
 @dataclass(frozen=True)
 class Run:
-    """One engine at one lambda or one budget.
-
-    Parameters
-    ----------
-    solver
-        a name in `SOLVERS` or, for a budget, in `BUDGET_SOLVERS`; or ``"module:function"``.
-    number
-        lambda or the budget.
-    """
+    """One engine, as `find_engine` takes it, at one lambda or one budget."""
 
     solver: str
     number: float | Fraction
@@ -79,10 +71,7 @@ class Run:
 class Task:
     """The instance that every engine solves, with the time limit and all runs.
 
-    Parameters
-    ----------
-    grace, start_up
-        seconds after the limit, and before the solve begins, after which an engine in a process of its own is ended.
+    In a process of its own an engine is ended `grace` seconds after the limit, or if no solve begins within `start_up` seconds.
     """
 
     problem: PruningProblem
@@ -104,23 +93,10 @@ class MixtureAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The outcome of an engine's solve.
+    """The outcome of an engine's solve: ``"solved"``, ``"refused"``, ``"crashed"`` or ``"time limit"``; `note` says why.
 
-    Parameters
-    ----------
-    outcome
-        ``"solved"``, ``"refused"``, ``"crashed"`` or ``"time limit"``; the fields after `peak_bytes` only have a meaning if it
-        was solved.
-    note
-        why there is no answer.
-    seconds
-        duration of the solve, without imports and compilation.
-    peak_bytes
-        peak memory above what the process held before; None if unknown.
-    kept
-        bool, shape (n,): the splits kept; None without a pruning.
-    mixture
-        of an engine for budgets; None at a lambda.
+    `seconds` are without imports and compilation, `peak_bytes` above what the process held before, None if unknown. What follows
+    has a meaning only if it was solved; `kept` is None without a pruning, `mixture` at a lambda.
     """
 
     outcome: str
@@ -137,13 +113,7 @@ class Answer:
 
 
 def find_engine(name: str, *, is_budget: bool = False) -> Solver | BudgetSolver:
-    """An engine by its name in `SOLVERS` or, for budgets, `BUDGET_SOLVERS`; or any other as ``module:function``.
-
-    Raises
-    ------
-    InvalidInputError
-        if it is neither.
-    """
+    """An engine by its name in `SOLVERS` or, for budgets, `BUDGET_SOLVERS`; or any other as ``module:function``."""
     registry: Mapping[str, Solver | BudgetSolver] = BUDGET_SOLVERS if is_budget else SOLVERS
     if name in registry:
         return registry[name]
@@ -227,13 +197,7 @@ def _without_caches(problem: PruningProblem) -> PruningProblem:
 
 
 def in_processes(problem: PruningProblem, runs: list[Run], time_limit: float) -> Generator[Answer]:
-    """Solve in processes that read the instance from one file without a name, so that no file is ever left behind.
-
-    Raises
-    ------
-    InvalidInputError
-        for an instance that cannot be pickled.
-    """
+    """Solve in processes that read the instance from one file without a name, so that no file is ever left behind."""
     task, done = Task(_without_caches(problem), time_limit, runs, max(GRACE, time_limit / 5), START_UP), 0
     with tempfile.TemporaryFile() as sent:
         try:

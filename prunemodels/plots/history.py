@@ -119,13 +119,7 @@ def _values_by_round(
 
 
 def check_history(history: History, columns: Sequence[str], name: str) -> None:
-    """Refuse a history that lacks a column, has no rounds, or has columns of different lengths.
-
-    Raises
-    ------
-    InvalidInputError
-        names the history and the column.
-    """
+    """Refuse a history that lacks a column, has no rounds, or has columns of different lengths."""
     n_rounds = len(next(iter(history.values()), ()))
     missing = [column for column in columns if column not in history]
     if missing or not n_rounds:

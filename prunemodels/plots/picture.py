@@ -134,10 +134,7 @@ def styled(draw: Callable[P, R]) -> Callable[P, R]:
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes that the caller gave, or those of a new picture of this size in inches.
 
-    Raises
-    ------
-    InvalidInputError
-        for axes that nothing can be drawn on: polar ones, three-dimensional ones, and those that were removed.
+    Axes that nothing can be drawn on are refused: polar ones, three-dimensional ones, and those that were removed.
     """
     if ax is None:
         return Picture(figsize=size, layout="constrained").add_subplot()
@@ -274,13 +271,7 @@ def text_size(text: str, size: float) -> tuple[float, float]:
 
 
 def picture_files(target: str | Path) -> list[Path]:
-    """The files for a picture: the one named, or, without an ending, a PNG and an SVG.
-
-    Raises
-    ------
-    InvalidInputError
-        for an ending that is neither, and for no name.
-    """
+    """The files for a picture: the one named, or, without an ending, a PNG and an SVG."""
     place = Path(target)
     if place.name in ("", ".."):
         raise InvalidInputError(f"{str(target)!r} names no file; give the name of a picture, with or without .png or .svg")

@@ -235,12 +235,6 @@ def trees_error(problem: PruningProblem) -> str:
 
 
 def check_same_problem(name: str, given: PruningProblem, wanted: PruningProblem, of: str = "path") -> None:
-    """Refuse what belongs to another problem: its cost and error would be measured on other prices or examples.
-
-    Raises
-    ------
-    InvalidInputError
-        names the argument.
-    """
+    """Refuse what belongs to another problem: its cost and error would be measured on other prices or examples."""
     if given is not wanted:
         raise InvalidInputError(f"{name} is of another problem than {of}; give one of {of}.problem")

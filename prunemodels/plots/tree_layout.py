@@ -49,14 +49,9 @@ GAP = 1.0
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:
-    """Places of the nodes of some trees.
+    """Places of the nodes of some trees: `node` are those drawn, tree by tree.
 
-    Parameters
-    ----------
-    node
-        int64: the nodes drawn, tree by tree.
-    x, y
-        float64, shape (n,): over all nodes of the forest, NaN at those not drawn; y is 0 at the first line's roots and falls.
+    `x` and `y` are over all nodes of the forest, NaN at those not drawn; y is 0 at the first line's roots and falls.
     """
 
     node: NDArray[np.int64]
@@ -77,23 +72,10 @@ class TreeLayout:
 def lay_out(
     ensemble: Ensemble, trees: Sequence[int] | None = None, *, widest: float = 40.0, narrowest: float = 0.0, between: float = GAP
 ) -> TreeLayout:
-    """Place trees side by side.
+    """Place trees side by side, in this order; default: all.
 
-    Parameters
-    ----------
-    trees
-        the trees, in this order; default: all.
-    widest
-        a line is full when its next tree would exceed this width; a wider tree has a line of its own.
-    narrowest
-        least distance of two roots in a line, so that there is room for a title above each.
-    between
-        free places between two lines.
-
-    Raises
-    ------
-    InvalidInputError
-        for an empty list, for a tree that does not exist, or for the same one twice.
+    A line is full when its next tree would exceed the width `widest`; a wider tree has a line of its own. Two roots in a line are
+    at least `narrowest` apart, so that there is room for a title above each; `between` are the free places between two lines.
     """
     chosen = list(range(ensemble.n_trees)) if trees is None else [int(t) for t in trees]
     wrong = [t for t in chosen if not 0 <= t < ensemble.n_trees]
@@ -124,12 +106,7 @@ def _places(ensemble: Ensemble, nodes: slice) -> NDArray[np.float64]:
 def side_by_side(children: Mapping[int, Sequence[int]], order: Sequence[int]) -> dict[int, float]:
     """Places of vertices: leaves 0, 1, 2 ... from left to right, all others in the middle above their children.
 
-    Parameters
-    ----------
-    children
-        of each vertex that has some, from left to right.
-    order
-        all vertices, parents before their children.
+    `children` are those of each vertex that has some, from left to right; `order` has all vertices, parents before children.
     """
     leaves, x = dict.fromkeys(order, 1), dict.fromkeys(order, 0.0)
     for v in reversed(order):
@@ -156,20 +133,9 @@ class Look:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """Trees on axes.
+    """Trees on axes without a frame; nodes are boxes with names where `named`, else dots.
 
-    Parameters
-    ----------
-    ax
-        the axes, without a frame.
-    layout
-        the places of the nodes.
-    named
-        whether the nodes are boxes with names.
-    size
-        of dots and lines, 1 at full size.
-    unit
-        inches of a step to the right and of a step down.
+    `size` is that of dots and lines, 1 at full size; `unit` has the inches of a step to the right and of a step down.
     """
 
     ax: Axes
@@ -234,11 +200,6 @@ def draw_on(
     """Lay the trees out on axes, as large as fits the page or the axes given.
 
     A picture of its own is at least `least` inches wide; `foot` is the height of the room below the trees, by the width.
-
-    Raises
-    ------
-    InvalidInputError
-        for trees that do not exist, and more nodes than can be read.
     """
     chosen = list(range(ensemble.n_trees)) if trees is None else list(trees)
     layout = lay_out(ensemble, chosen)

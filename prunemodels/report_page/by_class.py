@@ -61,16 +61,8 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a model says and asks for.
-
-    Parameters
-    ----------
-    said
-        shape (N,): labels.
-    paid
-        shape (N,): what each example pays, without items paid once for all.
-    bought
-        bool, shape (M, N): the items that each example pays; None where that is not known.
+    """What a model says and asks for: labels, shape (N,); what each example pays, without items paid once for all; and the items
+    that each pays, shape (M, N), None where that is not known.
     """
 
     said: NDArray[Any]
@@ -102,21 +94,8 @@ def by_class(
 ) -> ByClass | None:
     """Compare two models class by class; None for numbers, and for three classes and more of which none is named.
 
-    Parameters
-    ----------
-    classes
-        the labels that the models know; None: they predict numbers.
-    truth
-        shape (N,): labels.
-    weights
-        shape (N,), > 0.
-    options
-        ``confidence``, and ``positive``: the class whose examples are to be found; None: the rarer of two.
-
-    Raises
-    ------
-    InvalidInputError
-        for a class that the models do not know, or that no example or every one has.
+    `classes` are the labels that the models know, None where they predict numbers; of `options` confidence and the positive class
+    count. A class that the models do not know, or that no example or every one has, is refused.
     """
     confidence, positive = options.confidence, options.positive
     if classes is None and positive is not None:

@@ -56,16 +56,8 @@ NONE = "\u2013"
 class OnRows:
     """A cascade on the labelled rows that the caller gave.
 
-    Parameters
-    ----------
-    stops
-        the stage at which each row stops, and all policies of the path.
-    change
-        from the last stage for every row to the cascade.
-    stages
-        `stage_figures` of the cascade's policy.
-    classes
-        errors of both kinds and payments, class by class; None for numbers.
+    `stops` has the stage at which each row stops, and all policies of the path; `change` is from the last stage for every row to
+    the cascade; `stages` are `stage_figures` of its policy; `classes` is None for numbers.
     """
 
     stops: Stops
@@ -240,13 +232,7 @@ def gather_cascade(
 
 
 def _given(X: Any, y: Any, sample_weight: ArrayLike | None) -> tuple[Any, NDArray[Any], Floats] | None:
-    """The rows of positive weight, their labels and weights; None where no rows were given.
-
-    Raises
-    ------
-    InvalidInputError
-        for rows without labels, labels without rows, and fewer than two rows.
-    """
+    """The rows of positive weight, their labels and weights; None where no rows were given."""
     if X is None and y is None and sample_weight is None:
         return None
     if X is None or y is None:

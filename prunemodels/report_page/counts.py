@@ -26,14 +26,9 @@ FEW = 7
 
 @dataclass(frozen=True, eq=False)
 class UsageCounts:
-    """The distribution of (1) over all pairs of an example and a feature.
+    """The distribution of (1): entry k of `share`, shape (T + 1,), is the share of the pairs, weighted by example, with c = k.
 
-    Parameters
-    ----------
-    share
-        float64, shape (T + 1,): entry k is the share of the pairs, weighted by example, with c = k.
-    features
-        mean number of features that an example uses.
+    `features` is the mean number of features that an example uses.
     """
 
     share: NDArray[np.float64]
@@ -46,15 +41,7 @@ class UsageCounts:
 
 
 def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: NDArray[np.float64]) -> UsageCounts:
-    """Count (1) over examples with weights > 0.
-
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits kept, closed under parents.
-    X, weights
-        the examples; weights float64, shape (N,).
-    """
+    """Count (1) over examples with weights > 0; `kept` are the splits kept, closed under parents."""
     rows = features_of(ensemble, X)
     tally = np.zeros(ensemble.n_trees + 1)
     e, n_columns = ensemble, len(ensemble.column_names)
@@ -94,20 +81,10 @@ def _tally(  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, eq=False)
 class TreeShapes:
-    """Counts over all trees of a pruning.
+    """Counts over all trees of a pruning, and the distinct features that its splits test.
 
-    Parameters
-    ----------
-    splits
-        int64, shape (T,): number of splits of each tree.
-    by_depth
-        int64: splits at each depth, roots at 0; as long as the unpruned forest is deep.
-    deepest
-        number of splits on the longest path from a root to a leaf.
-    mean_path_length
-        mean number of splits that a row of the cost sample meets in a tree.
-    features
-        distinct features that the splits test.
+    Splits are counted by tree; by depth, roots at 0, as long as the unpruned forest is deep; on the longest path from a root to a
+    leaf; and as a row of the cost sample meets them in a tree on average.
     """
 
     splits: NDArray[np.int64]

@@ -55,18 +55,9 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Tradeoff:
-    """Cost and error of all prunings or policies, and of single models, the chosen one last.
+    """Cost and error of all prunings or policies, shape (K,), in the order of the path, and of single models, the chosen last.
 
-    Parameters
-    ----------
-    cost, error
-        float64, shape (K,): of the prunings or policies, in the order of the path.
-    half
-        half the widths of the errors' intervals; None for cross-fitted errors.
-    names
-        what a point is called, and several.
-    marks
-        the models that they are compared with, then the chosen one.
+    `half` is half the width of each error's interval, None for cross-fitted errors; `names` what a point is called, and several.
     """
 
     cost: NDArray[np.float64]

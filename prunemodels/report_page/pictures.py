@@ -86,12 +86,7 @@ class Drawn:
 def inline(ax: Axes, key: str, title: str, description: str, *, themed: bool = True) -> Markup:
     """The figure of some axes as an SVG element without styles, ids, and addresses of its own.
 
-    Parameters
-    ----------
-    key
-        begins the ids of the picture; no other picture of the page may have it.
-    themed
-        whether colours become those of the page's theme.
+    `key` begins the ids of the picture, and no other picture of the page may have it. Where `themed`, colours are the theme's.
     """
     file = io.StringIO()
     style: Any = {**STYLE, "svg.fonttype": "none", "svg.hashsalt": key}

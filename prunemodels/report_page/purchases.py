@@ -26,18 +26,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Purchase:
-    """What is new at one stage.
+    """What is new at one stage: items with a price that it is the first to need, features that it is the first to read.
 
-    Parameters
-    ----------
-    items
-        items with a price that the stage is the first to need.
-    features
-        features that the stage is the first to read.
-    model
-        kind of the stage's own model, and how many features it reads; None for stages that walk the same trees.
-    splits, trees
-        numbers of splits and trees that the stage is the first to use; None for stages with models of their own.
+    `model` is the kind of the stage's own model, and how many features it reads; None for stages that walk the same trees, of
+    which `splits` and `trees` are the numbers that the stage is the first to use.
     """
 
     items: tuple[Item, ...]
@@ -53,13 +45,7 @@ class Purchase:
 
 
 def purchases(stages: Stages, names: Sequence[str] | None) -> tuple[Purchase, ...] | None:
-    """What is new at every stage; None for stages that do not say what they read.
-
-    Parameters
-    ----------
-    names
-        names of the columns; None: ``x0``, ``x1`` ...
-    """
+    """What is new at every stage, by the names of the columns; None for stages that do not say what they read."""
     if isinstance(stages, SetStages):
         read = [columns.tolist() for columns in stages.features]
         more: list[tuple[Any, Any, Any]] = [((_kind(m), len(f)), None, None) for m, f in zip(stages.models, read, strict=True)]

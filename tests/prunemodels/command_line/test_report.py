@@ -38,14 +38,14 @@ def page() -> Page:
 
 def test_a_budget_becomes_a_page(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """The page is sound, names the budget, tells the command and the fingerprints of the files; the summary tells the gist."""
-    shown = screen(capsys, f"{APART} --budget 4 --time-limit 1 --title 'My <forest>' --unit euros")
+    shown = screen(capsys, f"{APART} --budget 4 --method path --title 'My <forest>' --unit euros")
     assert "proof          the optimisation on the samples is verified: all checks hold" in shown
     assert "written        out/r.html" in shown
     seen = page()
     assert not seen.problems
     text = seen.text()
     digest = hashlib.sha256((house.folder / "valid.csv").read_bytes()).hexdigest()[:16]
-    for part in ("My <forest>", "the 4 euros allowed", "euros instead of", "file of the forest", "file of --held-out"):
+    for part in ("My <forest>", "budget of 4 euros", "euros instead of", "file of the forest", "file of --held-out"):
         assert part in text
     assert f"valid.csv, SHA-256 {digest}" in text
     assert str(house.folder) not in html()

@@ -313,17 +313,16 @@ def test_no_process_and_no_file_stays(tmp_path: Path, stop: signal.Signals) -> N
     assert script.returncode == (0 if stop == signal.SIGINT else -signal.SIGKILL)
 
 
-def test_peak_memory() -> None:
-    """The peak of a block counts what was freed before its end, and not what was freed before its start."""
+def test_peak_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The peak of a block counts what was freed before its end, and not what was freed before its start.
+
+    Where there is no /proc, the process's peak so far is the measure: what stays below it is not seen.
+    """
     np.ones(40_000_000).sum()
     with PeakMemory() as peak:
         np.ones(10_000_000).sum()
     assert peak.bytes is not None
     assert 79e6 < peak.bytes < 120e6
-
-
-def test_peak_memory_without_proc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where there is no /proc, the process's peak so far is the measure: what stays below it is not seen."""
     monkeypatch.setattr(machine, "STATUS", tmp_path / "absent" / "status")
     monkeypatch.setattr(machine, "RESET", tmp_path / "absent" / "clear_refs")
     with PeakMemory() as peak:

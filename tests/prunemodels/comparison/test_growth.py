@@ -227,6 +227,12 @@ def test_lambda_by_hand(ties: Any) -> None:
     path = pruning_path(two_trees(), ties=ties)
     found = [lam_at_share(path, share) for share in (1, 0.9, 2 / 3, 0.5, 0)]
     assert found == [Fraction(1, 16), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)]
+    # a share beyond the whole, and a path on which nothing changes, are refused
+    for share in (-0.1, 1.1, math.nan):
+        with pytest.raises(InvalidInputError, match=f"share is {share}"):
+            lam_at_share(pruning_path(two_trees()), share)
+    with pytest.raises(InvalidInputError, match="one breakpoint"):
+        lam_at_share(pruning_path(leaves_only()), 0.5)
 
 
 @given(seed=st.integers(0, 200), share=st.floats(0, 1), ties=st.sampled_from(["smallest", "largest"]))
@@ -242,15 +248,6 @@ def test_lambda_lies_between_breakpoints_and_pays_the_share(seed: int, share: fl
     assert path.at_lam(lam).cost <= limit * (1 + 1e-12) or k == len(path.breakpoints) - 2
     if k > 0:
         assert path.at_lam((path.breakpoints[k - 1] + path.breakpoints[k]) / 2).cost > limit * (1 - 1e-12)
-
-
-def test_lambda_needs_a_share_and_a_path() -> None:
-    """A share beyond the whole, and a path on which nothing changes, are refused."""
-    for share in (-0.1, 1.1, math.nan):
-        with pytest.raises(InvalidInputError, match=f"share is {share}"):
-            lam_at_share(pruning_path(two_trees()), share)
-    with pytest.raises(InvalidInputError, match="one breakpoint"):
-        lam_at_share(pruning_path(leaves_only()), 0.5)
 
 
 def test_price_sharing_is_warmed_up_with_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.evaluation.held_out import HeldOut, hold_out
+from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
-from prunemodels.plots.picture import BLUE, GREY, picture_files
+from prunemodels.plots.picture import BLUE, GREY
 from prunemodels.plots.tradeoff import plot_tradeoff
 from solvers.budgets import best_breakpoint
 from tests.prunemodels.plots.cases import HELD_OUT, evaluation, forest, path, solution
+
+FAINT = "training error of single trees"
 
 
 def drawn(ax: Axes) -> dict[str, Line2D]:
     """Lines by the words of the legend."""
     return {str(line.get_label()).split(":")[0].split(",")[0]: line for line in ax.get_lines()}
-
-
-def words(figure: Figure) -> list[str]:
-    """What the legend says, without the numbers."""
-    return [text.get_text().split(":")[0].split(",")[0] for text in figure.legends[0].get_texts()]
 
 
 def test_lines_are_the_figures_of_the_solution() -> None:
@@ -66,14 +60,9 @@ def test_a_slack_budget_has_its_optimum_at_the_dearest_breakpoint() -> None:
     assert low == 0 < high
 
 
-def held_out() -> list[HeldOut]:
-    pair = (solution().pruning, solution().relaxation.dearer)
-    return [hold_out(pruning, forest(), *HELD_OUT) for pruning in pair]
-
-
 def test_held_out_points_have_their_intervals() -> None:
-    """Left, points at held-out cost and error with both intervals; right, the costs' at the foot; one entry in the legend."""
-    points = held_out()
+    """Left, points at held-out cost and error with both intervals; right, and without labels, the costs' at the foot."""
+    points = [hold_out(p, forest(), *HELD_OUT) for p in (solution().pruning, solution().relaxation.dearer)]
     whole, near = plot_budget(solution(), path(), points).axes
     assert (len(whole.containers), len(near.containers)) == (2, 2)
     for k, point in enumerate(points):
@@ -89,10 +78,6 @@ def test_held_out_points_have_their_intervals() -> None:
     assert "at the foot" in near.get_title(loc="left")
     words = [text.get_text() for text in whole.figure.legends[0].get_texts()]
     assert words.count("held-out cost and forest error, 95 % interval") == 1
-
-
-def test_without_labels_the_cost_alone_is_drawn() -> None:
-    """The left part too has it at the foot, under its own name."""
     whole = plot_budget(solution(), path(), [hold_out(solution().pruning, forest(), HELD_OUT[0])]).axes[0]
     assert whole.containers[0].get_label() == "held-out cost, 95 % interval"
     assert len(whole.containers[0].lines[2]) == 1  # type: ignore[attr-defined]
@@ -126,23 +111,18 @@ def test_the_chosen_pruning_is_marked_where_it_errs_on_new_examples() -> None:
     np.testing.assert_array_equal(alone.get_xydata(), [[path()[5].cost, path()[5].error]])
 
 
-def test_held_out_error_is_bold_and_training_error_faint() -> None:
-    """The line that falls to 0 is named as what it is, thin and pale; the forest's own error is the thickest line."""
-    some = [pm.evaluate(pm.apply_pruning(path()[k], forest()), *HELD_OUT, costs=1) for k in (0, 5)]
-    for held_out in (some, pm.evaluate_path(path(), *HELD_OUT)):
-        axes = plot_tradeoff(path(), held_out=held_out).axes[0]
-        lines = {str(line.get_label()): line for line in axes.get_lines()}
-        faint, bold = lines["training error of single trees"], lines["error of the forest, held-out examples"]
-        assert bold.get_linewidth() >= 1.8 * faint.get_linewidth()
-        assert (faint.get_color(), bold.get_color()) == (GREY, BLUE)
-    alone = plot_tradeoff(path()).axes[0].get_lines()[0]
-    assert alone.get_label() == "training error of single trees (held-out error not given)"
-
-
 def test_a_whole_path_on_held_out_examples_has_a_band() -> None:
-    """Cost and error of every row, one standard error to both sides, and the unpruned forest there."""
+    """Cost and error of every row, one standard error to both sides, and the unpruned forest there.
+
+    The line that falls to 0 is named as what it is, thin and pale; the forest's own error is the thickest line.
+    """
     seen = pm.evaluate_path(path(), *HELD_OUT)
     axes = plot_tradeoff(path(), held_out=seen).axes[0]
+    thin, thick, _ = axes.get_lines()
+    assert [line.get_label() for line in (thin, thick)] == [FAINT, "error of the forest, held-out examples"]
+    assert thick.get_linewidth() >= 1.8 * thin.get_linewidth()
+    assert (thin.get_color(), thick.get_color()) == (GREY, BLUE)
+    assert plot_tradeoff(path()).axes[0].get_lines()[0].get_label() == f"{FAINT} (held-out error not given)"
     _, bold, whole = (np.asarray(line.get_xydata()) for line in axes.get_lines())
     np.testing.assert_array_equal(bold, np.column_stack([seen.cost, seen.error]))
     np.testing.assert_array_equal(whole, [[seen.unpruned_cost, seen.unpruned_error]])
@@ -163,25 +143,10 @@ def test_axes_carry_units() -> None:
     assert axes.get_ylabel() == "mean squared error"
 
 
-def test_an_ending_chooses_the_format() -> None:
-    """One of those that there are."""
-    assert picture_files("a/b.svg") == [Path("a/b.svg")]
-
-
-def marks(ax: Axes) -> list[Line2D]:
-    """The single points, from the lowest to the highest."""
-    points = [line for line in ax.get_lines() if line.get_linestyle() == "None"]
-    return sorted(points, key=lambda line: line.get_zorder())
-
-
-def same(a: Line2D, b: Line2D) -> bool:
-    """Whether two marks are at one place."""
-    return bool(np.array_equal(a.get_xydata(), b.get_xydata()))
-
-
 def test_the_chosen_row_is_marked() -> None:
     """By its cost and error, which the legend says."""
     seen = evaluation()
-    (star,) = [line for line in marks(plot_choice(seen, chosen=1).axes[0]) if str(line.get_label()).startswith("chosen")]
+    lines = plot_choice(seen, chosen=1).axes[0].get_lines()
+    (star,) = [line for line in lines if line.get_linestyle() == "None" and str(line.get_label()).startswith("chosen")]
     np.testing.assert_array_equal(star.get_xydata(), [[seen.cost[1], seen.error[1]]])
     assert star.get_label() == f"chosen: cost {seen.cost[1]:.3g}, error {100 * seen.error[1]:.3g} %"

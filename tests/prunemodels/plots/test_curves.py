@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -111,6 +112,8 @@ def test_lines_are_the_table() -> None:
     assert plt.get_fignums() == []
     for other in (plot_growth(growth(), "usage_arcs"), plot_growth(growth(math.inf))):
         assert "time" not in lines(other)
+    one = plot_growth(replace(growth(), table=growth().table.iloc[:1])).axes[0]
+    assert [t.get_text() for t in one.get_xticklabels()] == ["10"]
 
 
 def test_the_legend_follows_the_ends_of_the_lines_and_has_the_slopes() -> None:

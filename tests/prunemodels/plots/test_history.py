@@ -98,14 +98,6 @@ def test_columns_stand_at_their_rounds_and_trees() -> None:
         plot_columns(dantzig_wolfe(two_trees(), 0.1, scheme="plain", rounds=0))
 
 
-@pytest.fixture(scope="module")
-def path() -> pm.PruningPath:
-    """A real path with forty levels."""
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(6, random_state=0).fit(X[:200], y[:200])
-    return pm.pruning_path(pm.problem_from_forest(forest, X[200:240], costs=1))
-
-
 def texts(ax: Axes) -> dict[str, str]:
     """The last line of each box, by the first."""
     lines = [text.get_text().split("\n") for text in ax.texts]
@@ -144,7 +136,12 @@ def test_the_papers_levels() -> None:
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_splits_without_gain_and_splits_for_free(ties: str) -> None:
-    """A split that gains nothing, or less, is grey and never kept; one that costs nothing is black and always kept."""
+    """A split that gains nothing, or less, is grey and never kept; one that costs nothing is black and always kept.
+
+    A tie at lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey.
+    """
+    tied = plot_levels(pm.pruning_path(two_trees(errors={**ERRORS, 12: 2}), ties=ties), first=1).axes[0]  # type: ignore[arg-type]
+    assert (texts(tied)["10"], inside(tied, "10")) == ("never kept", to_hex(NEVER_KEPT))
     errors = {**ERRORS, 7: 0, 10: 0, 8: 1}  # 7 -> 8, 9 loses one, 10 -> 11, 12 loses one, so node 6 saves 4
     problem = two_trees(errors=errors, prices=(1, 0, 1))
     ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
@@ -157,17 +154,11 @@ def test_splits_without_gain_and_splits_for_free(ties: str) -> None:
     assert light(inside(ax, "1")) < 0.3
 
 
-def test_what_is_kept_at_no_lambda_above_0_is_never_kept() -> None:
-    """A tie at lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey."""
-    problem = two_trees(errors={**ERRORS, 12: 2})
-    for ties in ("smallest", "largest"):
-        ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
-        assert texts(ax)["10"] == "never kept"
-        assert inside(ax, "10") == to_hex(NEVER_KEPT)
-
-
-def test_a_real_path_has_a_scale(path: pm.PruningPath) -> None:
+def test_a_real_path_has_a_scale() -> None:
     """Dots in the colours of a logarithmic scale, darker for higher levels, and a bar that says what they mean."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:200], y[:200])
+    path = pm.pruning_path(pm.problem_from_forest(forest, X[200:240], costs=1))
     figure = plot_levels(path, trees=range(4))
     assert [text.get_text() for text in figure.axes[0].texts] == [f"tree {t}" for t in range(4)]
     bar = figure.axes[1]

@@ -6,11 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
-from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
@@ -19,17 +17,9 @@ from formulations.instance.papers import two_trees
 from prunemodels.plots.picture import BLUE, VERMILION
 from prunemodels.plots.tree_layout import feature_name, lay_out
 from prunemodels.plots.trees import plot_point, plot_trees
-from tests.prunemodels.plots.cases import overlaps
+from tests.prunemodels.plots.cases import X, Y, overlaps, path
 
 GREY = "#cccccc"
-
-
-@pytest.fixture(scope="module")
-def real() -> PruningProblem:
-    """Six real trees whose features have long names."""
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    forest = RandomForestClassifier(6, random_state=0).fit(X[:200], y[:200])
-    return pm.problem_from_forest(forest, X[200:240], costs=1)
 
 
 def boxes(ax: Axes) -> dict[str, tuple[str, str, str]]:
@@ -134,8 +124,9 @@ def test_a_pruning_in_dots() -> None:
     assert dots(roots, "#000000") == set()
 
 
-def test_many_nodes_are_dots(real: PruningProblem) -> None:
+def test_many_nodes_are_dots() -> None:
     """Beyond 40 nodes trees are dots unless names are asked for; all ways of a row start at the roots."""
+    real = path().problem
     assert not boxes(plot_trees(real).axes[0])
     one = plot_trees(real, trees=[0], named=True).axes[0]
     assert len(boxes(one)) == real.ensemble.nodes_of(0).stop
@@ -149,11 +140,10 @@ def test_many_nodes_are_dots(real: PruningProblem) -> None:
     assert len(bold) == sum(leaf_depths)
 
 
-def test_a_forest_fits_a_page(real: PruningProblem) -> None:
+def test_a_forest_fits_a_page() -> None:
     """However many trees there are, the picture is at most 9.5 by 9 inches, and every tree has its number."""
-    X, y = load_breast_cancer(return_X_y=True)
     for n_trees in (1, 6, 30):
-        forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
+        forest = RandomForestClassifier(n_trees, random_state=0).fit(X, Y)
         figure = plot_trees(pm.problem_from_forest(forest, X[:2], costs=1), named=False)
         width, height = figure.get_size_inches()
         assert width <= 9.5
@@ -164,8 +154,7 @@ def test_a_forest_fits_a_page(real: PruningProblem) -> None:
 
 def test_the_first_trees_of_a_large_forest() -> None:
     """What a page has no room for is left out, and the title says so."""
-    X, y = load_breast_cancer(return_X_y=True)
-    many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, y), X[:2], costs=1)
+    many = pm.problem_from_forest(RandomForestClassifier(150, random_state=0).fit(X, Y), X[:2], costs=1)
     ax = plot_trees(many).axes[0]
     assert ax.get_title(loc="left") == f"the first {len(titles(ax))} of 150 trees"
     assert 50 < len(titles(ax)) < 150

@@ -44,29 +44,23 @@ def test_a_row_of_the_path_is_verified() -> None:
     assert (evidence.solution, len(evidence.verdicts)) == (None, 1)
 
 
-def test_a_budget_is_verified_with_its_gap() -> None:
-    """The answer's own bound and gap, checked."""
+def test_a_budget_is_verified_with_its_gap_and_no_bound_beyond_the_relaxation() -> None:
+    """The answer's own bound and gap are checked.
+
+    Branch and bound may know more than the path proves: the gap stays the solution's, verified is the relaxation's bound.
+    """
     case = classifier()
     solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
-    evidence = evidence_of(case.path, solution.pruning, solution)
-    assert evidence.holds is True
+    evidence, proven = evidence_of(case.path, solution.pruning, solution), float(solution.relaxation.value)
+    assert (evidence.holds, evidence.proven_bound) == (True, None)
     assert evidence.solution is solution
-    assert evidence.verdicts[1].certificate["gap"] == solution.gap
-
-
-def test_a_bound_beyond_the_relaxation_is_not_claimed() -> None:
-    """Branch and bound may know more than the path proves: the gap stays the solution's, verified is the relaxation's bound."""
-    case = classifier()
-    solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
-    proven = float(solution.relaxation.value)
-    assert solution.gap > 0
+    assert evidence.verdicts[1].certificate["gap"] == solution.gap > 0
     higher = replace(solution, bound=(proven + solution.error) / 2)
     evidence = evidence_of(case.path, higher.pruning, higher)
     assert evidence.holds is True
     assert evidence.solution is higher
     assert evidence.proven_bound == proven == evidence.verdicts[1].certificate["bound"]
     assert "gap" not in evidence.verdicts[1].certificate
-    assert evidence_of(case.path, solution.pruning, solution).proven_bound is None
 
 
 def test_one_gap_whoever_prints_it() -> None:
@@ -105,14 +99,10 @@ def test_another_pruning_is_measured_at_its_own_cost() -> None:
     assert evidence.holds is True
 
 
-def test_a_path_without_a_certificate_is_undecided() -> None:
-    """Nothing is claimed of it."""
+def test_a_wrong_path_is_refuted_and_one_without_a_certificate_undecided() -> None:
+    """Levels that are not those of the instance: the verdict says no, whatever the row says."""
     path = replace(classifier().path, certificate=None)
     assert evidence_of(path, path[2], None).holds is None
-
-
-def test_a_wrong_path_is_refuted() -> None:
-    """Levels that are not those of the instance: the verdict says no, whatever the row says."""
     problem = two_trees()
     path = pruning_path(problem)
     wrong = replace(path, level=np.where(path.level > 0, path.level - 1, path.level).astype(np.int32))

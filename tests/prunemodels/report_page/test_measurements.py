@@ -152,6 +152,11 @@ def test_shapes_of_the_papers_trees() -> None:
     assert roots.splits.tolist() == [0, 0]
     assert roots.by_depth.tolist() == [0, 0]
     assert (roots.leaves, roots.deepest, roots.stumps, roots.features, roots.mean_path_length) == (2, 0, 2, 0, 0.0)
+    # a forest without any split does not break the counts
+    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
+    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.samples.Given([[0.0]], [1]))))
+    assert shape.by_depth.tolist() == [0]
+    assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)
 
 
 @pytest.mark.parametrize("kind", ["random forest", "extra trees", "bag"])
@@ -168,11 +173,3 @@ def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
     X = np.asarray(case.X, dtype=np.float32)
     ways = [t.decision_path(X).sum() / len(X) - 1 for t in trees]
     assert seen.mean_path_length == pytest.approx(np.mean(ways))
-
-
-def test_a_single_leaf_has_a_shape() -> None:
-    """A forest without any split does not break the counts."""
-    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
-    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.samples.Given([[0.0]], [1]))))
-    assert shape.by_depth.tolist() == [0]
-    assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)
