@@ -62,6 +62,17 @@ def room(problem: PruningProblem, budget: Fraction) -> int:
     return int(spare // problem.integers.price_unit) if spare >= 0 else -1
 
 
+def most_cost(problem: PruningProblem, budget: Fraction) -> int:
+    """The largest integer cost that may fit the budget: of rounded instances some prunings of this cost do."""
+    return int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
+
+
+def fits(pruning: Pruning, cost: int, budget: Fraction) -> bool:
+    """Whether a pruning of this integer cost is within the budget, in exact numbers."""
+    problem = pruning.problem
+    return cost <= room(problem, budget) or (cost <= most_cost(problem, budget) and exact_cost(pruning) <= budget)
+
+
 def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:
     """(1) and (2), in exact fractions. If the instance had to be rounded, they are exact for the rounded instance."""
     costs, errors = path.exact_cost, path.exact_error

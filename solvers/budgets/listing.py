@@ -15,7 +15,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings, count_prunings
-from solvers.budgets.by_path import path_of, relaxed_optimum, room, solution
+from solvers.budgets.by_path import fits, path_of, relaxed_optimum, solution
 
 MOST_LISTED = 20_000
 """Forests with more prunings are left to searches."""
@@ -27,7 +27,7 @@ def is_tiny(problem: PruningProblem) -> bool:
 
 
 def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning, int], bool]) -> Pruning | None:
-    """The pruning of most integer gain that is allowed, of several the cheapest; None if none is.
+    """The pruning of most integer gain that is allowed, of several the cheapest, then the smallest; None if none is.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def best_allowed(problem: PruningProblem, allowed: Callable[[Pruning, int], bool
         called with a pruning and its integer cost, the most gainful first, until it says yes.
     """
     every = all_prunings(problem)
-    for k in np.lexsort((every.cost, -every.gain)):
+    for k in np.lexsort((every.kept.sum(axis=1), every.cost, -every.gain)):
         pruning = Pruning(problem, every.kept[k])
         if allowed(pruning, int(every.cost[k])):
             return pruning
@@ -53,13 +53,8 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Se
     """
     started = time.perf_counter()
     limit = limit_of_mean_cost(problem, budget)
-    every = all_prunings(problem)
-    fits = np.flatnonzero(every.cost <= max(0, room(problem, limit)))
-    size = every.kept[fits].sum(axis=1)
-    best = fits[np.lexsort((size, every.cost[fits], -every.gain[fits]))[0]]
-    pruning = Pruning(problem, every.kept[best])
+    pruning = best_allowed(problem, lambda pruning, cost: fits(pruning, cost, limit))
+    assert pruning is not None, "the forest of single leaves costs nothing"
     relaxation = relaxed_optimum(path_of(problem, None), limit)
-    stats = {"seconds": time.perf_counter() - started, "prunings": float(len(every.gain))}
-    # if costs were rounded, a pruning that really fits may be missing from the list
-    proven = pruning.exact_error if problem.integers.cost_rounding == 0 else None
-    return solution(problem, limit, pruning, relaxation, stats, bound=proven)
+    stats = {"seconds": time.perf_counter() - started, "prunings": float(count_prunings(problem.ensemble))}
+    return solution(problem, limit, pruning, relaxation, stats, bound=pruning.exact_error)

@@ -27,7 +27,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.by_path import error_of, exact_cost, path_of, relaxed_optimum, room, solution, within
+from solvers.budgets.by_path import error_of, exact_cost, fits, most_cost, path_of, relaxed_optimum, solution, within
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, core_between, windows
 from solvers.budgets.exact.search import GapProgress, Search
@@ -117,8 +117,7 @@ class _BestPruning:
         self.budget = budget
         self.pruning = pruning
         self.gain = pruning.integer_gain
-        self.safe_cost = room(problem, budget)
-        self.most_cost = int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
+        self.most_cost = most_cost(problem, budget)
 
     def start_from(self, incumbent: Pruning) -> None:
         """Replace the best pruning by the incumbent if that is better."""
@@ -134,7 +133,7 @@ class _BestPruning:
 
     def fits(self, pruning: Pruning, cost: int) -> bool:
         """Whether a pruning of this integer cost is within the budget, in exact numbers."""
-        return cost <= self.safe_cost or (cost <= self.most_cost and exact_cost(pruning) <= self.budget)
+        return fits(pruning, cost, self.budget)
 
     def offer(self, core: KnapsackCore) -> int:
         """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat."""

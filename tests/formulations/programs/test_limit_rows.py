@@ -282,3 +282,31 @@ def test_sets_of_numbers_are_not_called_like_rows_and_columns(tmp_path: Path) ->
     for field in ("cost", "row_lower", "row_upper", "lower", "upper"):
         np.testing.assert_allclose(getattr(again, field), getattr(wide, field), rtol=1e-15)
     assert list(again.rows) == list(names)
+
+
+def test_or_tools_reads_the_same_mps(tmp_path: Path) -> None:
+    """OR-Tools, a stranger to HiGHS, reads the same numbers, names, bounds, integers and offset out of an .mps file."""
+    from ortools.linear_solver.python import model_builder_helper
+
+    lp = awkward()
+    write_program(lp, tmp_path / "a.mps")
+    model = model_builder_helper.ModelBuilderHelper()
+    assert model.import_from_mps_file(str(tmp_path / "a.mps"))
+    columns, rows = range(model.num_variables()), range(model.num_constraints())
+    assert model.objective_offset() == lp.offset
+    assert not model.maximize()
+    for field, read in {
+        "cost": model.var_objective_coefficient,
+        "lower": model.var_lower_bound,
+        "upper": model.var_upper_bound,
+        "integer": model.var_is_integral,
+    }.items():
+        np.testing.assert_array_equal([read(j) for j in columns], getattr(lp, field), err_msg=field)
+    low, high = ([f(i) for i in rows] for f in (model.constraint_lower_bound, model.constraint_upper_bound))
+    np.testing.assert_array_equal(np.where(np.array(low) == -1e30, -INF, low), lp.row_lower)
+    np.testing.assert_array_equal(high, lp.row_upper)
+    for i in rows:
+        read_row = dict(zip(model.constraint_var_indices(i), model.constraint_coefficients(i), strict=True))
+        own = lp.matrix[[i]].tocoo()
+        assert read_row == dict(zip(own.coords[1].tolist(), own.data.tolist(), strict=True))
+    assert [model.var_name(j) for j in columns] == ["z(0)", "w_t(0,1,3)", "w(all,2)", "w(2,7)"]

@@ -24,7 +24,7 @@ from solvers.budgets.by_path import exact_cost, room
 from solvers.budgets.exact import core as exact_window
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.core import KnapsackCore, core_between
-from solvers.budgets.exact.edge import edge_of
+from solvers.budgets.exact.edge import edge_of, fixed
 from solvers.budgets.exact.solve import exact_budget
 from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
@@ -254,3 +254,35 @@ def test_rounded_instances_within_their_rounding(seed: int) -> None:
         least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
         assert answer.bound <= least + 1e-12
         assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12
+
+
+def best_gain(every: AllPrunings, most: int) -> int:
+    """Of all prunings within the room."""
+    return int(every.gain[every.cost <= most].max())
+
+
+def within_core(core: KnapsackCore, every: AllPrunings) -> np.ndarray:
+    """The prunings that keep all that is taken and nothing but that and open splits."""
+    taken = np.concatenate(core.taken)
+    others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, core.nodes]))
+    inside: np.ndarray = every.kept[:, taken].all(axis=1) & ~every.kept[:, others].any(axis=1)
+    return inside
+
+
+def test_fixing_loses_nothing_better() -> None:
+    """With any goal below the optimum, some optimum survives the fixing; with the optimum as goal the cores get smaller."""
+    smaller = 0
+    for problem, every, most in cores():
+        core = whole_core(problem, most)
+        if not core.nodes.size or core.total_cost <= core.room:
+            continue
+        lam, optimum = edge_of(core, goal=-1).lam, best_gain(every, most)
+        for goal in {max(core.gained, optimum - 1), core.gained}:
+            if goal >= optimum:
+                continue
+            left = fixed(core, lam, goal)
+            assert left is not None
+            ours = within_core(left, every) & (every.cost <= most)
+            assert every.gain[ours].max() == optimum
+            smaller += left.nodes.size < core.nodes.size
+    assert smaller > 5

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -136,3 +141,41 @@ def test_schemes_have_names() -> None:
     assert named.history["bound"].tolist() == given.history["bound"].tolist()
     with pytest.raises(InvalidInputError, match="scheme is 'simple'"):
         dantzig_wolfe(two_trees(), 0.1, scheme="simple")  # type: ignore[arg-type]
+
+
+INTERRUPTED = """
+import sys
+import prunemodels as pm
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from formulations import InterruptedSolveError
+from solvers.column_generation import PLAIN, dantzig_wolfe
+X, y = load_digits(return_X_y=True)
+problem = pm.problem_from_forest(RandomForestClassifier(24, random_state=0).fit(X[:900], y[:900]), X[900:], costs=1)
+print("go", flush=True)
+try:
+    dantzig_wolfe(problem, 1e-3, scheme=PLAIN)
+except InterruptedSolveError as stop:
+    print(stop)
+    sys.exit(7)
+"""
+
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_ctrl_c_ends_a_long_solve() -> None:
+    """Ctrl-C during a long decomposition ends the process within 8 s by InterruptedSolveError, with nothing on stderr."""
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        time.sleep(1.5)
+        assert process.poll() is None, "ended too early to be interrupted"
+        process.send_signal(signal.SIGINT)
+        start = time.perf_counter()
+        out, err = process.communicate(timeout=60)
+    assert time.perf_counter() - start < 8
+    assert process.returncode == 7, err
+    assert "interrupted" in out
+    assert err == ""

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from formulations import PruningProblem
 from formulations.instance.papers import two_trees
 from proofs_checks import check_path
-from solvers.closures.cut import Ties
-from solvers.closures.preflow import Flow
-from solvers.closures.subproblem import ParametricSubproblem
+from solvers.closures.cut import ClosureProblem, Ties
+from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
+from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
 from solvers.path import proof_by_shares
 from solvers.path.decomposition import Networks, divide
 from solvers.path.level_repairs import LevelBlocks
 from solvers.path.level_shares import LevelShares, SharedArcs
 from solvers.path.part_sequence import PartSequence
-from solvers.path.parts import Parts, contradictions, in_order
+from solvers.path.parts import Parts, _summed, contradictions, in_order
 from solvers.path.proof_by_shares import ProofByShares
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import shares as shares_module
@@ -334,3 +334,50 @@ def test_faults_are_passed_on(threads: int, fault: type[BaseException]) -> None:
     with pytest.raises(fault):
         divide(0, step, threads=threads, done=lambda found: None)
     assert len(begun) < 100
+
+
+def test_flows_of_merged_purchases_are_added_up() -> None:
+    """Split 0 pays 1, 2 and 3 for purchases 0, 1, 2, split 1 pays 4, 5, 6; 0 and 2 merge: they pay 4 and 10 for them together."""
+    tail, group = ids(0, 0, 0, 1, 1, 1), ids(0, 1, 0, 0, 1, 0)
+    assert _summed(tail, group, ids(0, 0, 1, 1), ids(0, 1, 0, 1), np.array([1, 2, 3, 4, 5, 6])).tolist() == [4, 2, 10, 5]
+
+
+def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
+    """A flow counts gains times the denominator of lambda: a part with another denominator starts from it in proportion."""
+    problem = two_trees()
+    part = PartSequence.of(parametric_subproblem(problem, problem.splits))
+    bare = Networks.of(part)
+    assert bare.start() is None
+    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 50, np.arange(part.n_splits, dtype=np.int64) * 50)
+    known = Networks.of(replace(part, flow=flow, unit=np.array([5]))).start()
+    assert known is not None
+    factor = 10 * int(bare.denominator[0])
+    assert known.usage_flow.tolist() == [factor * k for k in range(part.n_arcs)]
+    assert known.parent_flow.tolist() == [factor * k for k in range(part.n_splits)]
+
+
+def test_what_scores_let_splits_pay() -> None:
+    """With weights 1 and 3 of 4 two splits share a price of 8 as 2 and 6; the third pays its own 5 alone."""
+    none, price = ids(-1, -1, -1), np.array([8, 5])
+    problem = ClosureProblem(np.ones(3, dtype=np.int64), none, ids(0, 1, 2), ids(0, 0, 1), price)
+    flow = shared_flow(problem, np.array([1.0, 3.0, 2.0]))
+    assert flow.usage_flow.tolist() == [2, 6, 5]
+    assert (flow.parent_flow == UNLIMITED).all()
+
+
+def test_the_last_user_pays_what_rounding_leaves_over() -> None:
+    """Three users of one purchase of price 1 = 4 quarters: with equal weights two pay 1 quarter, the last one 2."""
+    problem = instance("iris")
+    arcs = problem.usage_arcs()
+    j = next(j for j in np.unique(arcs.head) if (arcs.head == j).sum() == 3)
+    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
+    level[arcs.tail[arcs.head == j]] = 1
+    chosen = np.zeros(problem.n_purchases, dtype=bool)
+    chosen[j] = True
+    with ThreadPoolExecutor(1) as pool:
+        shares = level_shares(problem, level, pool, bits=2)
+        found = shares.arcs(np.ones(3), chosen)
+    price = 4 * int(problem.purchase_price()[j])
+    order = np.argsort(found.tail)
+    assert found.share[order].tolist() == [price // 3, price // 3, price - 2 * (price // 3)]
+    assert price % 3
