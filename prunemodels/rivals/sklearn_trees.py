@@ -42,28 +42,15 @@ FIELDS = (
 
 @dataclass(frozen=True, eq=False)
 class ClassificationTree:
-    """One tree of n nodes and C classes as arrays; the root first, every parent before its children.
+    """One tree of n nodes and C classes as arrays; the root first, every parent before its children."""
 
-    Parameters
-    ----------
-    left, right
-        int32, shape (n,): children, -1 at leaves.
-    feature
-        int32, shape (n,): the feature that the node tests; anything at leaves.
-    threshold
-        float64, shape (n,): an example goes left where ``float32(x) <= threshold``.
-    counts
-        float64, shape (n, C): weight of the training examples of each class at the node.
-    n_rows
-        int64, shape (n,): number of distinct training rows at the node.
-    """
-
+    # left, right: int32, shape (n,): children, -1 at leaves.
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    n_rows: NDArray[np.int64]
+    feature: NDArray[np.int32]  # int32, shape (n,): the feature that the node tests; anything at leaves.
+    threshold: NDArray[np.float64]  # float64, shape (n,): an example goes left where ``float32(x) <= threshold``.
+    counts: NDArray[np.float64]  # float64, shape (n, C): weight of the training examples of each class at the node.
+    n_rows: NDArray[np.int64]  # int64, shape (n,): number of distinct training rows at the node.
 
     @property
     def n_nodes(self) -> int:

@@ -19,23 +19,12 @@ from prunemodels.rivals.sklearn_trees import ClassificationTree
 
 
 class TrainingTable(NamedTuple):
-    """The examples of one tree, as compiled code reads them.
+    """The examples of one tree, as compiled code reads them."""
 
-    Parameters
-    ----------
-    X
-        float32, shape (F, N): one row for each feature.
-    y
-        int64, shape (N,): class indices.
-    weight
-        float64, shape (N,): weight of each example; 0: the tree did not draw it.
-    size
-        float64, shape (N,): how many examples each row stands for in the count that decides the number of stumps.
-    """
-
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    X: NDArray[np.float32]  # float32, shape (F, N): one row for each feature.
+    y: NDArray[np.int64]  # int64, shape (N,): class indices.
+    weight: NDArray[np.float64]  # float64, shape (N,): weight of each example; 0: the tree did not draw it.
+    # float64, shape (N,): how many examples each row stands for in the count that decides the number of stumps.
     size: NDArray[np.float64]
 
 

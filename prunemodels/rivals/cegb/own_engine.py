@@ -61,26 +61,15 @@ class ListedTree:
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A leaf that may be split.
+    """A leaf that may be split."""
 
-    Parameters
-    ----------
-    node, depth, rows
-        the node, its depth, and the examples in it.
-    sums
-        its histogram.
-    splits
-        its best split by each feature.
-    penalised
-        the gains of these splits less their penalties, except for items paid once.
-    """
-
+    # node, depth, rows: the node, its depth, and the examples in it.
     node: int
     depth: int
     rows: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    splits: NodeSplits
-    penalised: NDArray[np.float64]
+    sums: NDArray[np.float64]  # its histogram.
+    splits: NodeSplits  # its best split by each feature.
+    penalised: NDArray[np.float64]  # the gains of these splits less their penalties, except for items paid once.
 
 
 def _first_best(gains: NDArray[np.float64]) -> tuple[int, float]:

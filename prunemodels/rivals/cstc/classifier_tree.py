@@ -36,32 +36,20 @@ from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 
 @dataclass(frozen=True, eq=False)
-class ClassifierTree:
-    """V = 2^D - 1 linear classifiers over T weak learners, with K outputs: one, or one for each of more than two classes.
+class ClassifierTree(Weights):
+    """Classifiers that route by their weights and predict, for the examples that leave there, by final ones.
 
-    Parameters
-    ----------
-    beta, intercept, direction, threshold
-        shapes (V, T, K), (V, K), (V, K), (V,): beta_k, b_k, a_k and theta_k, by which examples are routed.
-    final_beta, final_intercept
-        the weights with which a node predicts the examples that leave there: CSTC13's fine-tuned weights; zero where beta is.
-    kept
-        bool, shape (V,): nodes that exist; the parent of each exists too.
+    CSTC13's fine-tuned weights are such final ones; they are zero where beta is.
     """
 
-    beta: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    direction: NDArray[np.float64]
-    threshold: NDArray[np.float64]
     final_beta: NDArray[np.float64]
     final_intercept: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    kept: NDArray[np.bool_]  # bool, shape (V,): nodes that exist; the parent of each exists too
 
     @classmethod
     def of(cls, weights: Weights, kept: NDArray[np.bool_]) -> ClassifierTree:
         """The tree of trained weights, whose nodes predict with the weights by which they route."""
-        w = weights
-        return cls(w.beta, w.intercept, w.direction, w.threshold, w.beta, w.intercept, kept)
+        return cls(**vars(weights), final_beta=weights.beta, final_intercept=weights.intercept, kept=kept)
 
     @property
     def n_nodes(self) -> int:
