@@ -121,15 +121,7 @@ def _fitted_state() -> dict[str, Any]:
 
 
 def forest_to_fill(forest: RandomForestClassifier, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
-    """A forest of stumps fitted by scikit-learn: seeds, draws, classes and names are its own; only the trees are replaced.
-
-    Parameters
-    ----------
-    forest
-        an unfitted forest with the parameters of the finished one.
-    X, y, sample_weight
-        as for its `fit`.
-    """
+    """An unfitted forest, fitted as stumps by scikit-learn: seeds, draws, classes and names are its own; trees are replaced."""
     wanted = {name: getattr(forest, name) for name in ("max_depth", "max_features", "min_samples_leaf")}
     forest.set_params(max_depth=1, max_features=1, min_samples_leaf=1).fit(X, y, sample_weight)
     forest.set_params(**wanted)
@@ -139,13 +131,7 @@ def forest_to_fill(forest: RandomForestClassifier, X: Any, y: Any, sample_weight
 
 
 def fill_forest(forest: RandomForestClassifier, trees: Sequence[ClassificationTree], max_features: int) -> RandomForestClassifier:
-    """Replace the first stumps of a forest from `forest_to_fill` by the given trees, and drop the other stumps.
-
-    Parameters
-    ----------
-    max_features
-        the number of features that each split could choose from.
-    """
+    """Replace the first stumps of `forest_to_fill` by trees whose splits chose from `max_features`, and drop the others."""
     forest.estimators_ = forest.estimators_[: len(trees)]
     forest.set_params(n_estimators=len(trees))
     for estimator, tree in zip(forest.estimators_, trees, strict=True):

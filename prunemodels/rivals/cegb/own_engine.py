@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,18 +183,11 @@ def boost(
 
 def as_forest(trees: list[ListedTree], base: NDArray[np.float64], loss: Loss, n_features: int) -> ModelForest:
     """The trees as arrays; a round's trees are in the order of the outputs."""
-    given = [
-        one_tree(
-            np.array(tree.left),
-            np.array(tree.right),
-            np.array(tree.feature),
-            np.array(tree.threshold),
-            np.array(tree.missing_left),
-            np.array(tree.value)[:, None],
-            cover=np.array(tree.hessian),
-        )
-        for tree in trees
-    ]
+    given = []
+    for tree in trees:
+        names = ("left", "right", "feature", "threshold", "missing_left")
+        arrays: dict[str, Any] = {name: np.array(getattr(tree, name)) for name in names}
+        given.append(one_tree(**arrays, leaf_value=np.array(tree.value)[:, None], cover=np.array(tree.hessian)))
     link: Link = "sigmoid" if isinstance(loss, LogLoss) else "softmax" if isinstance(loss, Softmax) else "identity"
     return forest_from_trees(
         joined(given),
