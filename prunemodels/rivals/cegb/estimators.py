@@ -15,7 +15,7 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, rows_to_predict
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SquaredError, classification_loss
-from prunemodels.rivals.boosted import BoostedClassification, BoostedLearner, BoostedRegression, Margins
+from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
