@@ -170,6 +170,10 @@ class CEGBClassifier(BoostedClassification, CostEfficientBoosting):
     cost 7.00, error 0.101
     """
 
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
     def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
         return self.forest_.predictions(F)
 
