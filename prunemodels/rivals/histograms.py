@@ -133,20 +133,9 @@ def histograms(
     weight: NDArray[np.float64] | None,
     n_nodes: int,
 ) -> NDArray[np.float64]:
-    """Sums over the rows of each node that fall in each bin.
+    """Sums over the rows of each node in each bin: G, number of rows and, with weights, V; shape (n_nodes, cells, 2 or 3).
 
-    Parameters
-    ----------
-    codes, start
-        see `Binning`.
-    rows, node
-        int64: rows, and the node (0 to n_nodes - 1) that each is in.
-    pull, weight
-        float64, shape (N,): g and h; no weights: all 1.
-
-    Returns
-    -------
-    array of shape (n_nodes, cells, 2 or 3): G, number of rows and, with weights, V
+    `rows` are some rows, `node` the node (0 to n_nodes - 1) that each is in; `pull` and `weight`, shape (N,), are g and h.
     """
     found = np.zeros((n_nodes, int(start[-1]), 2 if weight is None else 3))
     if weight is None:
@@ -161,12 +150,7 @@ def best_splits(
 ) -> NodeSplits:
     """The greatest gain (2) for each node and feature; of equal ones that of the lowest threshold.
 
-    Parameters
-    ----------
-    sums
-        see `histograms`.
-    totals
-        those of each node, shape (k, 2 or 3); default: summed over the bins.
+    `sums` are those of `histograms`, `totals` those of each node, shape (k, 2 or 3); default: summed over the bins.
     """
     shape = (sums.shape[0], len(start) - 1)
     gain = np.full(shape, -np.inf)

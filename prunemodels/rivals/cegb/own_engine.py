@@ -146,17 +146,7 @@ def boost(
 ) -> tuple[ModelForest, tuple[NDArray[np.float64], ...]]:
     """Grow trees one after the other, until `n_estimators` rounds are done or none of a round's trees has a split.
 
-    Parameters
-    ----------
-    train
-        examples with their weights; NaN is a missing value.
-    hidden
-        whether the progress bar is hidden.
-
-    Returns
-    -------
-    forest, gains
-        the model, with labels 0, 1, ...; and for each tree the penalised gains (12) of its splits, 0 at leaves.
+    Returns the model, with labels 0, 1, ..., and for each tree the penalised gains (12) of its splits, 0 at leaves.
     """
     X, weight = train.X, np.ones(len(train.X)) if train.weight is None else train.weight
     binning, purchases = Binning.of(X, weight, settings.max_bin), Purchases(prices, weight)

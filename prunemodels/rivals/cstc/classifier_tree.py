@@ -147,15 +147,7 @@ def fine_tuned(tree: ClassifierTree, train: LearnerOutputs, *, leaving: bool) ->
 
 
 def pruned(tree: ClassifierTree, phi: NDArray[np.float64], error: Callable[[NDArray[np.float64]], float]) -> ClassifierTree:
-    """The tree without the nodes that do not lower the validation error.
-
-    Parameters
-    ----------
-    phi
-        validation examples, shape (N, T).
-    error
-        computes the error of predictions for them, shape (N, K); less is better.
-    """
+    """The tree without the nodes that do not lower the `error` of its predictions, shape (N, K), for validation examples."""
     least = error(tree.predict(phi))
     for k in range(tree.n_nodes - 1, 0, -1):
         if not tree.has(k):
@@ -174,16 +166,7 @@ def cheapest_of_best(
 ) -> int:
     """The number of the cheapest tree among the best on validation examples; of equally cheap ones the first.
 
-    Parameters
-    ----------
-    errors
-        error of each tree on each example, shape (trees, N).
-    weights
-        weights of the examples, shape (N,).
-    costs
-        mean cost of each tree, shape (trees,).
-    no_error
-        mean errors that differ by at most this are equal.
+    `errors` are those of each tree on each example, shape (trees, N); mean errors that differ by at most `no_error` are equal.
     """
     share = weights / weights.sum()
     means = errors @ share
