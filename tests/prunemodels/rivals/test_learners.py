@@ -113,6 +113,10 @@ def test_stages_end_with_the_model(name: str, classes: int) -> None:
         shares = list(map(np.copy, model.staged_predict_proba(XC)))
         assert len(shares) == 6
         np.testing.assert_array_equal(shares[-1], model.predict_proba(XC))
+    if hasattr(model, "decision_function"):
+        scores = model.decision_function(XC)
+        chosen = (scores > 0).astype(int) if classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(model.classes_[chosen], model.predict(XC))
     curve = tradeoff_curve(model, XC, y)
     assert (len(curve), curve.method) == (6, type(model).__name__)
     assert curve.error[-1] < curve.error[0]
