@@ -39,33 +39,15 @@ Objective = Literal["trees", "ensemble"]
 
 @dataclass(frozen=True)
 class Goal:
-    """At most one of `limits`, `lam` and `max_error_increase`; without one, the rule chooses.
+    """At most one of `limits`, `lam` and `max_error_increase`; without one, the rule chooses."""
 
-    Parameters
-    ----------
-    limits
-        what the pruning keeps to on the cost sample; empty: none were given.
-    lam
-        error per unit of cost.
-    max_error_increase
-        how much larger than the unpruned forest's the held-out error may be.
-    rule
-        the rule that chooses if none of the three is given.
-    method
-        of `prunemodels.solve` for limits.
-    time_limit
-        seconds: of the search within limits, and of the search for the forest's loss.
-    objective
-        whose error is minimised: the mean of the trees' errors, or the forest's own loss.
-    """
-
-    limits: tuple[Limit, ...]
-    lam: float | Fraction | None
-    max_error_increase: float | None
-    rule: Rule
-    method: Method
-    time_limit: float | None
-    objective: Objective = "trees"
+    limits: tuple[Limit, ...]  # what the pruning keeps to on the cost sample; empty: none were given.
+    lam: float | Fraction | None  # error per unit of cost.
+    max_error_increase: float | None  # how much larger than the unpruned forest's the held-out error may be.
+    rule: Rule  # the rule that chooses if none of the three is given.
+    method: Method  # of `prunemodels.solve` for limits.
+    time_limit: float | None  # seconds: of the search within limits, and of the search for the forest's loss.
+    objective: Objective = "trees"  # whose error is minimised: the mean of the trees' errors, or the forest's own loss.
 
     @classmethod
     @checked

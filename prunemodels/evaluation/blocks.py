@@ -24,22 +24,14 @@ from formulations.instance.routing import n_examples
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Some labelled rows.
+    """Some labelled rows."""
 
-    Parameters
-    ----------
-    X, y
-        the rows, and their labels; None if there are none.
-    sample_weight
-        the weights of the rows, None: 1 each; those of a chunk, which may all be 0, were checked when it was read.
-    entry
-        what messages call the label of row i; None: ``y[i]``.
-    """
-
+    # X, y: the rows, and their labels; None if there are none.
     X: Any
     y: Any
+    # the weights of the rows, None: 1 each; those of a chunk, which may all be 0, were checked when it was read.
     sample_weight: ArrayLike | None = None
-    entry: Callable[[int], str] | None = None
+    entry: Callable[[int], str] | None = None  # what messages call the label of row i; None: ``y[i]``.
 
     @property
     def weights(self) -> NDArray[np.float64]:

@@ -16,28 +16,17 @@ SHARED = "shared:"
 
 @dataclass(frozen=True)
 class ItemCost:
-    """One cost item, or the evaluation of splits.
-
-    Parameters
-    ----------
-    features
-        names of the features, or of a pipeline's raw columns, that need it, other than the one of its own name.
-    price
-        price of the item; None for the evaluation, whose price may differ by feature.
-    once
-        whether it is paid once for all examples.
-    bought_before, bought_after
-        share of the examples that pay for it, by weight; None for the evaluation.
-    before, after
-        mean cost for an example.
-    """
+    """One cost item, or the evaluation of splits."""
 
     name: str
+    # names of the features, or of a pipeline's raw columns, that need it, other than the one of its own name.
     features: tuple[str, ...]
-    price: float | None
-    once: bool
+    price: float | None  # price of the item; None for the evaluation, whose price may differ by feature.
+    once: bool  # whether it is paid once for all examples.
+    # bought_before, bought_after: share of the examples that pay for it, by weight; None for the evaluation.
     bought_before: float | None
     bought_after: float | None
+    # before, after: mean cost for an example.
     before: float
     after: float
 

@@ -40,15 +40,9 @@ TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Binning:
-    """Cuts of every feature.
+    """Cuts of every feature."""
 
-    Parameters
-    ----------
-    cuts
-        for each of F features float64, rising; one less than its bins of values.
-    """
-
-    cuts: tuple[NDArray[np.float64], ...]
+    cuts: tuple[NDArray[np.float64], ...]  # for each of F features float64, rising; one less than its bins of values.
 
     @classmethod
     def of(cls, X: NDArray[np.float32], weight: NDArray[np.float64] | None, max_bins: int) -> Binning:
@@ -107,46 +101,27 @@ def _cuts(column: NDArray[np.float32], weight: NDArray[np.float64] | None, max_b
 
 
 class Needed(NamedTuple):
-    """What a split needs, for compiled code.
+    """What a split needs, for compiled code."""
 
-    Parameters
-    ----------
-    rows, weight
-        the least number of rows, >= 1, and the least V on each side.
-    ridge
-        mu of (2).
-    tie, share
-        a gain counts where it exceeds 0, and the best one so far, by more than `tie` and by more than this share of its first two
-        terms: less is rounding.
-    """
-
+    # rows, weight: the least number of rows, >= 1, and the least V on each side.
     rows: int
     weight: float = 0.0
-    ridge: float = 0.0
+    ridge: float = 0.0  # mu of (2).
+    # tie, share: a gain counts where it exceeds 0, and the best one so far, by more than `tie` and by more than this share
+    # of its first two terms: less is rounding.
     tie: float = 0.0
     share: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class NodeSplits:
-    """The best split of each of k nodes on each of F features.
+    """The best split of each of k nodes on each of F features."""
 
-    Parameters
-    ----------
-    gain
-        float64, shape (k, F): (2); -inf where no split of the node by the feature has a gain.
-    last_left
-        int32, shape (k, F): the last bin that goes left.
-    missing_left
-        bool, shape (k, F): whether missing values go left; if the node has none, they go to the side with more rows.
-    weight
-        float64, shape (k,): V_S.
-    """
-
-    gain: NDArray[np.float64]
-    last_left: NDArray[np.int32]
+    gain: NDArray[np.float64]  # float64, shape (k, F): (2); -inf where no split of the node by the feature has a gain.
+    last_left: NDArray[np.int32]  # int32, shape (k, F): the last bin that goes left.
+    # bool, shape (k, F): whether missing values go left; if the node has none, they go to the side with more rows.
     missing_left: NDArray[np.bool_]
-    weight: NDArray[np.float64]
+    weight: NDArray[np.float64]  # float64, shape (k,): V_S.
 
 
 def histograms(
@@ -158,20 +133,9 @@ def histograms(
     weight: NDArray[np.float64] | None,
     n_nodes: int,
 ) -> NDArray[np.float64]:
-    """Sums over the rows of each node that fall in each bin.
+    """Sums over the rows of each node in each bin: G, number of rows and, with weights, V; shape (n_nodes, cells, 2 or 3).
 
-    Parameters
-    ----------
-    codes, start
-        see `Binning`.
-    rows, node
-        int64: rows, and the node (0 to n_nodes - 1) that each is in.
-    pull, weight
-        float64, shape (N,): g and h; no weights: all 1.
-
-    Returns
-    -------
-    array of shape (n_nodes, cells, 2 or 3): G, number of rows and, with weights, V
+    `rows` are some rows, `node` the node (0 to n_nodes - 1) that each is in; `pull` and `weight`, shape (N,), are g and h.
     """
     found = np.zeros((n_nodes, int(start[-1]), 2 if weight is None else 3))
     if weight is None:
@@ -186,12 +150,7 @@ def best_splits(
 ) -> NodeSplits:
     """The greatest gain (2) for each node and feature; of equal ones that of the lowest threshold.
 
-    Parameters
-    ----------
-    sums
-        see `histograms`.
-    totals
-        those of each node, shape (k, 2 or 3); default: summed over the bins.
+    `sums` are those of `histograms`, `totals` those of each node, shape (k, 2 or 3); default: summed over the bins.
     """
     shape = (sums.shape[0], len(start) - 1)
     gain = np.full(shape, -np.inf)

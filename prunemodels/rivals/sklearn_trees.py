@@ -42,28 +42,15 @@ FIELDS = (
 
 @dataclass(frozen=True, eq=False)
 class ClassificationTree:
-    """One tree of n nodes and C classes as arrays; the root first, every parent before its children.
+    """One tree of n nodes and C classes as arrays; the root first, every parent before its children."""
 
-    Parameters
-    ----------
-    left, right
-        int32, shape (n,): children, -1 at leaves.
-    feature
-        int32, shape (n,): the feature that the node tests; anything at leaves.
-    threshold
-        float64, shape (n,): an example goes left where ``float32(x) <= threshold``.
-    counts
-        float64, shape (n, C): weight of the training examples of each class at the node.
-    n_rows
-        int64, shape (n,): number of distinct training rows at the node.
-    """
-
+    # left, right: int32, shape (n,): children, -1 at leaves.
     left: NDArray[np.int32]
     right: NDArray[np.int32]
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    n_rows: NDArray[np.int64]
+    feature: NDArray[np.int32]  # int32, shape (n,): the feature that the node tests; anything at leaves.
+    threshold: NDArray[np.float64]  # float64, shape (n,): an example goes left where ``float32(x) <= threshold``.
+    counts: NDArray[np.float64]  # float64, shape (n, C): weight of the training examples of each class at the node.
+    n_rows: NDArray[np.int64]  # int64, shape (n,): number of distinct training rows at the node.
 
     @property
     def n_nodes(self) -> int:
@@ -134,15 +121,7 @@ def _fitted_state() -> dict[str, Any]:
 
 
 def forest_to_fill(forest: RandomForestClassifier, X: Any, y: Any, sample_weight: Any = None) -> RandomForestClassifier:
-    """A forest of stumps fitted by scikit-learn: seeds, draws, classes and names are its own; only the trees are replaced.
-
-    Parameters
-    ----------
-    forest
-        an unfitted forest with the parameters of the finished one.
-    X, y, sample_weight
-        as for its `fit`.
-    """
+    """An unfitted forest, fitted as stumps by scikit-learn: seeds, draws, classes and names are its own; trees are replaced."""
     wanted = {name: getattr(forest, name) for name in ("max_depth", "max_features", "min_samples_leaf")}
     forest.set_params(max_depth=1, max_features=1, min_samples_leaf=1).fit(X, y, sample_weight)
     forest.set_params(**wanted)
@@ -152,13 +131,7 @@ def forest_to_fill(forest: RandomForestClassifier, X: Any, y: Any, sample_weight
 
 
 def fill_forest(forest: RandomForestClassifier, trees: Sequence[ClassificationTree], max_features: int) -> RandomForestClassifier:
-    """Replace the first stumps of a forest from `forest_to_fill` by the given trees, and drop the other stumps.
-
-    Parameters
-    ----------
-    max_features
-        the number of features that each split could choose from.
-    """
+    """Replace the first stumps of `forest_to_fill` by trees whose splits chose from `max_features`, and drop the others."""
     forest.estimators_ = forest.estimators_[: len(trees)]
     forest.set_params(n_estimators=len(trees))
     for estimator, tree in zip(forest.estimators_, trees, strict=True):

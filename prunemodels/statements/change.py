@@ -158,21 +158,11 @@ def _size(x: float, measure: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class SampleCost:
-    """The cost of a model on some examples.
+    """The cost of a model on some examples."""
 
-    Parameters
-    ----------
-    rows
-        float64, shape (N,): what each example pays.
-    once
-        the price of the items that are paid once for all of them.
-    largest
-        an upper bound on what an example can pay; infinite where none is known.
-    """
-
-    rows: NDArray[np.float64]
-    once: float
-    largest: float = math.inf
+    rows: NDArray[np.float64]  # float64, shape (N,): what each example pays.
+    once: float  # the price of the items that are paid once for all of them.
+    largest: float = math.inf  # an upper bound on what an example can pay; infinite where none is known.
 
 
 def change_of(

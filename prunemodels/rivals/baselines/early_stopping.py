@@ -39,21 +39,8 @@ def node_impurities(
         pairs    sum over k < l of [ [n_k - alpha]_+ [n_l - alpha]_+ - alpha^2 ]_+               (BRF15 eq. 11)    (3)
         stored   the impurity in scikit-learn's trees, by the criterion and weights that they were grown with      (4)
 
-    Each pair of classes counts once in (3), as in `prunemodels.rivals.budget_rf`; BRF15 may mean twice.
-
-    Parameters
-    ----------
-    criterion
-        one of them, or an array of numbers >= 0, one for each node.
-    forest
-        the fitted forest; not needed for (1) and (2).
-    pairs_alpha
-        alpha >= 0 of (3).
-
-    Raises
-    ------
-    InvalidInputError
-        for another criterion, invalid numbers, a missing or another forest, or values that are no class fractions.
+    Each pair of classes counts once in (3), as in `prunemodels.rivals.budget_rf`; BRF15 may mean twice. Arguments are those of
+    `early_stopping_path`, the forest is not needed for (1) and (2).
     """
     if not isinstance(criterion, str):
         return _given(ensemble, criterion)
@@ -150,7 +137,7 @@ def early_stopping_path(
     Raises
     ------
     InvalidInputError
-        see `node_impurities`.
+        for another criterion, invalid numbers, a missing or another forest, or values that are no class fractions.
 
     Examples
     --------

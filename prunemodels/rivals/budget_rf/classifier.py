@@ -29,22 +29,14 @@ from formulations.instance.cost_items import EvaluationCost, Price, exact
 from prunemodels.models.costs import Costs, column_prices, example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.labelled_samples import Sample, named, split, weights_of
-from prunemodels.rivals.budget_rf.growing import grow_within, tree_grower
+from prunemodels.rivals.budget_rf.greedy_tree import grow_within, tree_grower
 from prunemodels.rivals.budget_rf.options import ForestVote, Impurity, Outcome, Splits, growing_options
 from prunemodels.rivals.budget_rf.stumps import split_prices
 from prunemodels.rivals.sklearn_trees import ClassificationTree, ensemble_of, fill_forest, forest_to_fill
 
 
 def staged_shares(forest: Any, rows: NDArray[np.float32], vote: ForestVote) -> Iterator[NDArray[np.float64]]:
-    """Shares p of every row after the first tree, the first two, and so on: each shape (N, C).
-
-    Parameters
-    ----------
-    forest
-        a fitted scikit-learn forest of classification trees.
-    rows
-        examples, C-contiguous.
-    """
+    """Shares p of every row, C-contiguous, after the first tree, the first two, and so on: each shape (N, C)."""
     total = np.zeros((len(rows), len(forest.classes_)))
     for estimator in forest.estimators_:
         tree = estimator.tree_

@@ -120,27 +120,13 @@ def _pairs(counts, alpha):  # type: ignore[no-untyped-def]
 
 
 class SplitPrices(NamedTuple):
-    """The prices of (3), as arrays for compiled code.
+    """The prices of (3), as arrays for compiled code."""
 
-    Parameters
-    ----------
-    first
-        int64, shape (F + 1,): feature t needs the items ``item[first[t] : first[t + 1]]``.
-    item
-        int32: indices of items.
-    price
-        float64, shape (M,): of the items.
-    evaluation
-        float64, shape (F,): a_t.
-    reuse_is_free
-        whether items that a split above needs cost nothing.
-    """
-
-    first: NDArray[np.int64]
-    item: NDArray[np.int32]
-    price: NDArray[np.float64]
-    evaluation: NDArray[np.float64]
-    reuse_is_free: bool
+    first: NDArray[np.int64]  # int64, shape (F + 1,): feature t needs the items ``item[first[t] : first[t + 1]]``.
+    item: NDArray[np.int32]  # int32: indices of items.
+    price: NDArray[np.float64]  # float64, shape (M,): of the items.
+    evaluation: NDArray[np.float64]  # float64, shape (F,): a_t.
+    reuse_is_free: bool  # whether items that a split above needs cost nothing.
 
 
 def split_prices(items: CostItems, evaluation: NDArray[np.float64], reuse_is_free: bool) -> SplitPrices:
@@ -176,34 +162,18 @@ SMALLEST_GAIN = 1e-12
 
 
 class SplitRule(NamedTuple):
-    """How stumps are judged and which are tried, for compiled code.
+    """How stumps are judged and which are tried, for compiled code."""
 
-    Parameters
-    ----------
-    measure, alpha, power
-        the impurity F, see `MEASURES`.
-    minimax
-        whether splits are judged by (1), or by (2).
-    weighted
-        whether prices count; if not, c(t) = 1.
-    everything
-        whether all stumps are tried, or random ones.
-    max_features
-        number of features that are tried, drawn at random; more are tried until one has a gain.
-    min_samples_leaf
-        least number of rows on either side.
-    min_impurity, max_depth
-        a node of at most this impurity, or with so many splits above it, is a leaf.
-    """
-
+    # measure, alpha, power: the impurity F, see `MEASURES`.
     measure: int
     alpha: float
     power: float
-    minimax: bool
-    weighted: bool
-    everything: bool
-    max_features: int
-    min_samples_leaf: int
+    minimax: bool  # whether splits are judged by (1), or by (2).
+    weighted: bool  # whether prices count; if not, c(t) = 1.
+    everything: bool  # whether all stumps are tried, or random ones.
+    max_features: int  # number of features that are tried, drawn at random; more are tried until one has a gain.
+    min_samples_leaf: int  # least number of rows on either side.
+    # min_impurity, max_depth: a node of at most this impurity, or with so many splits above it, is a leaf.
     min_impurity: float
     max_depth: int
 

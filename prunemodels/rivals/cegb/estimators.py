@@ -15,7 +15,7 @@ from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, rows_to_predict
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SquaredError, classification_loss
-from prunemodels.rivals.boosted import BoostedClassification, BoostedLearner, BoostedRegression, Margins
+from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import boost
 from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
@@ -169,6 +169,10 @@ class CEGBClassifier(BoostedClassification, CostEfficientBoosting):
     >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
     cost 7.00, error 0.101
     """
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of `predict_proba`."""
+        return np.log(self.predict_proba(X))
 
     def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
         return self.forest_.predictions(F)

@@ -62,12 +62,7 @@ def boost_by_lightgbm(
     seed: int,
     hidden: bool,
 ) -> tuple[ModelForest, Any]:
-    """Train a booster and read it; `n_classes` is 0 for numbers.
-
-    Returns
-    -------
-    forest, booster
-        the model, with labels 0, 1, ...; and the booster that it was read from.
+    """Train a booster and read it, with labels 0, 1, ...; `n_classes` is 0 for numbers. Returns the model and the booster.
 
     Raises
     ------

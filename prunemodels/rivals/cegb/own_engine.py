@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,26 +62,15 @@ class ListedTree:
 
 @dataclass(frozen=True, eq=False)
 class _Leaf:
-    """A leaf that may be split.
+    """A leaf that may be split."""
 
-    Parameters
-    ----------
-    node, depth, rows
-        the node, its depth, and the examples in it.
-    sums
-        its histogram.
-    splits
-        its best split by each feature.
-    penalised
-        the gains of these splits less their penalties, except for items paid once.
-    """
-
+    # node, depth, rows: the node, its depth, and the examples in it.
     node: int
     depth: int
     rows: NDArray[np.int64]
-    sums: NDArray[np.float64]
-    splits: NodeSplits
-    penalised: NDArray[np.float64]
+    sums: NDArray[np.float64]  # its histogram.
+    splits: NodeSplits  # its best split by each feature.
+    penalised: NDArray[np.float64]  # the gains of these splits less their penalties, except for items paid once.
 
 
 def _first_best(gains: NDArray[np.float64]) -> tuple[int, float]:
@@ -156,17 +146,7 @@ def boost(
 ) -> tuple[ModelForest, tuple[NDArray[np.float64], ...]]:
     """Grow trees one after the other, until `n_estimators` rounds are done or none of a round's trees has a split.
 
-    Parameters
-    ----------
-    train
-        examples with their weights; NaN is a missing value.
-    hidden
-        whether the progress bar is hidden.
-
-    Returns
-    -------
-    forest, gains
-        the model, with labels 0, 1, ...; and for each tree the penalised gains (12) of its splits, 0 at leaves.
+    Returns the model, with labels 0, 1, ..., and for each tree the penalised gains (12) of its splits, 0 at leaves.
     """
     X, weight = train.X, np.ones(len(train.X)) if train.weight is None else train.weight
     binning, purchases = Binning.of(X, weight, settings.max_bin), Purchases(prices, weight)
@@ -193,18 +173,11 @@ def boost(
 
 def as_forest(trees: list[ListedTree], base: NDArray[np.float64], loss: Loss, n_features: int) -> ModelForest:
     """The trees as arrays; a round's trees are in the order of the outputs."""
-    given = [
-        one_tree(
-            np.array(tree.left),
-            np.array(tree.right),
-            np.array(tree.feature),
-            np.array(tree.threshold),
-            np.array(tree.missing_left),
-            np.array(tree.value)[:, None],
-            cover=np.array(tree.hessian),
-        )
-        for tree in trees
-    ]
+    given = []
+    for tree in trees:
+        names = ("left", "right", "feature", "threshold", "missing_left")
+        arrays: dict[str, Any] = {name: np.array(getattr(tree, name)) for name in names}
+        given.append(one_tree(**arrays, leaf_value=np.array(tree.value)[:, None], cover=np.array(tree.hessian)))
     link: Link = "sigmoid" if isinstance(loss, LogLoss) else "softmax" if isinstance(loss, Softmax) else "identity"
     return forest_from_trees(
         joined(given),

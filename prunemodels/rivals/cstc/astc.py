@@ -30,7 +30,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,20 +43,11 @@ from prunemodels.rivals.cstc.classifier_tree import FINE_RIDGE, ClassifierTree, 
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import Weights
 from prunemodels.rivals.cstc.training import dividing_threshold, principal_direction
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
+from prunemodels.rivals.cstc.weak_learners import Features, LearnerPrices
 
 SPENT = 1e-8
 """A column is not used when less than this share of its variance over all examples is left: it is constant in the node, but for
 rounding, or the chosen columns explain it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """The columns chosen, in order, and the least-squares classifier on them: beta (columns, K), intercept (K,)."""
-
-    columns: NDArray[np.int64]
-    beta: NDArray[np.float64]
-    intercept: NDArray[np.float64]
 
 
 def select(
@@ -68,8 +58,8 @@ def select(
     budget: float,
     min_gain: float,
     ridge: NDArray[np.float64],
-) -> Selection:
-    """Columns for the examples of a node.
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Columns for the examples of a node, in order, and the least-squares classifier on them: beta (columns, K), intercept (K,).
 
     Parameters
     ----------
@@ -90,58 +80,44 @@ def select(
     covariance = centred.T @ (share[:, None] * centred)
     with_y = centred.T @ (share[:, None] * (train.y[rows] - mean))
     part = float(train.weights[rows].sum() / train.weights.sum())
-    account, least = _Account(purchases, before, budget), SPENT * train.spread()
-    columns = np.array(_forward(covariance, with_y, account, min_gain / part, least), dtype=np.int64)
+    columns = _forward(covariance, with_y, purchases, before, budget, min_gain / part, SPENT * train.spread())
     matrix = covariance[np.ix_(columns, columns)] + np.diag(ridge[columns])
     beta = np.linalg.solve(matrix, with_y[columns])
-    return Selection(columns, beta, mean - centre[columns] @ beta)
-
-
-class _Account:
-    """The items that the path has paid, the rest of its budget, and the cost of a further weak learner."""
-
-    def __init__(self, purchases: LearnerPrices, before: NDArray[np.bool_], budget: float) -> None:
-        self.purchases = purchases
-        self.used = before.copy()
-        self.paid = purchases.needs[before].any(axis=0)
-        self.budget_left = budget - purchases.bill(before)
-
-    def new_costs(self) -> NDArray[np.float64]:
-        """What each weak learner would cost now, shape (T,)."""
-        p = self.purchases
-        return np.asarray(np.where(self.used, 0.0, p.evaluation) + (p.needs & ~self.paid) @ p.price)
-
-    def buy(self, t: int) -> None:
-        """Buy weak learner t."""
-        self.budget_left -= self.new_costs()[t]
-        self.used[t] = True
-        self.paid |= self.purchases.needs[t]
+    return columns, beta, mean - centre[columns] @ beta
 
 
 def _forward(
-    covariance: NDArray[np.float64], with_y: NDArray[np.float64], account: _Account, min_gain: float, least: NDArray[np.float64]
-) -> list[int]:
+    covariance: NDArray[np.float64],
+    with_y: NDArray[np.float64],
+    purchases: LearnerPrices,
+    before: NDArray[np.bool_],
+    budget: float,
+    min_gain: float,
+    least: NDArray[np.float64],
+) -> NDArray[np.int64]:
     """(G1), step by step; free columns first, by their gain; a column with a variance up to `least`, shape (T,), has none."""
-    remaining, r = covariance.copy(), with_y.copy()
-    chosen: list[int] = []
+    remaining, r, chosen = covariance.copy(), with_y.copy(), list[int]()
+    used, paid, budget_left = before.copy(), purchases.needs[before].any(axis=0), budget - purchases.bill(before)
     for _ in range(len(r)):
         diagonal = remaining.diagonal()
         usable = diagonal > np.maximum(least, np.finfo(float).tiny)
         usable[chosen] = False
         gain = np.where(usable, (r**2).sum(axis=1) / np.where(usable, diagonal, 1.0), 0.0)
-        cost = account.new_costs()
-        gain[(cost > account.budget_left + 1e-9 * max(1.0, abs(account.budget_left))) | (gain <= min_gain)] = 0.0
+        cost = np.where(used, 0.0, purchases.evaluation) + (purchases.needs & ~paid) @ purchases.price
+        gain[(cost > budget_left + 1e-9 * max(1.0, abs(budget_left))) | (gain <= min_gain)] = 0.0
         free = np.where(cost == 0, gain, 0.0)
         rate = free if free.any() else gain / np.where(cost > 0, cost, 1.0)
         if not rate.any():
             break
         t = int(np.flatnonzero(rate >= (1 - 1e-9) * rate.max())[0])  # of rates equal up to rounding, the first
         chosen.append(t)
-        account.buy(t)
+        budget_left -= cost[t]
+        used[t] = True
+        paid |= purchases.needs[t]
         column = remaining[:, t] / np.sqrt(diagonal[t])
         r -= np.outer(column, r[t] / np.sqrt(diagonal[t]))
         remaining -= np.outer(column, column)
-    return chosen
+    return np.array(chosen, dtype=np.int64)
 
 
 class _ASTC(TreeOfClassifiers):
@@ -153,7 +129,7 @@ class _ASTC(TreeOfClassifiers):
         budget: float | Sequence[float] | None = None,
         *,
         depth: int = 3,
-        features: str = "boosted",
+        features: Features = "boosted",
         n_weak_learners: int = 100,
         weak_depth: int = 2,
         learning_rate: float = 0.1,
@@ -195,12 +171,12 @@ class _ASTC(TreeOfClassifiers):
             )
         return budgets
 
-    def _grow(self, train: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+    def _grow(self, outputs: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """Fit the nodes top to bottom; a node that no example reaches is not kept."""
-        n_nodes, T = 2**self.depth - 1, train.phi.shape[1]
-        weights = Weights.zero(n_nodes, T, train.y.shape[1])
-        kept, at, budgets = np.zeros(n_nodes, dtype=bool), np.zeros(len(train.y), dtype=np.int64), self._budgets()
-        ridge = FINE_RIDGE * train.spread()
+        n_nodes, T = 2**self.depth - 1, outputs.phi.shape[1]
+        weights = Weights.zero(n_nodes, T, outputs.y.shape[1])
+        kept, at, budgets = np.zeros(n_nodes, dtype=bool), np.zeros(len(outputs.y), dtype=np.int64), self._budgets()
+        ridge = FINE_RIDGE * outputs.spread()
         bought = np.zeros((n_nodes, T), dtype=bool)
         for k in tqdm(range(n_nodes), desc="ASTC", unit="node", disable=not self.verbose):
             rows = np.flatnonzero(at == k)
@@ -209,17 +185,18 @@ class _ASTC(TreeOfClassifiers):
             kept[k] = True
             before = bought[(k - 1) // 2] if k else np.zeros(T, dtype=bool)
             level = (k + 1).bit_length() - 1
-            chosen = select(train, rows, purchases, before, budgets[level], self.min_gain, ridge)
-            if not chosen.columns.size:  # a node without weak learners cannot branch, so no node below will spend the rest
-                chosen = select(train, rows, purchases, before, budgets[-1], self.min_gain, ridge)
+            for budget in (budgets[level], budgets[-1]):
+                columns, chosen, intercept = select(outputs, rows, purchases, before, budget, self.min_gain, ridge)
+                if columns.size:
+                    break  # a node without weak learners cannot branch, so no node below would spend the rest
             bought[k] = before
-            bought[k, chosen.columns] = True
-            beta = np.zeros((T, train.y.shape[1]))
-            beta[chosen.columns] = chosen.beta
-            scores = train.phi[rows] @ beta + chosen.intercept
-            direction = principal_direction(scores, train.weights[rows])
-            threshold = dividing_threshold(scores @ direction, train.weights[rows])
-            weights = weights.with_node(k, beta, chosen.intercept, threshold, direction)
+            bought[k, columns] = True
+            beta = np.zeros((T, outputs.y.shape[1]))
+            beta[columns] = chosen
+            scores = outputs.phi[rows] @ beta + intercept
+            direction = principal_direction(scores, outputs.weights[rows])
+            threshold = dividing_threshold(scores @ direction, outputs.weights[rows])
+            weights = weights.with_node(k, beta, intercept, threshold, direction)
             upper = scores @ direction > threshold
             if 2 * k + 2 < n_nodes and upper.any() and not upper.all():
                 at[rows] = np.where(upper, 2 * k + 1, 2 * k + 2)

@@ -36,32 +36,20 @@ from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 
 @dataclass(frozen=True, eq=False)
-class ClassifierTree:
-    """V = 2^D - 1 linear classifiers over T weak learners, with K outputs: one, or one for each of more than two classes.
+class ClassifierTree(Weights):
+    """Classifiers that route by their weights and predict, for the examples that leave there, by final ones.
 
-    Parameters
-    ----------
-    beta, intercept, direction, threshold
-        shapes (V, T, K), (V, K), (V, K), (V,): beta_k, b_k, a_k and theta_k, by which examples are routed.
-    final_beta, final_intercept
-        the weights with which a node predicts the examples that leave there: CSTC13's fine-tuned weights; zero where beta is.
-    kept
-        bool, shape (V,): nodes that exist; the parent of each exists too.
+    CSTC13's fine-tuned weights are such final ones; they are zero where beta is.
     """
 
-    beta: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    direction: NDArray[np.float64]
-    threshold: NDArray[np.float64]
     final_beta: NDArray[np.float64]
     final_intercept: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    kept: NDArray[np.bool_]  # bool, shape (V,): nodes that exist; the parent of each exists too
 
     @classmethod
     def of(cls, weights: Weights, kept: NDArray[np.bool_]) -> ClassifierTree:
         """The tree of trained weights, whose nodes predict with the weights by which they route."""
-        w = weights
-        return cls(w.beta, w.intercept, w.direction, w.threshold, w.beta, w.intercept, kept)
+        return cls(**vars(weights), final_beta=weights.beta, final_intercept=weights.intercept, kept=kept)
 
     @property
     def n_nodes(self) -> int:
@@ -159,15 +147,7 @@ def fine_tuned(tree: ClassifierTree, train: LearnerOutputs, *, leaving: bool) ->
 
 
 def pruned(tree: ClassifierTree, phi: NDArray[np.float64], error: Callable[[NDArray[np.float64]], float]) -> ClassifierTree:
-    """The tree without the nodes that do not lower the validation error.
-
-    Parameters
-    ----------
-    phi
-        validation examples, shape (N, T).
-    error
-        computes the error of predictions for them, shape (N, K); less is better.
-    """
+    """The tree without the nodes that do not lower the `error` of its predictions, shape (N, K), for validation examples."""
     least = error(tree.predict(phi))
     for k in range(tree.n_nodes - 1, 0, -1):
         if not tree.has(k):
@@ -186,16 +166,7 @@ def cheapest_of_best(
 ) -> int:
     """The number of the cheapest tree among the best on validation examples; of equally cheap ones the first.
 
-    Parameters
-    ----------
-    errors
-        error of each tree on each example, shape (trees, N).
-    weights
-        weights of the examples, shape (N,).
-    costs
-        mean cost of each tree, shape (trees,).
-    no_error
-        mean errors that differ by at most this are equal.
+    `errors` are those of each tree on each example, shape (trees, N); mean errors that differ by at most `no_error` are equal.
     """
     share = weights / weights.sum()
     means = errors @ share

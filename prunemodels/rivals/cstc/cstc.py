@@ -17,9 +17,8 @@ from prunemodels.models.costs import Costs
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs, with_zeros
 from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
 from prunemodels.rivals.cstc.global_loss import GlobalLoss
-from prunemodels.rivals.cstc.training import starting_parts
-from prunemodels.rivals.cstc.training import train as train_tree
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
+from prunemodels.rivals.cstc.training import starting_parts, train
+from prunemodels.rivals.cstc.weak_learners import Features, LearnerPrices
 
 
 class _CSTC(TreeOfClassifiers):
@@ -31,7 +30,7 @@ class _CSTC(TreeOfClassifiers):
         lam: float = 0.001,
         *,
         depth: int = 3,
-        features: str = "boosted",
+        features: Features = "boosted",
         n_weak_learners: int = 100,
         weak_depth: int = 2,
         learning_rate: float = 0.1,
@@ -83,16 +82,16 @@ class _CSTC(TreeOfClassifiers):
             raise InvalidInputError(f"sharpness is {self.sharpness!r}; give a number > 0, or some that do not fall, one a stage")
         return numbers
 
-    def _grow(self, train: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+    def _grow(self, outputs: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """One tree for each start."""
         stages, n_nodes = self._stages(), 2**self.depth - 1
-        loss = GlobalLoss(train.phi, train.y, train.shares(), purchases, self.lam, self.rho, stages[-1])
+        loss = GlobalLoss(outputs.phi, outputs.y, outputs.shares(), purchases, self.lam, self.rho, stages[-1])
         schedules = [stages[start if start < len(stages) else 0 :] for start in range(self.n_init)]
         grown: list[tuple[float, ClassifierTree]] = []
         with tqdm(total=self.n_init, desc="CSTC", unit="start", disable=not self.verbose) as bar:
             for schedule, parts in zip(schedules, starting_parts(n_nodes, self.n_init, len(stages), rng), strict=True):
-                w = train_tree(loss, schedule, parts, self.max_cycles, self.tol).weights
-                w = replace(w, beta=with_zeros(w.beta, train.spread(), self.zero_tol))
+                w, _ = train(loss, schedule, parts, self.max_cycles, self.tol)
+                w = replace(w, beta=with_zeros(w.beta, outputs.spread(), self.zero_tol))
                 grown.append((replace(loss, sharpness=math.inf).value(w), ClassifierTree.of(w, np.ones(n_nodes, dtype=bool))))
                 bar.set_postfix(loss=f"{grown[-1][0]:.5g}", refresh=False)
                 bar.update()

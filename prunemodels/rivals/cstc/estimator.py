@@ -15,8 +15,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, colu
 
 from formulations.arguments import Count, Share, check_arguments
 from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import CostItems, exact
+from prunemodels.models.costs import column_prices
 from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices, WeakLearners, fit_weak_learners, purchases_of, read_prices
+from prunemodels.rivals.cstc.weak_learners import Features, LearnerPrices, WeakLearners, fit_weak_learners, purchases_of
 
 
 class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
@@ -38,7 +40,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     path_costs_: NDArray[np.float64]
 
     @abstractmethod
-    def _grow(self, train: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
+    def _grow(self, outputs: LearnerOutputs, purchases: LearnerPrices, rng: np.random.RandomState) -> Sequence[ClassifierTree]:
         """The trees before fine-tuning, one for each start, the best on the training examples first."""
 
     @abstractmethod
@@ -69,8 +71,12 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         self._check_settings()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=isinstance(self, RegressorMixin))
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        names = getattr(self, "feature_names_in_", None)
-        prices = read_prices(self.costs, self.evaluation_cost, X.shape[1], None if names is None else tuple(names))
+        items, _ = column_prices(self.costs, X.shape[1], getattr(self, "feature_names_in_", None))
+        if items.paid_once.any():
+            name = items.names[int(np.flatnonzero(items.paid_once)[0])]
+            raise InvalidInputError(
+                f"costs: {name!r} is paid once for all examples; a tree of classifiers counts what each pays: drop it"
+            )
         X, y, weights = (v[weights > 0] for v in (X, y, weights))
         self._learn_labels(y)
         rng = check_random_state(self.random_state)
@@ -79,10 +85,10 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         train, valid = (np.arange(len(X)), None) if given is not None else self._set_aside(targets, rng)
         if given is None and valid is not None:
             given = X[valid], targets[valid], weights[valid]
-        self._fit(X[train], targets[train], weights[train], given, prices, rng)
+        self._fit(X[train], targets[train], weights[train], given, items, rng)
         return self
 
-    def _fit(self, X: Any, y: Any, weights: Any, given: Any, prices: Any, rng: np.random.RandomState) -> None:
+    def _fit(self, X: Any, y: Any, weights: Any, given: Any, items: CostItems, rng: np.random.RandomState) -> None:
         """Set the fitted attributes from checked examples."""
         share = weights / weights.sum()
         self._mean = share @ y
@@ -97,7 +103,7 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         }
         scaled = (y - self._mean) / self._scale
         self.weak_learners_ = fit_weak_learners(self.features, X, scaled, weights, settings)
-        self.purchases_ = purchases_of(prices, self.weak_learners_.uses, self.evaluation_cost)
+        self.purchases_ = purchases_of(items, self.weak_learners_.uses, self.evaluation_cost)
         train = LearnerOutputs(self.weak_learners_.transform(X), scaled, weights)
         trees = self._grow(train, self.purchases_, rng)
         if given is None:
@@ -132,7 +138,8 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
     def _check_settings(self) -> None:
         """Refuse invalid settings before any work."""
         counts = dict.fromkeys(("depth", "n_weak_learners", "weak_depth"), Count)
-        check_arguments(self, {**counts, "validation_fraction": Share | None})
+        check_arguments(self, {**counts, "validation_fraction": Share | None, "features": Features})
+        exact(self.evaluation_cost, "evaluation_cost")
 
     def _validation(self, X_valid: Any, y_valid: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
         """Check the validation examples that were given."""

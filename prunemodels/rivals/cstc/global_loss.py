@@ -42,18 +42,12 @@ from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The trained weights of V nodes, T weak learners and K outputs.
+    """The trained weights of V nodes, T weak learners and K outputs."""
 
-    Parameters
-    ----------
-    beta, intercept
-        beta and b, shapes (V, T, K) and (V, K).
-    direction, threshold
-        a and theta, shapes (V, K) and (V,).
-    """
-
+    # beta, intercept: beta and b, shapes (V, T, K) and (V, K).
     beta: NDArray[np.float64]
     intercept: NDArray[np.float64]
+    # direction, threshold: a and theta, shapes (V, K) and (V,).
     direction: NDArray[np.float64]
     threshold: NDArray[np.float64]
 
@@ -136,22 +130,14 @@ EPS = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class GlobalLoss:
-    """The loss (5) on given examples.
+    """The loss (5) on given examples."""
 
-    Parameters
-    ----------
-    phi, y, share
-        examples in the space of weak learners, shape (N, T); labels, shape (N, K); weights that sum to 1.
-    purchases
-        prices of the weak learners.
-    lam, rho, sharpness
-        lambda and rho of (5), s of (S1); an infinite s: the paths that predictions take.
-    """
-
+    # phi, y, share: examples in the space of weak learners, shape (N, T); labels, shape (N, K); weights that sum to 1.
     phi: NDArray[np.float64]
     y: NDArray[np.float64]
     share: NDArray[np.float64]
-    purchases: LearnerPrices
+    purchases: LearnerPrices  # prices of the weak learners.
+    # lam, rho, sharpness: lambda and rho of (5), s of (S1); an infinite s: the paths that predictions take.
     lam: float
     rho: float
     sharpness: float
@@ -231,35 +217,21 @@ class Majoriser:
 
         M = sum_i p_i [ |y_i - f_i|^2 + low_i + u_i gain_i ] + lambda sum_l P_l Q_l + (rho / 2) sum_t (|beta_t|^2 / z_t + z_t) (M)
         P_l = base_l + sum_i p_i u_i difference_il,    Q_l = C_l + sum_t d_lt (|beta_t|^2 - |old_t|^2) / 2
-
-    Parameters
-    ----------
-    loss
-        the data.
-    p
-        share of each example in the node, shape (N,).
-    low, gain
-        risk below the lower child, and how much larger it is below the upper one, shape (N,).
-    base, difference
-        shapes (L,) and (N, L): the chance to end in each of the L last classifiers below the node.
-    cost, bend
-        shapes (L,) and (L, T): C_l and d_l.
-    old
-        the node's beta that the bound was made at, shape (T, K).
-    direction
-        the node's a, shape (K,).
     """
 
-    loss: GlobalLoss
-    p: NDArray[np.float64]
+    loss: GlobalLoss  # the data.
+    p: NDArray[np.float64]  # share of each example in the node, shape (N,).
+    # low, gain: risk below the lower child, and how much larger it is below the upper one, shape (N,).
     low: NDArray[np.float64]
     gain: NDArray[np.float64]
+    # base, difference: shapes (L,) and (N, L): the chance to end in each of the L last classifiers below the node.
     base: NDArray[np.float64]
     difference: NDArray[np.float64]
+    # cost, bend: shapes (L,) and (L, T): C_l and d_l.
     cost: NDArray[np.float64]
     bend: NDArray[np.float64]
-    old: NDArray[np.float64]
-    direction: NDArray[np.float64]
+    old: NDArray[np.float64]  # the node's beta that the bound was made at, shape (T, K).
+    direction: NDArray[np.float64]  # the node's a, shape (K,).
 
     def sizes(self) -> NDArray[np.float64]:
         """The best z of (L1) for the l1 term, shape (T,)."""

@@ -40,22 +40,10 @@ PARTS = (0.2, 0.8)
 """Least and largest part of a node's weight below its first threshold, where it is drawn."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """Weights, and the loss (5) at the last sharpness, before and after each of its cycles: it never rises."""
-
-    weights: Weights
-    losses: list[float]
-
-
 def train(
-    loss: GlobalLoss,
-    schedule: Sequence[float],
-    parts: NDArray[np.float64],
-    max_cycles: int,
-    tol: float,
-) -> Trained:
-    """Train the weights of a tree from one start.
+    loss: GlobalLoss, schedule: Sequence[float], parts: NDArray[np.float64], max_cycles: int, tol: float
+) -> tuple[Weights, list[float]]:
+    """The weights of a tree from one start, and the loss (5) at the last sharpness before and after each cycle: it never rises.
 
     Parameters
     ----------
@@ -77,7 +65,7 @@ def train(
             losses.append(stage.value(weights))
             if losses[-2] - losses[-1] <= tol * losses[-2]:
                 break
-    return Trained(weights, losses)
+    return weights, losses
 
 
 def starting_parts(n_nodes: int, n_starts: int, n_halves: int, rng: np.random.RandomState) -> NDArray[np.float64]:
@@ -95,7 +83,7 @@ def initial(loss: GlobalLoss, parts: NDArray[np.float64]) -> Weights:
     for k in range(n_nodes):
         if k:
             parent = (k - 1) // 2
-            branching = _scores(loss, weights, parent) @ weights.direction[parent]
+            branching = (loss.phi @ weights.beta[parent] + weights.intercept[parent]) @ weights.direction[parent]
             up = upper_chance(branching, weights.threshold[parent], loss.sharpness)
             p[:, k] = p[:, parent] * (up if k % 2 else 1 - up)
         share = loss.share * p[:, k]
@@ -198,10 +186,6 @@ def _fit_leaf(
         if moved <= 1e-5 * size:
             break
     return beta, solution[-1]
-
-
-def _scores(loss: GlobalLoss, weights: Weights, k: int) -> NDArray[np.float64]:
-    return np.asarray(loss.phi @ weights.beta[k] + weights.intercept[k])
 
 
 def _descend(bound: Majoriser, k: int, weights: Weights) -> Weights:

@@ -20,36 +20,25 @@ needs item m.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import CostItems, exact
-from prunemodels.models.costs import Costs, column_prices
+from formulations.instance.cost_items import CostItems
 
-FEATURES = ("boosted", "identity")
+Features = Literal["boosted", "identity"]
 
 
 @dataclass(frozen=True, eq=False)
 class WeakLearners:
-    """The fitted map phi of (W1).
+    """The fitted map phi of (W1)."""
 
-    Parameters
-    ----------
-    models
-        the boosted trees of each output; none where phi is x itself.
-    uses
-        bool, shape (T, F): whether weak learner t needs feature f; F of CSTC13, transposed.
-    centre, scale
-        shape (T,): h_t(x) is (value - centre) / scale.
-    """
-
-    models: tuple[HistGradientBoostingRegressor, ...]
-    uses: NDArray[np.bool_]
+    models: tuple[HistGradientBoostingRegressor, ...]  # the boosted trees of each output; none where phi is x itself.
+    uses: NDArray[np.bool_]  # bool, shape (T, F): whether weak learner t needs feature f; F of CSTC13, transposed.
+    # centre, scale: shape (T,): h_t(x) is (value - centre) / scale.
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
 
@@ -64,17 +53,9 @@ class WeakLearners:
 
 
 def fit_weak_learners(
-    features: str, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64], settings: dict[str, Any]
+    features: Features, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64], settings: dict[str, Any]
 ) -> WeakLearners:
-    """Fit boosted trees with the given settings to each column of y, shape (N, K), or take the features themselves.
-
-    Raises
-    ------
-    InvalidInputError
-        for another kind of features.
-    """
-    if features not in FEATURES:
-        raise InvalidInputError(f"features is {features!r}; give one of {', '.join(map(repr, FEATURES))}")
+    """Fit boosted trees with the given settings to each column of y, shape (N, K), or take the features themselves."""
     share = weights / weights.sum()
     if features == "identity":
         centre = share @ X
@@ -100,43 +81,15 @@ def _values(models: tuple[HistGradientBoostingRegressor, ...], X: NDArray[np.flo
 
 @dataclass(frozen=True, eq=False)
 class LearnerPrices:
-    """Items and prices of T weak learners.
+    """Items and prices of T weak learners."""
 
-    Parameters
-    ----------
-    needs
-        bool, shape (T, M): F of (2), transposed.
-    price
-        c_m, shape (M,), >= 0.
-    evaluation
-        e_t, shape (T,), >= 0: the price of evaluating a weak learner.
-    """
-
-    needs: NDArray[np.bool_]
-    price: NDArray[np.float64]
-    evaluation: NDArray[np.float64]
+    needs: NDArray[np.bool_]  # bool, shape (T, M): F of (2), transposed.
+    price: NDArray[np.float64]  # c_m, shape (M,), >= 0.
+    evaluation: NDArray[np.float64]  # e_t, shape (T,), >= 0: the price of evaluating a weak learner.
 
     def bill(self, active: NDArray[np.bool_]) -> float:
         """(2) for the weak learners that a path uses: bool, shape (T,)."""
         return float(self.evaluation[active].sum() + self.price[self.needs[active].any(axis=0)].sum())
-
-
-def read_prices(costs: Costs | None, evaluation_cost: float, n_features: int, names: tuple[str, ...] | None) -> CostItems:
-    """The cost items of the features, and a check of the price of evaluation.
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that do not fit the features, and for items paid once for all examples, because no path pays for them.
-    """
-    exact(evaluation_cost, "evaluation_cost")
-    items, _ = column_prices(costs, n_features, names)
-    if items.paid_once.any():
-        name = items.names[int(np.flatnonzero(items.paid_once)[0])]
-        raise InvalidInputError(
-            f"costs: {name!r} is paid once for all examples; a tree of classifiers counts what each pays: drop it"
-        )
-    return items
 
 
 def purchases_of(items: CostItems, uses: NDArray[np.bool_], evaluation_cost: float) -> LearnerPrices:

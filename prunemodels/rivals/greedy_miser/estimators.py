@@ -15,7 +15,7 @@ from formulations.instance.ensemble import Ensemble
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, split
 from prunemodels.models.losses import LossName, SquaredError, classification_loss
-from prunemodels.rivals.boosted import BoostedClassification, BoostedLearner, BoostedRegression, Margins
+from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.greedy_miser.boosting import boost
 from prunemodels.rivals.greedy_miser.growth import Settings
 from prunemodels.rivals.histograms import MOST_BINS

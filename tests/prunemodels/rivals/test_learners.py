@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from formulations.errors import InvalidInputError
@@ -53,7 +54,7 @@ DRAWN = [
     ASTCRegressor(**BOOSTED),
 ]
 
-EQUIVALENCE = "check_sample_weight_equivalence_on_dense_data"
+EQUIVALENCE = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
 REFUSED = "LightGBM's penalties count rows, whatever they weigh: unequal weights are refused where there is a price to pay"
 ROWS = (
     "other rows are drawn, or other bins made, where a row of weight 2 stands twice: scikit-learn's own forests and histogram "
@@ -64,8 +65,8 @@ ROWS = (
 def expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     """Those of estimators that draw or bin rows, whatever they weigh, and of LightGBM's engine; none else."""
     if estimator is PRICED:
-        return {EQUIVALENCE: REFUSED, "check_sample_weights_not_overwritten": REFUSED}
-    return {EQUIVALENCE: ROWS} if any(estimator is one for one in (FREE, *DRAWN)) else {}
+        return dict.fromkeys([*EQUIVALENCE, "check_sample_weights_not_overwritten"], REFUSED)
+    return dict.fromkeys(EQUIVALENCE, ROWS) if any(estimator is one for one in (FREE, *DRAWN)) else {}
 
 
 @pytest.mark.slow
@@ -112,6 +113,10 @@ def test_stages_end_with_the_model(name: str, classes: int) -> None:
         shares = list(map(np.copy, model.staged_predict_proba(XC)))
         assert len(shares) == 6
         np.testing.assert_array_equal(shares[-1], model.predict_proba(XC))
+    if hasattr(model, "decision_function"):
+        scores = model.decision_function(XC)
+        chosen = (scores > 0).astype(int) if classes == 2 else scores.argmax(axis=1)
+        np.testing.assert_array_equal(model.classes_[chosen], model.predict(XC))
     curve = tradeoff_curve(model, XC, y)
     assert (len(curve), curve.method) == (6, type(model).__name__)
     assert curve.error[-1] < curve.error[0]
@@ -145,6 +150,17 @@ def test_a_weight_is_the_row_so_many_times(name: str) -> None:
     values = "decision_function" if hasattr(weighed, "decision_function") else "predict"
     np.testing.assert_allclose(getattr(weighed, values)(XI), getattr(repeated, values)(XI), atol=1e-7)
     np.testing.assert_allclose(weighed.prediction_cost(XI), repeated.prediction_cost(XI))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_what_is_not_fitted_says_so(name: str) -> None:
+    """Whatever is asked for, stages included."""
+    model = clone(EXACT[name])
+    methods = ("predict", "prediction_cost", "staged_cost", "staged_predict", "predict_proba", "staged_predict_proba")
+    for method in (*methods, "decision_function", "apply"):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError):
+                list(getattr(model, method)(XI))
 
 
 GM, RF, CEGB, CSTC, ASTC = GreedyMiserClassifier, BudgetRFClassifier, CEGBClassifier, CSTCClassifier, ASTCRegressor

@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification, make_regression
 from formulations import CostItems
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
-from prunemodels.rivals.boosted import settings_of
+from prunemodels.rivals.boosted_learner import settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
 from prunemodels.rivals.cegb.settings import Settings

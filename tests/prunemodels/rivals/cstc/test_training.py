@@ -64,7 +64,7 @@ def test_the_loss_never_rises(seed: int, lam: float, n_outputs: int) -> None:
         values.append(loss.value(weights))
     assert (np.diff(values) <= 1e-9).all()
     assert values[7] < values[0]
-    losses = train(loss, [3.0], halves(7), 5, 0.0).losses
+    losses = train(loss, [3.0], halves(7), 5, 0.0)[1]
     assert (np.diff(losses) <= 1e-9).all()
 
 
@@ -135,21 +135,21 @@ def test_normal_equations_bear_constant_and_repeated_columns() -> None:
 def test_cycles_stop_where_told() -> None:
     """No cycle at 0, none for one node, at most the number asked for, and none after one that gains too little."""
     loss = random_loss(12)
-    assert len(train(loss, [3.0], halves(7), 0, 0.0).losses) == 1
-    assert len(train(loss, [3.0], halves(1), 5, 0.0).losses) == 1
-    assert len(train(loss, [3.0], halves(3), 3, 0.0).losses) == 4
-    assert len(train(loss, [3.0], halves(3), 50, 0.5).losses) == 2
+    assert len(train(loss, [3.0], halves(7), 0, 0.0)[1]) == 1
+    assert len(train(loss, [3.0], halves(1), 5, 0.0)[1]) == 1
+    assert len(train(loss, [3.0], halves(3), 3, 0.0)[1]) == 4
+    assert len(train(loss, [3.0], halves(3), 50, 0.5)[1]) == 2
 
 
 def test_each_stage_goes_on_from_the_one_before() -> None:
     """Two stages are the second one's cycles from the first one's weights, at the second one's sharpness."""
     loss = random_loss(14)
-    soft, both = train(loss, [1.0], halves(3), 2, 0.0), train(loss, [1.0, 8.0], halves(3), 1, 0.0)
-    one = train(loss, [1.0], halves(3), 1, 0.0)
+    (_, soft), (weights, both) = train(loss, [1.0], halves(3), 2, 0.0), train(loss, [1.0, 8.0], halves(3), 1, 0.0)
+    one, _ = train(loss, [1.0], halves(3), 1, 0.0)
     sharp = replace(loss, sharpness=8.0)
-    assert both.losses[0] == sharp.value(one.weights)
-    assert both.losses[1] == sharp.value(both.weights) < both.losses[0]
-    assert soft.losses[0] == replace(loss, sharpness=1.0).value(initial(replace(loss, sharpness=1.0), halves(3)))
+    assert both[0] == sharp.value(one)
+    assert both[1] == sharp.value(weights) < both[0]
+    assert soft[0] == replace(loss, sharpness=1.0).value(initial(replace(loss, sharpness=1.0), halves(3)))
 
 
 def test_the_direction_is_that_of_most_variance() -> None:
@@ -164,9 +164,9 @@ def test_two_outputs_that_mirror_each_other_are_one() -> None:
     """Labels (y, -y) / sqrt 2 have the losses of y alone, and branch by their difference: two classes need only one output."""
     loss = random_loss(15)
     mirrored = replace(loss, y=np.hstack([loss.y, -loss.y]) / np.sqrt(2))
-    one, two = (train(each, [3.0], halves(7), 2, 0.0) for each in (loss, mirrored))
-    np.testing.assert_allclose(two.losses, one.losses, rtol=1e-6)
-    np.testing.assert_allclose(np.abs(two.weights.direction), np.sqrt(0.5))
+    (_, one), (weights, two) = (train(each, [3.0], halves(7), 2, 0.0) for each in (loss, mirrored))
+    np.testing.assert_allclose(two, one, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(weights.direction), np.sqrt(0.5))
 
 
 def value_at(loss: GlobalLoss, k: int, weights: Weights, point: NDArray[np.float64]) -> float:

@@ -11,7 +11,7 @@ from sklearn.ensemble import GradientBoostingRegressor, HistGradientBoostingRegr
 from sklearn.tree import DecisionTreeRegressor
 
 from formulations.instance.cost_items import CostItems
-from prunemodels.rivals.boosted import settings_of
+from prunemodels.rivals.boosted_learner import settings_of
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 from prunemodels.rivals.greedy_miser.growth import GrownTree, Settings, grow_tree
 from prunemodels.rivals.histograms import BinnedRows, Binning

@@ -168,16 +168,13 @@ class BoostedClassification(ClassifierMixin):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class, shape (N, n_classes); for the squared error margins limited to 0 and 1."""
-        return self._loss.probabilities(self._margins(X))
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+        F = self._margins(X)
+        return self._loss.probabilities(F)
 
     def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """The result of `predict_proba` after each stage."""
-        return map(self._loss.probabilities, self._staged_margins(X))
+        for F in self._staged_margins(X):
+            yield self._loss.probabilities(F)
 
     def _scores(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Margins; for two classes one for each row, > 0 for the second."""
