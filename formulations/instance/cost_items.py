@@ -165,6 +165,7 @@ class CostItems:
         """bool, shape (M,): items paid once for all examples; computed once, not to be written to."""
         return np.zeros(self.n_items, dtype=bool) if self.once is None else np.array(self.once, dtype=bool)
 
+    @checked
     def needs_of(self, features: Sequence[int] | NDArray[np.int64]) -> NDArray[np.bool_]:
         """bool, shape (features, M): which items each of these features needs."""
         table = np.zeros((len(features), self.n_items), dtype=bool)
@@ -331,6 +332,7 @@ class CostItems:
         }
 
     @classmethod
+    @checked
     def from_plain(cls, told: Mapping[str, Any]) -> CostItems:
         """What `as_plain` wrote; raises KeyError, TypeError or ValueError for anything else."""
         needs, columns = (

@@ -114,6 +114,7 @@ class PruningProblem(Shown):
         """
         return PruningProblem.of(self.usage.only_tree(t), self.errors.only_tree(self.ensemble, t))
 
+    @checked
     def reduced(self, ties: Ties = "smallest") -> Reduced:
         """The instance that engines solve: `formulations.instance.reduction` for optima with these ties; made once."""
         if ties not in self._reductions:

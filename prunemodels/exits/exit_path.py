@@ -173,6 +173,7 @@ class ExitPath:
         """The policy of row k."""
         return self.learned.policy(k)
 
+    @checked
     def keeps(self, budget: Price) -> bool:
         """Whether some policy costs at most the budget."""
         return bool(self.cost[-1] <= float(exact(budget, "budget")) * (1 + WITHIN))
@@ -234,6 +235,7 @@ class ExitPath:
         """The policy of row k."""
         return self._choice(self.policy(k), self.cross_fitted.at_lam(float(self.lam[k])), k)
 
+    @checked
     def in_time(self, k: int) -> Choice:
         """The policy of row k, or if it breaks the limits on rounds and latency one that costs as much at most and keeps them."""
         return self.choice(k) if self.sample.in_time(self.policy(k)) else self._within(float(self.cost[k]))
