@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 import pytest
 import skops.io
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -17,7 +17,6 @@ import prunemodels as pm
 from prunemodels.files.forests import FOREST_ENDINGS, load_forest, save_forest
 
 X, Y = load_breast_cancer(return_X_y=True)
-X_REGRESSION, Y_REGRESSION = load_diabetes(return_X_y=True)
 
 
 class Wrapped(RandomForestClassifier):

@@ -104,6 +104,17 @@ def trade_off() -> BoostedPath:
     return boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS)
 
 
+def test_a_budget_is_kept_and_used() -> None:
+    """A budget's answer costs no more, loses no more than the path's at that cost, and 0 leaves the bare roots."""
+    for budget in (0.0, 6.5, 1000.0):
+        p = prune_boosted(MODEL, X2[120:], Y2[120:], costs=COSTS, budget=budget)
+        assert p.cost <= budget
+        if budget >= trade_off()[-1].cost:
+            assert p.loss <= trade_off().at_cost(budget).loss + 0.01
+        assert budget or p.n_splits == 0
+    assert trade_off().at_cost(0).n_splits == 0
+
+
 def test_splits_come_back() -> None:
     """From the bare roots at lambda 0 splits return: the majoriser is over the original trees, not over what is left."""
     t = tiny("binary")

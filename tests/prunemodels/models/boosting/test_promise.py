@@ -84,13 +84,6 @@ def check(library: str, kind: str, seed: int, priced_by: str) -> None:
         assert min(p.loss + lam * p.cost for p in path.found if p.lam == lam) <= best + 1e-9
 
 
-QUICK = [
-    ("xgboost", "two", 3, "unit"),
-    ("cegb", "numbers", 0, "shared"),
-    ("lightgbm", "two", 3, "weighted"),
-]
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the budget:RuntimeWarning")
 @pytest.mark.parametrize("seed", range(6))
@@ -98,7 +91,7 @@ QUICK = [
 @pytest.mark.parametrize("kind", ["two", "three", "numbers"])
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm", "cegb"])
 def test_never_worse_on_many_models(library: str, kind: str, priced_by: str, seed: int) -> None:
-    """The same for 162 models: three libraries, three losses, plain prices, weights, shared items with one that is paid once."""
+    """For 162 models: three libraries, three losses, plain prices, weights, shared items with one that is paid once for all."""
     check(library, kind, seed, priced_by)
 
 
