@@ -23,6 +23,7 @@ from benchmarks.papers.data import parts
 from benchmarks.papers.experiment import Scope, Unit
 from benchmarks.papers.methods import run_curve
 from formulations.errors import InvalidInputError
+from tests.benchmarks.test_papers_curves import points
 
 EXPERIMENTS = {e.name: e for e in cegb17_figure3.EXPERIMENTS}
 
@@ -61,13 +62,9 @@ def test_table1_beside_the_paper() -> None:
     assert told["40 trees"].tolist() == ["85.00 ± 7.07 (0.0800 ± 0.0141)", "86.78 (0.0689)"]
 
 
-def curve_frame(method: str, points: list[tuple[float, float]], **columns: float) -> list[dict[str, object]]:
+def curve(method: str, given: list[tuple[float, float]], **columns: float) -> pd.DataFrame:
     """Rows of a curve whose validation and test numbers are alike."""
-    return [
-        {"data": "miniboone", "seed": 0, "method": method, "parameter": k, **columns}
-        | {f"{part}_{what}": v for part in ("valid", "test") for what, v in (("cost", c), ("error", e))}
-        for k, (c, e) in enumerate(points, 1)
-    ]
+    return points(*(pair + pair for pair in given), data="miniboone", seed=0, method=method, **columns)
 
 
 @pytest.mark.parametrize("method", ["BudgetRF", brf15_figure3.PRUNED, "CSTC", "ASTC", "GreedyMiser"])
@@ -90,15 +87,14 @@ def test_figure3_every_method_gives_points(method: str) -> None:
 
 def test_figure3a_says_what_lambda_and_prices_of_one_do() -> None:
     """The cost to come near the error of lambda = 0, for each lambda, with real prices and with prices of 1 in training."""
-    rows = curve_frame("lambda = 0", [(30, 0.12), (50, 0.1)], lam=0.0)
-    rows += curve_frame("lambda = 0.001", [(5, 0.2), (12, 0.104)], lam=0.001)
-    rows += curve_frame("lambda = 0.001, prices 1 in training", [(20, 0.11), (40, 0.105)], lam=0.001)
-    rows += curve_frame("lambda = 0.1", [(1, 0.3)], lam=0.1)
-    rows += curve_frame("lambda = 0.1, prices 1 in training", [(2, 0.3)], lam=0.1)
-    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.DataFrame(rows)))
+    free = curve("lambda = 0", [(30, 0.12), (50, 0.1)], lam=0.0)
+    near = [curve("lambda = 0.001", [(5, 0.2), (12, 0.104)], lam=0.001)]
+    near += [curve("lambda = 0.001, prices 1 in training", [(20, 0.11), (40, 0.105)], lam=0.001)]
+    far = [curve(f"lambda = 0.1{ones}", [(1, 0.3)], lam=0.1) for ones in ("", ", prices 1 in training")]
+    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.concat([free, *near, *far])))
     assert first == "lambda = 0.001 pays 12.00, lambda = 0 50.00; not reached with lambda = 0.1"
     assert second == "lambda = 0.001: prices of 1 pay 40.00, real prices 12.00, lambda = 0 50.00"
-    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.DataFrame(rows[:2] + rows[6:])))
+    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.concat([free, *far])))
     assert first == second == "not reached by any lambda > 0; lambda = 0 pays 50.00"
 
 
@@ -167,19 +163,16 @@ def test_multiscale_points(method: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_multiscale_verdicts() -> None:
     """What each method pays to come within 0.02 of plain boosting's best SEG."""
-    rows = []
-    for method, points in {
-        "boosting": [(10, 0.2), (100, 0.1)],
-        "CEGB": [(25, 0.11)],
-        cegb17_multiscale.PRUNED: [(5, 0.3)],
-    }.items():
-        rows += curve_frame(method, points)
-    told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(rows), {"miniboone": cegb17_multiscale.BUDGETS}))
-    assert told[0].startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
-    assert told[1:] == ["CEGB pays 25, 4.0 times less", f"{cegb17_multiscale.PRUNED} never reaches it"]
-    free = curve_frame("boosting", [(10, 1.0)]) + curve_frame(cegb17_multiscale.PRUNED, [(0, 1.0)])
-    told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(free), {"miniboone": cegb17_multiscale.BUDGETS}))
-    assert told[2] == f"{cegb17_multiscale.PRUNED} pays 0"
+
+    def told(**curves: list[tuple[float, float]]) -> list[str]:
+        frame = pd.concat([curve(name, given) for name, given in curves.items()])
+        return cegb17_multiscale.verdicts(by_budget(frame, {"miniboone": cegb17_multiscale.BUDGETS}))
+
+    pruned = cegb17_multiscale.PRUNED
+    first, *others = told(boosting=[(10, 0.2), (100, 0.1)], CEGB=[(25, 0.11)], **{pruned: [(5, 0.3)]})
+    assert first.startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
+    assert others == ["CEGB pays 25, 4.0 times less", f"{pruned} never reaches it"]
+    assert told(boosting=[(10, 1.0)], **{pruned: [(0, 1.0)]})[2] == f"{pruned} pays 0"
 
 
 def test_optimal_costs_by_hand() -> None:

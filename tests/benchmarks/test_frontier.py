@@ -31,6 +31,7 @@ from benchmarks.frontier.methods import METHODS, method_named
 from benchmarks.frontier.problem import Memory, Part, Problem
 from benchmarks.frontier.results import (
     COLUMNS,
+    NUMBERS,
     Store,
     Unit,
     chosen_settings,
@@ -244,20 +245,8 @@ def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> 
 
 def results_of(errors: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """Results of methods with one model a seed that costs 1, by their test errors."""
-    rows = [
-        {
-            "data": "wine",
-            "seed": seed,
-            "method": method,
-            "params": "k=1",
-            "valid_cost": 1.0,
-            "valid_error": 0.1,
-            "valid_loss": 1.0,
-        }
-        | {"test_cost": 1.0, "test_error": e, "test_loss": 1.0, "fit_s": 1.0, "predict_s": 0.1, "edges": "", "unit_s": 1.0}
-        for method, some in errors.items()
-        for seed, e in enumerate(some)
-    ]
+    about = {"data": "wine", "params": "k=1", "edges": ""} | dict.fromkeys((*NUMBERS, "unit_s"), 1.0)
+    rows = [{**about, "seed": k, "method": m, "test_error": e} for m, some in errors.items() for k, e in enumerate(some)]
     return pd.DataFrame(rows)
 
 
