@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,10 +138,11 @@ def test_ends_of_prices_and_sizes_are_natural() -> None:
 
 
 def test_the_command_line_from_run_to_tables(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run, export, tables and edges work one after another; absent names are refused with status 2."""
+    """Run, in two processes, export, tables and edges work one after another; absent names are refused with status 2."""
     out, csv = (f"{tmp_path}/{name}" for name in ("units", "frontier.csv"))
     which = ["--data", "wine", "--methods", "L1 linear model", "--seeds", "0", "1"]
-    assert main(["run", *which, "--out", out, "--csv", csv, "--export"]) == 0
+    run = [sys.executable, "-m", "benchmarks.frontier", "run", *which, "--out", out, "--csv", csv, "--export", "--jobs", "2"]
+    subprocess.run(run, cwd=Path(__file__).parents[2], check=True)
     assert main(["tables", "--csv", csv]) == 0
     assert "| L1 linear model | 2 |" in capsys.readouterr().out
     assert main(["edges", "--csv", csv]) == 0
