@@ -12,7 +12,6 @@ cells may be empty. Of each fitted cascade, its `at_cost` and `at_lam`:
 
 from __future__ import annotations
 
-import json
 import pickle
 import tempfile
 import warnings
@@ -29,7 +28,9 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from benchmarks.fuzzing.answers import items
+from formulations.checkpoints import Checkpoint
 from formulations.errors import CapacityOverflowError, PruneModelsError
+from prunemodels.exits.set_log import log_sets, logged_sets
 
 Floats = NDArray[np.float64]
 
@@ -210,12 +211,13 @@ def _wrong_on_demand(made: Case, model: Any, rng: np.random.Generator) -> Iterat
 def _wrong_copies(made: Case, model: Any, folder: Path) -> Iterator[str]:
     """(4)."""
     pm.save_cascade(model, folder / "it.skops")
-    log = folder / "sets.json"
+    log = folder / "sets"
     copies = {"pickled": pickle.loads(pickle.dumps(model)), "loaded": pm.load_cascade(folder / "it.skops")}
     copies["with a log"] = made.fitted(checkpoint=str(log))
     if log.exists():
-        held = json.loads(log.read_text())
-        log.write_text(json.dumps(held | {"sets": held["sets"][: len(held["sets"]) // 2 + 1]}))
+        held = Checkpoint(log, str(np.load(log)["owner"]))
+        sets = logged_sets(held, made.given["costs"].n_items)
+        log_sets(held, sets[: len(sets) // 2 + 1])
         copies["from half a log"] = made.fitted(checkpoint=str(log))
     for name, other in copies.items():
         for one, two in ((model, other), (model.at_cost(made.dearest), other.at_cost(made.dearest))):
