@@ -17,11 +17,11 @@ import hashlib
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import joblib
 import numpy as np
@@ -88,24 +88,22 @@ WAYS: dict[str, Callable[[Any, Path], pm.PruningProblem | pm.Solution]] = {
 }
 
 
-class AnonymousMemory:
+@contextmanager
+def anonymous_memory() -> Iterator[list[int]]:
     """The largest anonymous memory while a block runs, above that at its start; 0 if the system does not report it."""
+    before, most, done = _anonymous(), [0], threading.Event()
 
-    bytes = 0
+    def watch() -> None:
+        while not done.wait(0.02):
+            most[0] = max(most[0], _anonymous() - before)
 
-    def __enter__(self) -> Self:
-        self._before, self._done = _anonymous(), threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.02):
-            self.bytes = max(self.bytes, _anonymous() - self._before)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._done.set()
-        self._thread.join()
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield most
+    finally:
+        done.set()
+        thread.join()
 
 
 def _anonymous() -> int:
@@ -121,10 +119,10 @@ def measure(way: str, folder: Path) -> list[str]:
         write_table(few, 1000)
     WAYS[way](forest, few)  # compiling and importing are finished before the measurement
     started = time.perf_counter()
-    with Peak() as peak, AnonymousMemory() as anonymous:
+    with Peak() as peak, anonymous_memory() as anonymous:
         found = WAYS[way](forest, folder / "events.parquet")
     seconds = time.perf_counter() - started
-    memory = [f"{n / 2**20:,.0f} MB" for n in (peak.extra, anonymous.bytes)]
+    memory = [f"{n / 2**20:,.0f} MB" for n in (peak.extra, *anonymous)]
     return [way, f"{seconds:.1f} s", *memory, _told(found)]
 
 

@@ -56,18 +56,6 @@ ROUNDS = 4
 """Starts of the search of `best`, which by default takes half of an instance's time for 60 of them."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A wrong answer: the instance's seed, who gave it, and what is wrong with it."""
-
-    seed: int
-    call: str
-    wrong: str
-
-    def __str__(self) -> str:
-        return f"{self.call}: {self.wrong}"
-
-
 @dataclass(frozen=True, eq=False)
 class Enumerated:
     """An instance with all of its prunings; error and cost of each as fractions."""
@@ -99,7 +87,7 @@ Judge = Callable[[], Iterator[str]]
 Calls = Callable[[Enumerated, np.random.Generator], Iterator[tuple[str, Judge]]]
 
 
-def findings(seed: int, calls: Calls | None = None) -> Iterator[Finding]:
+def findings(seed: int, calls: Calls | None = None) -> Iterator[str]:
     """All that is wrong with the answers to one instance: to those of `calls`, None: of this module."""
     rng = np.random.default_rng(seed)
     try:
@@ -107,27 +95,27 @@ def findings(seed: int, calls: Calls | None = None) -> Iterator[Finding]:
     except CapacityOverflowError:  # refused by name: prices too far apart for 64 bits
         return
     except Exception as error:
-        yield Finding(seed, "PruningProblem.build", f"raw {type(error).__name__}: {error}")
+        yield f"PruningProblem.build: raw {type(error).__name__}: {error}"
         return
     for call, judge in (calls or _calls)(instance, rng) if instance else ():
-        yield from judged(instance, seed, call, judge)
+        yield from (f"{call}: {wrong}" for wrong in judged(instance, call, judge))
 
 
-def judged(instance: Enumerated, seed: int, call: str, judge: Judge) -> Iterator[Finding]:
+def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
     """All that is wrong with one answer; errors and calls without an end are findings, too."""
     try:
         with watchdog.limited():
             wrong_answers = list(judge())
-        yield from (Finding(seed, call, wrong) for wrong in wrong_answers)
+        yield from wrong_answers
     except watchdog.NeverEndsError as error:
-        yield Finding(seed, call, f"does not end: {error}")
+        yield f"does not end: {error}"
     except CapacityOverflowError as refused:
         if instance.problem.integers.exact or not call.startswith("pruning_path"):
-            yield Finding(seed, call, f"refused an instance that could be built: {refused}")
+            yield f"refused an instance that could be built: {refused}"
     except PruneModelsError as error:
-        yield Finding(seed, call, f"{type(error).__name__}: {error}")
+        yield f"{type(error).__name__}: {error}"
     except Exception as error:
-        yield Finding(seed, call, f"raw {type(error).__name__}: {error}")
+        yield f"raw {type(error).__name__}: {error}"
 
 
 def random_instance(rng: np.random.Generator) -> PruningProblem:
@@ -161,7 +149,7 @@ def _invented(rng: np.random.Generator) -> PruningProblem:
         ensemble,
         NodeErrors((ErrorComponent(errors, per_tree),)),
         rng.integers(0, 5, (n_rows, n_features)).astype(float),
-        _items(rng, numbers, n_features),
+        items(rng, numbers.one, n_features),
         sample_weight=weights,
         evaluation_cost=evaluation,
     )
@@ -228,14 +216,14 @@ class _Numbers:
         return float(f"{10.0 ** rng.uniform(-12, 12):.{int(rng.integers(1, 6))}g}")
 
 
-def _items(rng: np.random.Generator, numbers: _Numbers, n_features: int) -> CostItems:
-    """One item a feature, or items that features share; some are paid once for all rows."""
-    if rng.random() < 0.5:
-        return CostItems.plain([numbers.one() for _ in range(n_features)])
+def items(rng: np.random.Generator, price: Callable[[], float], n_features: int, *, plain: float = 0.5) -> CostItems:
+    """One item a feature, with the probability `plain`, or items that features share; some are paid once for all rows."""
+    if rng.random() < plain:
+        return CostItems.plain([price() for _ in range(n_features)])
     names = [f"item{m}" for m in range(int(rng.integers(1, n_features + 2)))]
     needs = [list(rng.choice(names, size=int(rng.integers(1, min(2, len(names)) + 1)), replace=False)) for _ in range(n_features)]
     once = [name for name in names if rng.random() < 0.2]
-    return CostItems.from_items({name: numbers.one() for name in names}, needs, once)
+    return CostItems.from_items({name: price() for name in names}, needs, once)
 
 
 Nested = tuple[int, float, "Nested", "Nested"] | None

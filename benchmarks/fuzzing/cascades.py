@@ -12,7 +12,6 @@ cells may be empty. Of each fitted cascade, its `at_cost` and `at_lam`:
 
 from __future__ import annotations
 
-import json
 import pickle
 import tempfile
 import warnings
@@ -28,7 +27,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
+from benchmarks.fuzzing.answers import items
+from formulations.checkpoints import Checkpoint
 from formulations.errors import CapacityOverflowError, PruneModelsError
+from prunemodels.exits.set_log import log_sets, logged_sets
 
 Floats = NDArray[np.float64]
 
@@ -89,12 +91,13 @@ def case(seed: int) -> Case:
     model: Any = DecisionTreeClassifier(max_depth=3) if classes else DecisionTreeRegressor(max_depth=3)
     if classes and not has_gaps and rng.random() < 0.25:
         model = GaussianNB()
-    given = {"estimator": model, "costs": _items(rng, n_features), "stack": bool(rng.random() < 0.5), "random_state": seed}
+    costs = items(rng, lambda: float(rng.choice(PRICES, p=HOW_OFTEN)), n_features, plain=0.25)
+    given = {"estimator": model, "costs": costs, "stack": bool(rng.random() < 0.5), "random_state": seed}
     given |= {"n_stages": int(rng.choice([2, 3, 16])), "n_levels": int(rng.choice([2, 4, 32]))}
     given |= {"doubt": str(rng.choice(["auto", "margin", "learned"]))} if classes else {}
     given |= {"cv": int(rng.integers(2, 5))} if rng.random() < 0.5 else {}
     goal = int(rng.integers(3))
-    given |= {"budget": float(given["costs"].price.sum() * rng.random())} if goal == 0 else {}
+    given |= {"budget": float(costs.price.sum() * rng.random())} if goal == 0 else {}
     given |= {"lam": float(10.0 ** rng.uniform(-9, 3))} if goal == 1 else {}
     if rng.random() < 0.75:
         return Case(given, {"X": X, "y": y, "sample_weight": weight}, X, y, weight, classes)
@@ -112,19 +115,6 @@ def _labels(rng: np.random.Generator, score: Floats) -> NDArray[Any]:
     if rng.random() < 0.3:
         number = np.append(np.minimum(number[:-1], 1), 2)
     return labels[number % len(labels)]
-
-
-def _items(rng: np.random.Generator, n_features: int) -> pm.CostItems:
-    """One item a feature, or items that features share; some are paid once."""
-
-    def price() -> float:
-        return float(rng.choice(PRICES, p=HOW_OFTEN))
-
-    if rng.random() < 0.25:
-        return pm.CostItems.plain([price() for _ in range(n_features)])
-    names = [f"item{m}" for m in range(int(rng.integers(1, n_features + 2)))]
-    needs = [list(rng.choice(names, int(rng.integers(1, min(2, len(names)) + 1)), replace=False)) for _ in range(n_features)]
-    return pm.CostItems.from_items({name: price() for name in names}, needs, [name for name in names if rng.random() < 0.25])
 
 
 def findings(seed: int) -> Iterator[str]:
@@ -221,12 +211,13 @@ def _wrong_on_demand(made: Case, model: Any, rng: np.random.Generator) -> Iterat
 def _wrong_copies(made: Case, model: Any, folder: Path) -> Iterator[str]:
     """(4)."""
     pm.save_cascade(model, folder / "it.skops")
-    log = folder / "sets.json"
+    log = folder / "sets"
     copies = {"pickled": pickle.loads(pickle.dumps(model)), "loaded": pm.load_cascade(folder / "it.skops")}
     copies["with a log"] = made.fitted(checkpoint=str(log))
     if log.exists():
-        held = json.loads(log.read_text())
-        log.write_text(json.dumps(held | {"sets": held["sets"][: len(held["sets"]) // 2 + 1]}))
+        held = Checkpoint(log, str(np.load(log)["owner"]))
+        sets = logged_sets(held, made.given["costs"].n_items)
+        log_sets(held, sets[: len(sets) // 2 + 1])
         copies["from half a log"] = made.fitted(checkpoint=str(log))
     for name, other in copies.items():
         for one, two in ((model, other), (model.at_cost(made.dearest), other.at_cost(made.dearest))):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fuzzing import answers
-from benchmarks.fuzzing.answers import Enumerated, Finding, Judge, keeps, wrong_bounded
+from benchmarks.fuzzing.answers import Enumerated, Judge, keeps, wrong_bounded
 from formulations import PruningProblem
 from formulations.instance.limit import Limit
 from proofs_checks import check_limits_solution
@@ -31,7 +31,7 @@ Uses = list[Fraction]
 """What each pruning of an instance uses of a limit."""
 
 
-def findings(seed: int) -> Iterator[Finding]:
+def findings(seed: int) -> Iterator[str]:
     """All that is wrong with the answer to one instance."""
     return answers.findings(seed, _calls)
 

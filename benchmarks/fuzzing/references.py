@@ -260,20 +260,19 @@ def lp(content: bytes) -> Matrix:
     if parts is None:
         raise RefusedError("sections")
     columns: dict[str, int] = {}
-    _, rest = _lp_terms(_lp_unlabelled(_lp_tokens(parts[1])), columns, constants=True)
+    _, rest = _lp_terms(_lp_tokens(parts[1]), columns, constants=True)
     if rest:
         raise RefusedError(f"objective, at {rest[0][1]!r}")
     rows: list[dict[int, Fraction]] = []
     tokens = _lp_tokens(parts[2])
     while tokens:
-        row, tokens = _lp_terms(_lp_unlabelled(tokens), columns, constants=False)
-        if not tokens or tokens[0][0] != "sense":
+        row, tokens = _lp_terms(tokens, columns, constants=False)
+        kinds = [kind for kind, _ in tokens[:3]]
+        end = 3 if kinds[1:2] == ["sign"] else 2
+        if kinds[:1] != ["sense"] or kinds[end - 1 : end] != ["number"]:
             raise RefusedError(f"row {len(rows)}")
-        sign, tokens = (tokens[1][1], tokens[2:]) if [kind for kind, _ in tokens[1:2]] == ["sign"] else ("+", tokens[1:])
-        if not tokens or tokens[0][0] != "number":
-            raise RefusedError("side")
-        number(sign + tokens[0][1])
-        tokens = tokens[1:]
+        number("".join(text for _, text in tokens[1:end]))
+        tokens = tokens[end:]
         if tokens and tokens[0][0] == "sense":
             raise UndecidedError("two sides")
         rows.append(row)
@@ -303,14 +302,11 @@ def _lp_tokens(text: str) -> list[Token]:
     return found
 
 
-def _lp_unlabelled(tokens: list[Token]) -> list[Token]:
-    """The parts after a label, if there is one."""
-    return tokens[2:] if [kind for kind, _ in tokens[:2]] == ["name", "colon"] else tokens
-
-
 def _lp_terms(tokens: list[Token], columns: dict[str, int], *, constants: bool) -> tuple[dict[int, Fraction], list[Token]]:
-    """``+ 2.0 x - y`` as coefficients by column, and what follows."""
+    """``label: + 2.0 x - y`` as coefficients by column, and what follows; there may be no label."""
     found: dict[int, Fraction] = {}
+    if [kind for kind, _ in tokens[:2]] == ["name", "colon"]:
+        tokens = tokens[2:]
     is_first = True
     while tokens and tokens[0][0] != "sense":
         sign = "+"

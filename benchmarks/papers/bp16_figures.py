@@ -18,7 +18,7 @@ from typing import Any
 
 import pandas as pd
 
-from benchmarks.measuring import mean_of, spread_of
+from benchmarks.measuring import mean_of
 from benchmarks.papers.budget_curves import Method, always, budgets_of, by_budget, curve_experiment, duel
 from benchmarks.papers.experiment import Comparison, Experiment, Value
 from benchmarks.papers.methods import CCP, CEGB, GREEDY, GREEDY_MISER, OPTIMAL, PRUNINGS, WITHIN, learner_settings, run_curve
@@ -57,8 +57,7 @@ def best_tradeoff(frame: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Compar
         ends = [alike_at(one) for _, one in of_data.groupby("seed")]
         names = ("features at the unpruned forest's error + 0.1 point", "features of the unpruned forest")
         for name, published, values in zip(names, BP16_FIGURE_2A, zip(*ends, strict=True), strict=True):
-            label = f"MiniBooNE, BudgetPrune: {name}"
-            found.append(Comparison(label, published, mean_of(values), spread_of(values), values=tuple(values)))
+            found.append(Comparison.of(f"MiniBooNE, BudgetPrune: {name}", published, values))
     for data, at in reached.groupby("data", sort=False):
         least = at.loc[at.groupby("budget")["error"].idxmin(), "method"]
         first = int(least.isin((OPTIMAL, WITHIN)).sum())
@@ -93,14 +92,10 @@ def lost_by_prices(_: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Compariso
         if ours.empty or theirs.empty:
             continue
         held = int((ours <= 100 * ALIKE).sum())
-        told = (
-            f"mean loss {ours.mean():+.2f} points of BudgetPrune (at most 0.1 at {held} of {len(ours)} budgets), "
-            f"{theirs.mean():+.2f} points of CCP"
-        )
-        holds = held == len(ours) and bool((theirs > ours).all())
-        found.append(
-            Comparison(f"{NAMES.get(str(data), data)}: non-uniform prices against uniform", BP16_FIGURE_5, told, holds=holds)
-        )
+        told = f"mean loss {ours.mean():+.2f} points of BudgetPrune (at most 0.1 at {held} of {len(ours)} budgets)"
+        told, holds = f"{told}, {theirs.mean():+.2f} points of CCP", held == len(ours) and bool((theirs > ours).all())
+        label = f"{NAMES.get(str(data), data)}: non-uniform prices against uniform"
+        found.append(Comparison(label, BP16_FIGURE_5, told, holds=holds))
     return found
 
 

@@ -25,7 +25,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import prunemodels as pm
-from benchmarks.measuring import mean_of, spread_of
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 from benchmarks.papers.methods import optimal
 from benchmarks.papers.protocols import Grown, bp16, grown
@@ -147,8 +146,8 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     for name, paper in BP16_TABLE_1.items():
         line = at[at["forest"] == name] if len(at) else at
         for column in (*COLUMNS, "cost", "error") if len(line) else ():
-            label, values = f"MiniBooNE, {name}: {USAGE_NAMES.get(column, column)}", tuple(line[column])
-            found.append(Comparison(label, getattr(paper, column), mean_of(values), spread_of(values), values=values))
+            label = f"MiniBooNE, {name}: {USAGE_NAMES.get(column, column)}"
+            found.append(Comparison.of(label, getattr(paper, column), line[column]))
     pruned = votes(frame).query("share > 0") if VOTES in set(frame["method"]) else pd.DataFrame()
     for data, of_data in pruned.groupby("data", sort=False) if len(pruned) else ():
         lower = int((of_data["majority less mean"] > 0).sum())

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.measuring import mean_of, plus_minus, spread_of
+from benchmarks.measuring import plus_minus
 from benchmarks.papers.data import CIFAR10, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.protocols import brf15, grow
@@ -59,24 +59,16 @@ def run(unit: Unit) -> list[Row]:
     from prunemodels.rivals.budget_rf.classifier import staged_shares
 
     protocol = brf15.changed(unit.setting)
-    p = parts(
-        unit.data, unit.seed, unit.rows, signal=protocol.signal
-    )  # of absent data this fails, and says where the files belong
+    # of absent data this fails, and says where the files belong
+    p = parts(unit.data, unit.seed, unit.rows, signal=protocol.signal)
     forest = grow(protocol, p.X_train, p.y_train, trees=BRF15_TREES[-1], seed=unit.seed)
     features = staged_costs(read_forest(forest), p.X_test, 1) / p.X_test.shape[1]
     errors = {
         vote: [float(np.mean(forest.classes_[s.argmax(axis=1)] != p.y_test)) for s in staged_shares(forest, p.X_test, vote)]
         for vote in ("majority", "mean")
     }
-    return [
-        {
-            "trees": k,
-            "features": 100 * float(features[k - 1]),
-            "error": errors["majority"][k - 1],
-            "error_mean_vote": errors["mean"][k - 1],
-        }
-        for k in BRF15_TREES
-    ]
+    columns = {"features": (100 * features).tolist(), "error": errors["majority"], "error_mean_vote": errors["mean"]}
+    return [{"trees": k, **{name: numbers[k - 1] for name, numbers in columns.items()}} for k in BRF15_TREES]
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -103,11 +95,9 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     for (data, method, trees), at in frame.groupby(["data", "method", "trees"], sort=False):
         if theirs := BRF15_TABLE_1.get(str(data), {}).get(str(method)):
             label = f"{NAMES.get(str(data), data)}, {method}, {trees} trees"
-            for what, printed, column in zip(
-                ("% of features", "test error"), theirs[BRF15_TREES.index(int(str(trees)))], ("features", "error"), strict=True
-            ):
-                ours = tuple(at[column])
-                found.append(Comparison(f"{label}: {what}", printed, mean_of(ours), spread_of(ours), values=ours))
+            features, error = theirs[BRF15_TREES.index(int(str(trees)))]
+            found.append(Comparison.of(f"{label}: % of features", features, at["features"]))
+            found.append(Comparison.of(f"{label}: test error", error, at["error"]))
     return found
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
+
+from benchmarks.measuring import mean_of
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -69,20 +72,14 @@ class Comparison:
     ----------
     figure
         what it is: data set, method, quantity.
-    published
-        the paper's number, or what its text says.
-    ours
-        our number, the mean over repeats; or a sentence beside the paper's.
-    spread
-        standard deviation over repeats; NaN for a single one.
+    published, ours
+        the paper's number and our mean over repeats; or what its text says, and a sentence beside it.
     why
         why the two differ: the reason that was tested, or "open" and what was tried; empty: the experiment's.
     values
-        our number in each repeat; its mean is `ours`.
-    published_sd
-        the standard deviation that the paper prints; NaN: none.
-    published_runs
-        the number of runs that the paper averages over.
+        our number in each repeat.
+    published_sd, published_runs
+        the standard deviation that the paper prints (NaN: none), and the runs that it averages over.
     holds
         of a sentence: whether our numbers bear it out as the paper words it. None: of a number.
     other_data
@@ -92,13 +89,17 @@ class Comparison:
     figure: str
     published: float | str
     ours: float | str
-    spread: float = float("nan")
     why: str = ""
     values: tuple[float, ...] = ()
     published_sd: float = float("nan")
     published_runs: int = 10
     holds: bool | None = None
     other_data: bool = False
+
+    @classmethod
+    def of(cls, figure: str, published: float, values: Iterable[float], **more: Any) -> Comparison:
+        """Of a number that was measured in each repeat."""
+        return cls(figure, published, mean_of(each := tuple(values)), values=each, **more)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,24 +55,14 @@ def _of_all(known: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Comparis
         ahead += sum(mean_of(x) > 0 for x in more)
         clear += all(mean_of(x) > half_width(x) for x in more)
     of_all = f"of {n} data sets"
+    costs, one_by_one = (
+        f"below the whole cost at the printed rise on {saved} {of_all}",
+        f"less at {ahead} of two levels each {of_all}",
+    )
+    together, clearly = "ensemble against individual pruning", f"beyond the interval on {clear} {of_all}"
     told = (
-        (
-            "ensemble pruning",
-            "significantly improves BudgetRF",
-            f"below the whole cost at the printed rise on {saved} {of_all}",
-            saved == n,
-        ),
-        (
-            "ensemble against individual pruning",
-            "always less cost at a level",
-            f"less at {ahead} of two levels each {of_all}",
-            ahead == 2 * n,
-        ),
-        (
-            "advantage over individual pruning",
-            "quite significant in most of the datasets",
-            f"beyond the interval on {clear} {of_all}",
-            2 * clear > n,
-        ),
+        ("ensemble pruning", "significantly improves BudgetRF", costs, saved == n),
+        (together, "always less cost at a level", one_by_one, ahead == 2 * n),
+        ("advantage over individual pruning", "quite significant in most of the datasets", clearly, 2 * clear > n),
     )
     return [Comparison(what, text, ours, holds=holds) for what, text, ours, holds in told]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from benchmarks.instances import middles
-from benchmarks.measuring import mean_of, spread_of
+from benchmarks.measuring import mean_of
 from benchmarks.papers.algorithm1 import algorithm1
 from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
@@ -316,10 +316,8 @@ def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
     for data, ours in numbers.items():
         theirs, runs = NWS15_TABLE_1[data].numbers(), 100 if data in SMALL else 10
         for name, values in ours.items():
-            label = f"{NAMES[data]}, {name}"
-            found.append(
-                Comparison(label, theirs[name][0], mean_of(values), spread_of(values), WHY[data], values, theirs[name][1], runs)
-            )
+            printed = {"published_sd": theirs[name][1], "published_runs": runs}
+            found.append(Comparison.of(f"{NAMES[data]}, {name}", theirs[name][0], values, why=WHY[data], **printed))
     return [*found, *sentences(numbers)]
 
 

@@ -42,12 +42,10 @@ OUTSIDE = float(np.exp(-1))
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a paper's forests are grown, pruned and judged.
+    """How a paper's forests are grown, pruned and judged, how often, and where each field is said.
 
     Parameters
     ----------
-    name
-        of the paper.
     trees
         of a forest, on data that are not cross-validated; those have `SMALL_TREES`.
     thresholds
@@ -66,12 +64,6 @@ class Protocol:
         "one" for each feature, or those of `benchmarks.papers.data.svm_prices`.
     vote
         "majority" of the trees' classes, or "mean" of the leaves' class frequencies.
-    signal
-        share of signal in all parts of MiniBooNE.
-    repeats
-        of the paper's means; ten-fold cross validation on small data.
-    source
-        where each field is said.
     """
 
     name: str

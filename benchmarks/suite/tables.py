@@ -142,20 +142,10 @@ def comparison(before: Results, now: Results) -> str:
 
 def _change_table(changes: Iterable[Change]) -> str:
     head = ["study", "instance", "A / B", "before", "its spread", "now", "spread now", "now / before", "verdict"]
-    lines = [
-        [
-            c.study,
-            c.now.instance,
-            f"{c.now.a} / {c.now.b}",
-            number(c.before.ratio),
-            spread(c.before),
-            number(c.now.ratio),
-            spread(c.now),
-            number(c.factor),
-            c.verdict,
-        ]
-        for c in changes
-    ]
+    lines = []
+    for c in changes:
+        both = [text for row in (c.before, c.now) for text in (number(row.ratio), spread(row))]
+        lines.append([c.study, c.now.instance, f"{c.now.a} / {c.now.b}", *both, number(c.factor), c.verdict])
     return markdown(head, lines)
 
 

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.frontier import __main__ as command
 from benchmarks.frontier.candidate import (
     Candidate,
     Method,
@@ -31,6 +30,7 @@ from benchmarks.frontier.methods import METHODS, method_named
 from benchmarks.frontier.problem import Memory, Part, Problem
 from benchmarks.frontier.results import (
     COLUMNS,
+    NUMBERS,
     Store,
     Unit,
     chosen_settings,
@@ -42,6 +42,7 @@ from benchmarks.frontier.results import (
     read_results,
     write_results,
 )
+from benchmarks.frontier.running import run_units
 from benchmarks.frontier.tables import all_tables, area, at_budgets, paired
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems
@@ -184,11 +185,11 @@ def units_of(*seeds: int) -> list[Unit]:
 def test_finished_units_are_not_run_again(counted: list[tuple[int, object]], tmp_path: Path) -> None:
     """A second run does only what the store lacks; other seeds are given what the first one chose."""
     store, units = Store(tmp_path), units_of(0, 1)
-    assert command.run_units(units, store) == []
-    command.run_units(units, store)
+    assert run_units(units, store) == []
+    run_units(units, store)
     assert counted == [(0, None), (1, [{"k": 1}, {"k": 2}])]
     store.place(units[1]).unlink()
-    command.run_units(units, store)
+    run_units(units, store)
     assert [seed for seed, _ in counted] == [0, 1, 1]
 
 
@@ -201,7 +202,7 @@ def test_a_failure_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setitem(METHODS, "fails", Method("fails", fail))
     monkeypatch.setitem(METHODS, "works", Method("works", lambda problem, scouted: iter(())))
     store = Store(tmp_path)
-    told = command.run_units([Unit("wine", 0, "fails"), Unit("wine", 0, "works")], store)
+    told = run_units([Unit("wine", 0, "fails"), Unit("wine", 0, "works")], store)
     assert told == ["wine, seed 0, fails: ValueError: broken on purpose"]
     assert not store.has(Unit("wine", 0, "fails"))
     assert store.has(Unit("wine", 0, "works"))
@@ -227,7 +228,7 @@ def test_memory_computes_once(tmp_path: Path) -> None:
 def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> None:
     """What is exported is read again with the same numbers, and the rule of choice finds the same models in it."""
     store, units = Store(tmp_path), units_of(0, 1)
-    command.run_units(units, store)
+    run_units(units, store)
     budgets = {"wine": (0.5, 1.0, 2.5, 3.0)}
     results = collected(store, units, budgets)
     place = tmp_path / "results.csv"
@@ -244,20 +245,8 @@ def test_results_go_round(counted: list[tuple[int, object]], tmp_path: Path) -> 
 
 def results_of(errors: Mapping[str, Sequence[float]]) -> pd.DataFrame:
     """Results of methods with one model a seed that costs 1, by their test errors."""
-    rows = [
-        {
-            "data": "wine",
-            "seed": seed,
-            "method": method,
-            "params": "k=1",
-            "valid_cost": 1.0,
-            "valid_error": 0.1,
-            "valid_loss": 1.0,
-        }
-        | {"test_cost": 1.0, "test_error": e, "test_loss": 1.0, "fit_s": 1.0, "predict_s": 0.1, "edges": "", "unit_s": 1.0}
-        for method, some in errors.items()
-        for seed, e in enumerate(some)
-    ]
+    about = {"data": "wine", "params": "k=1", "edges": ""} | dict.fromkeys((*NUMBERS, "unit_s"), 1.0)
+    rows = [{**about, "seed": k, "method": m, "test_error": e} for m, some in errors.items() for k, e in enumerate(some)]
     return pd.DataFrame(rows)
 
 

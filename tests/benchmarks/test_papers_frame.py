@@ -52,7 +52,7 @@ class Counter:
 
     def compare(self, frame: pd.DataFrame) -> list[Comparison]:
         return [
-            Comparison("mean value", 1.0, float(frame["value"].mean()), 0.25),
+            Comparison("mean value", 1.0, float(frame["value"].mean())),
             Comparison("who wins", "a wins", "b wins", why="luck"),
         ]
 

@@ -27,20 +27,8 @@ from formulations.programs.columns import usage_columns
 
 def shares(method: str, seed: int, curve: dict[float, tuple[float, float]], **more: Any) -> list[dict[str, Any]]:
     """Rows: share -> cost and error; share 0 is the unpruned forest."""
-    return [
-        {
-            "data": "miniboone",
-            "seed": seed,
-            "method": method,
-            "protocol": "nws15",
-            "share": s,
-            "cost": c,
-            "error": e,
-            "error_mean": e,
-        }
-        | more
-        for s, (c, e) in curve.items()
-    ]
+    about = {"data": "miniboone", "seed": seed, "method": method, "protocol": "nws15", **more}
+    return [about | {"share": s, "cost": c, "error": e, "error_mean": e} for s, (c, e) in curve.items()]
 
 
 FLAT = {0.0: (10.0, 0.1), 0.2: (2.0, 0.3), 0.5: (5.0, 0.1), 0.9: (9.0, 0.1)}

@@ -90,17 +90,10 @@ def test_the_typical_feature_is_the_nearest_unpruned() -> None:
     """Feature 1 has the printed shares before pruning, feature 0 after it: 1 is compared. In the other repeat they swap."""
     shares = {("unpruned", 1): (0.07, 0.92, 0.01), ("BudgetPrune", 1): (0.5, 0.4, 0.1)}
     shares |= {("unpruned", 0): (0.6, 0.3, 0.1), ("BudgetPrune", 0): (0.683, 0.315, 0.002)}
+    about = {"data": "miniboone", "method": bp16_table1.USAGE, "cost": 42.0, "error": 0.07}
     rows = [
-        {
-            "data": "miniboone",
-            "seed": seed,
-            "method": bp16_table1.USAGE,
-            "forest": forest,
-            "feature": f if seed == 0 else 1 - f,
-            "cost": 42.0,
-            "error": 0.07,
-        }
-        | dict(zip((*bp16_table1.COLUMNS, "error"), (*numbers, 0.07), strict=True))
+        {**about, "seed": seed, "forest": forest, "feature": f if seed == 0 else 1 - f}
+        | dict(zip(bp16_table1.COLUMNS, numbers, strict=True))
         for seed in (0, 1)
         for (forest, f), numbers in shares.items()
     ]

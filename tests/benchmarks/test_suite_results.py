@@ -47,21 +47,6 @@ def test_a_result_is_read_back_as_it_was(tmp_path: Path) -> None:
     assert read_folder(tmp_path / "nowhere") == {}
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while a result is written leaves the one before, and no other file."""
-    file = write_result(RESULT, tmp_path)
-    before = file.read_text()
-
-    def interrupted(*_: Any, **__: Any) -> str:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Result, "as_json", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_result(replace(RESULT, seconds=1.0), tmp_path)
-    assert file.read_text() == before
-    assert list(tmp_path.iterdir()) == [file]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -39,26 +39,13 @@ def lambda_scale(problem: Problem) -> float:
 
 @dataclass(frozen=True)
 class Priced:
-    """How a rival is searched.
+    """How a rival is searched, by the names of its size and its price.
 
-    Parameters
-    ----------
-    fit
-        the candidates of one model: of the problem, size, price and rounds.
-    size, price
-        names of the two hyperparameters.
-    per_decade, lowest, highest
-        rungs of the price for a factor of ten; the lowest is too small to matter, at the highest no feature is worth its price.
-    least
-        the least size, and why it is.
-    start
-        the first sizes, rungs of the price and number of rounds.
-    beyond
-        the next sizes, of those that validation chose and those that were tried.
-    most_rounds
-        on small and on large data.
-    narrows
-        whether later sizes climb from the rungs that were chosen for the first ones.
+    `fit` makes the candidates of one model: of the problem, size, price and rounds. There are `per_decade` rungs of the price for
+    a factor of ten; the lowest is too small to matter, at the highest no feature is worth its price. `least` is the least size,
+    and why it is. `start` has the first sizes, rungs and number of rounds, `beyond` the next sizes, of those that validation
+    chose and those that were tried; `most_rounds` are for small data or not. `narrows`: later sizes climb from the rungs that
+    were chosen for the first ones.
     """
 
     fit: Callable[[Problem, int, float, int], list[Candidate]]
@@ -113,46 +100,42 @@ class Priced:
         return [Candidate(**{**vars(c), "ends": {**ends, **c.ends}}) for c in found]
 
 
-def _cegb(problem: Problem, leaves: int, price: float, rounds: int) -> list[Candidate]:
-    """The first rounds of a model of CEGB (Peter and others 2017)."""
-    kind = CEGBRegressor if problem.task == "regression" else CEGBClassifier
-    start = time.process_time()
-    model = kind(
-        costs=problem.costs,
-        training_costs=problem.alone,
-        lam=price * lambda_scale(problem),
-        n_estimators=rounds,
-        learning_rate=RATE,
-        num_leaves=leaves,
-        min_child_samples=least_in_leaf(problem),
-        n_jobs=1,
-        random_state=problem.seed,
-    ).fit(problem.train.X, problem.train.y)
-    return _rounds(problem, model, {"leaves": leaves, "lam": price}, rounds, time.process_time() - start)
-
-
-def _greedy_miser(problem: Problem, depth: int, price: float, rounds: int) -> list[Candidate]:
-    """The first rounds of a model of GreedyMiser (Xu and others 2012): boosted trees that pay for each feature once."""
-    kind = GreedyMiserRegressor if problem.task == "regression" else GreedyMiserClassifier
-    start = time.process_time()
-    model = kind(
-        costs=problem.costs,
-        lam=price * lambda_scale(problem),
-        n_estimators=rounds,
-        learning_rate=RATE,
-        max_depth=depth,
-        min_samples_leaf=least_in_leaf(problem),
-        random_state=problem.seed,
-    ).fit(problem.train.X, problem.train.y)
-    return _rounds(problem, model, {"depth": depth, "lam": price}, rounds, time.process_time() - start)
-
-
-def _rounds(problem: Problem, model: Any, params: Mapping[str, Value], rounds: int, seconds: float) -> list[Candidate]:
+def _staged(
+    kinds: tuple[Any, Any],
+    name: str,
+    own: Callable[[Problem, int], dict[str, Any]],
+    problem: Problem,
+    size: int,
+    price: float,
+    rounds: int,
+) -> list[Candidate]:
     """The first rounds of a model as candidates."""
-    stages = model.staged_predict if problem.task == "regression" else model.staged_predict_proba
+    is_regression = problem.task == "regression"
+    start = time.process_time()
+    model = kinds[is_regression](
+        costs=problem.costs,
+        lam=price * lambda_scale(problem),
+        n_estimators=rounds,
+        learning_rate=RATE,
+        random_state=problem.seed,
+        **own(problem, size),
+    ).fit(problem.train.X, problem.train.y)
+    seconds = time.process_time() - start
+    stages = model.staged_predict if is_regression else model.staged_predict_proba
     done = len(model.staged_cost(problem.valid.X[:2]))
     exhausted = "no split is worth its price" if done < rounds else ""
-    return prefixes(problem, params, stages, model.staged_cost, done, seconds, {}, exhausted=exhausted)
+    return prefixes(problem, {name: size, "lam": price}, stages, model.staged_cost, done, seconds, {}, exhausted=exhausted)
+
+
+def _cegb(problem: Problem, leaves: int) -> dict[str, Any]:
+    """CEGB (Peter and others 2017)."""
+    own = {"num_leaves": leaves, "min_child_samples": least_in_leaf(problem)}
+    return {"training_costs": problem.alone, "n_jobs": 1, **own}
+
+
+def _greedy_miser(problem: Problem, depth: int) -> dict[str, Any]:
+    """GreedyMiser (Xu and others 2012): boosted trees that pay for each feature once."""
+    return {"max_depth": depth, "min_samples_leaf": least_in_leaf(problem)}
 
 
 def _catboost(problem: Problem, depth: int, price: float, rounds: int) -> list[Candidate]:
@@ -204,7 +187,7 @@ def _more_depth(most: int, less: Callable[[int], int], used: set[int], tried: se
 ONE_SPLIT = (1, "one split a tree is the fewest")
 
 CEGB = Priced(
-    _cegb,
+    partial(_staged, (CEGBClassifier, CEGBRegressor), "leaves", _cegb),
     "leaves",
     "lam",
     per_decade=3,
@@ -223,7 +206,7 @@ CEGB = Priced(
 )
 
 GREEDY_MISER = Priced(
-    _greedy_miser,
+    partial(_staged, (GreedyMiserClassifier, GreedyMiserRegressor), "depth", _greedy_miser),
     "depth",
     "lam",
     per_decade=2,

@@ -1,4 +1,4 @@
-"""The experiments of BRF15 and CEGB17, on data that scikit-learn ships, on small frames, and on small published files."""
+"""The experiments of BRF15, CEGB17 and CSTC13, on data that scikit-learn ships, on small frames, and on made-up data."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import pandas as pd
 import pytest
 
 from benchmarks.papers import (
+    brf15_bound,
     brf15_figure3,
     brf15_table1,
     cegb17_figure3,
     cegb17_multiscale,
+    cstc13_synthetic,
 )
 from benchmarks.papers.__main__ import main
 from benchmarks.papers.budget_curves import by_budget
 from benchmarks.papers.data import parts
-from benchmarks.papers.experiment import Unit
+from benchmarks.papers.experiment import Scope, Unit
 from benchmarks.papers.methods import run_curve
+from formulations.errors import InvalidInputError
+from tests.benchmarks.test_papers_curves import points
 
 EXPERIMENTS = {e.name: e for e in cegb17_figure3.EXPERIMENTS}
 
@@ -52,19 +56,15 @@ def test_table1_beside_the_paper() -> None:
     features, error = brf15_table1.compare(frame)
     assert (features.published, features.ours) == (86.78, 85.0)
     assert (error.published, error.ours) == (0.0689, pytest.approx(0.08))
-    assert features.spread == pytest.approx(math.sqrt(50))
+    assert features.values == (80.0, 90.0)
     told = brf15_table1.table(frame)
     assert told["method"].tolist() == ["BudgetRF", "BudgetRF, BRF15"]
     assert told["40 trees"].tolist() == ["85.00 ± 7.07 (0.0800 ± 0.0141)", "86.78 (0.0689)"]
 
 
-def curve_frame(method: str, points: list[tuple[float, float]], **columns: float) -> list[dict[str, object]]:
+def curve(method: str, given: list[tuple[float, float]], **columns: float) -> pd.DataFrame:
     """Rows of a curve whose validation and test numbers are alike."""
-    return [
-        {"data": "miniboone", "seed": 0, "method": method, "parameter": k, **columns}
-        | {f"{part}_{what}": v for part in ("valid", "test") for what, v in (("cost", c), ("error", e))}
-        for k, (c, e) in enumerate(points, 1)
-    ]
+    return points(*(pair + pair for pair in given), data="miniboone", seed=0, method=method, **columns)
 
 
 @pytest.mark.parametrize("method", ["BudgetRF", brf15_figure3.PRUNED, "CSTC", "ASTC", "GreedyMiser"])
@@ -87,15 +87,14 @@ def test_figure3_every_method_gives_points(method: str) -> None:
 
 def test_figure3a_says_what_lambda_and_prices_of_one_do() -> None:
     """The cost to come near the error of lambda = 0, for each lambda, with real prices and with prices of 1 in training."""
-    rows = curve_frame("lambda = 0", [(30, 0.12), (50, 0.1)], lam=0.0)
-    rows += curve_frame("lambda = 0.001", [(5, 0.2), (12, 0.104)], lam=0.001)
-    rows += curve_frame("lambda = 0.001, prices 1 in training", [(20, 0.11), (40, 0.105)], lam=0.001)
-    rows += curve_frame("lambda = 0.1", [(1, 0.3)], lam=0.1)
-    rows += curve_frame("lambda = 0.1, prices 1 in training", [(2, 0.3)], lam=0.1)
-    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.DataFrame(rows)))
+    free = curve("lambda = 0", [(30, 0.12), (50, 0.1)], lam=0.0)
+    near = [curve("lambda = 0.001", [(5, 0.2), (12, 0.104)], lam=0.001)]
+    near += [curve("lambda = 0.001, prices 1 in training", [(20, 0.11), (40, 0.105)], lam=0.001)]
+    far = [curve(f"lambda = 0.1{ones}", [(1, 0.3)], lam=0.1) for ones in ("", ", prices 1 in training")]
+    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.concat([free, *near, *far])))
     assert first == "lambda = 0.001 pays 12.00, lambda = 0 50.00; not reached with lambda = 0.1"
     assert second == "lambda = 0.001: prices of 1 pay 40.00, real prices 12.00, lambda = 0 50.00"
-    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.DataFrame(rows[:2] + rows[6:])))
+    first, second = (c.ours for c in EXPERIMENTS["cegb17_figure3a"].compare(pd.concat([free, *far])))
     assert first == second == "not reached by any lambda > 0; lambda = 0 pays 50.00"
 
 
@@ -164,16 +163,95 @@ def test_multiscale_points(method: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_multiscale_verdicts() -> None:
     """What each method pays to come within 0.02 of plain boosting's best SEG."""
-    rows = []
-    for method, points in {
-        "boosting": [(10, 0.2), (100, 0.1)],
-        "CEGB": [(25, 0.11)],
-        cegb17_multiscale.PRUNED: [(5, 0.3)],
-    }.items():
-        rows += curve_frame(method, points)
-    told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(rows), {"miniboone": cegb17_multiscale.BUDGETS}))
-    assert told[0].startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
-    assert told[1:] == ["CEGB pays 25, 4.0 times less", f"{cegb17_multiscale.PRUNED} never reaches it"]
-    free = curve_frame("boosting", [(10, 1.0)]) + curve_frame(cegb17_multiscale.PRUNED, [(0, 1.0)])
-    told = cegb17_multiscale.verdicts(by_budget(pd.DataFrame(free), {"miniboone": cegb17_multiscale.BUDGETS}))
-    assert told[2] == f"{cegb17_multiscale.PRUNED} pays 0"
+
+    def told(**curves: list[tuple[float, float]]) -> list[str]:
+        frame = pd.concat([curve(name, given) for name, given in curves.items()])
+        return cegb17_multiscale.verdicts(by_budget(frame, {"miniboone": cegb17_multiscale.BUDGETS}))
+
+    pruned = cegb17_multiscale.PRUNED
+    first, *others = told(boosting=[(10, 0.2), (100, 0.1)], CEGB=[(25, 0.11)], **{pruned: [(5, 0.3)]})
+    assert first.startswith("SEG of 0.880, 0.02 under the best of plain boosting, costs 100 ")
+    assert others == ["CEGB pays 25, 4.0 times less", f"{pruned} never reaches it"]
+    assert told(boosting=[(10, 1.0)], **{pruned: [(0, 1.0)]})[2] == f"{pruned} pays 0"
+
+
+def test_optimal_costs_by_hand() -> None:
+    """The class is x0 and x1: the dear x0, price 5, is asked only where the cheap x1, price 1, is 1; x2 tells nothing.
+
+    Worst: 6, whatever the order. Mean over four pairs of (x0, x1): 1 + 5 / 2 if x1 is first, 5 + 1 / 2 if x0 is.
+    """
+    X = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    assert brf15_bound.optimal_costs(X, X[:, 0] & X[:, 1], np.array([5.0, 1.0, 0.1])) == (6.0, 3.5)
+    # one feature alone, though two of price 1 each would do as well
+    y = X[:, 2]
+    assert brf15_bound.optimal_costs(X, y, np.array([5.0, 1.0, 0.1])) == (pytest.approx(0.1), pytest.approx(0.1))
+
+
+def test_instances_can_be_separated() -> None:
+    """Rows are distinct and two classes are there; more rows than six binary features tell apart are refused."""
+    X, y, prices = brf15_bound.instance(32, np.random.default_rng(0))
+    assert len(np.unique(X, axis=0)) == 32
+    assert set(y) >= {0, 1}
+    assert set(prices) <= set(brf15_bound.PRICES)
+    with pytest.raises(InvalidInputError, match="n is 65; give 2 to 64 examples"):
+        brf15_bound.instance(65, np.random.default_rng(0))
+
+
+def test_ratios_stand_beside_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No tree is cheaper than the optimum, none beyond the theorem's bound, and all leaves are pure."""
+    monkeypatch.setattr(brf15_bound, "INSTANCES", 6)
+    rows = [
+        {"method": m, "examples": 8, **row}
+        for m in brf15_bound.METHODS
+        for row in brf15_bound.run(Unit("brf15_bound", "binary", 7, m, {"examples": 8}))
+    ]
+    brf15_bound.solved.cache_clear()
+    frame = pd.DataFrame(rows)
+    assert len(frame) == 18
+    assert (frame["wrong"] == 0).all()
+    assert (frame["max_cost"] >= frame["optimal_max_cost"] - 1e-9).all()
+    assert (frame["mean_cost"] >= frame["optimal_mean_cost"] - 1e-9).all()
+    told = brf15_bound.table(frame).set_index("splits")
+    assert told.loc["pairs, worst outcome", "beyond the bound"] == 0
+    assert told.loc["powers (l = 3), worst outcome", "beyond the bound"] == 0
+    assert brf15_bound.table(frame.assign(bound=0.9)).set_index("splits").loc["pairs, worst outcome", "beyond the bound"] == 6
+
+
+def test_variants_of_forest_change_one_field() -> None:
+    """Three seeds of each; none stands beside a printed number."""
+    units = brf15_table1.units(Scope(("covtype_two",), 4))
+    changed = [u for u in units if u.method in brf15_table1.VARIANTS]
+    assert len(changed) == 3 * len(brf15_table1.VARIANTS)
+    assert all(len(u.setting) == 2 for u in changed)
+    rows = [{"data": "covtype_two", "method": changed[0].method, "trees": 40, "features": 1.0, "error": 0.1}]
+    assert brf15_table1.compare(pd.DataFrame(rows)) == []
+
+
+def test_a_perfect_tree_and_its_nodes() -> None:
+    """ASTC with 12 to spend is perfect; the nodes that predict use one dear feature each and err by nothing."""
+    rows = pd.DataFrame(cstc13_synthetic.run(Unit("cstc13_synthetic", "quadrants", 0, "ASTC", {"budget": 12}, 400)))
+    tree = rows[rows["kind"] == "tree"].iloc[0]
+    assert (tree["cost"], tree["perfect"]) == (12, True)
+    nodes = rows[rows["kind"] == "node"]
+    assert nodes["node"].tolist() == list(range(7))
+    assert nodes["examples"].iloc[0] == 400 == nodes["examples"].iloc[3:].sum()
+    assert sorted(nodes["uses"].iloc[3:]) == ["y++", "y+-", "y-+", "y--"]
+    assert (nodes["error"].iloc[3:] < 1e-4).all()
+    assert (nodes["error"].iloc[:3] > 0.5).all()
+    assert (rows["kind"] == "point").sum() == 3 * cstc13_synthetic.DRAWN
+
+
+def test_the_synthetic_figure_from_command_to_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One command counts the perfect trees and draws the nodes of one."""
+    monkeypatch.setattr(cstc13_synthetic, "LAMBDAS", (0.035,))
+    monkeypatch.setattr(cstc13_synthetic, "METHODS", {"CSTC": {"n_init": 1, "sharpness": 100.0}})
+    arguments = ["cstc13_synthetic", "--repeats", "1", "--rows", "1000", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    folder = tmp_path / "cstc13_synthetic"
+    table = pd.read_csv(folder / "perfect_trees_rows1000.csv").set_index("at")
+    assert table.loc["lambda 0.035", "perfect"] == table.loc["budget 12", "perfect"] == "1 of 1"
+    assert table.loc["budget 2", "perfect"] == "0 of 1"
+    assert math.isclose(table.loc["lambda 0.035", "cost"], 12)
+    nodes = pd.read_csv(folder / "figure2_nodes_rows1000.csv")
+    assert sorted(nodes["uses"].iloc[3:]) == ["y++", "y+-", "y-+", "y--"]
+    assert (folder / "figure2_rows1000.png").is_file()
