@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, validate
 from formulations.errors import InvalidInputError
 from prunemodels.exits.table_preparation import all_read, as_floats, is_numeric, kind_of, level_words
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.models.labelled_samples import Sample, training_sample, weights_of
+from prunemodels.models.labelled_samples import Sample, check_distinct_columns, training_sample, weights_of
 
 FEWEST_TO_JUDGE = 20
 """With fewer values a column is not taken for one of identifiers."""
@@ -171,9 +171,7 @@ def _parsed(column: pd.Series[Any], kind: str) -> Any:
 
 
 def _check_columns(table: pd.DataFrame) -> None:
-    twice = table.columns[table.columns.duplicated()]
-    if len(twice):
-        raise InvalidInputError(f"X has the column {twice[0]!r} more than once; rename one of them")
+    check_distinct_columns(table)
     for name, column in table.items():
         if kind_of(column, name) == "number":
             infinite = np.flatnonzero(np.isinf(as_floats(column)))

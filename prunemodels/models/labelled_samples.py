@@ -65,10 +65,18 @@ def training_sample(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Sampl
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise InvalidInputError(f"y has {shape[1]} outputs (multi-output); fit one estimator for each column")
+    check_distinct_columns(X)
     rows, y = validate_data(estimator, _summed(X), y, y_numeric=not is_classifier(estimator), **_rows_as(estimator))
     if is_classifier(estimator):
         check_classification_targets(y)
     return Sample(named(estimator, rows), y, weights_of(sample_weight, rows))
+
+
+def check_distinct_columns(X: Any) -> None:
+    """Refuse a table that has a column twice."""
+    twice = X.columns[X.columns.duplicated()].tolist() if isinstance(X, pd.DataFrame) else []
+    if twice:
+        raise InvalidInputError(f"X has the column {twice[0]!r} more than once; rename one of them")
 
 
 def other_sample(estimator: Any, X: Any, y: Any, sample_weight: Any, name: str) -> Sample:

@@ -258,6 +258,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: of_people(age=1j), "the column 'age' holds complex numbers"),
     (lambda: of_people(OF_TOWN), "estimator names the column 'town' in its transformer 'onehotencoder'"),
     (lambda: sets().fit(pd.concat([raw.X, raw.X[["city"]]], axis=1), raw.Y), "X has the column 'city' more than once"),
+    (lambda: sets().fit(raw.X[["age", "age"]], raw.Y), "X has the column 'age' more than once"),
     (lambda: of_table().predict(raw.X.to_numpy()), "X is a ndarray, the cascade was trained on a table; give one with"),
     (
         lambda: of_table().predict(raw.X.astype({"age": object}).assign(age="old")),
