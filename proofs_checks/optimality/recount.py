@@ -36,7 +36,7 @@ ROUNDING = Fraction(1, 2**44)
 
 
 class Refuted(Exception):  # noqa: N818 (not an error: the answer no)
-    """The claim is false; the message says where."""
+    """The claim is false; the message says where. Whatever reads a certificate in this folder raises it."""
 
 
 def shown(number: Fraction) -> str:
