@@ -39,13 +39,7 @@ def simple(number: Number) -> Number:
 
 
 def exact_array(values: Any, what: str, *, infinite: bool = False) -> ExactArray:
-    """Numbers of any kind as integers and fractions, in their shape.
-
-    Parameters
-    ----------
-    infinite
-        whether -inf and inf are taken: as bounds they say that there is none.
-    """
+    """Numbers of any kind as integers and fractions, in their shape; if `infinite`, -inf and inf too, as bounds that are none."""
     try:  # integers beyond 64 bits, fractions and decimals stay what they are
         array = np.asarray(values)
         given = array if array.dtype.kind in "biufO" else np.asarray(values, dtype=object)

@@ -44,13 +44,7 @@ FEW_LINES = 14
 
 
 def decompose(matrix: SignMatrix) -> Pieces | Ints:
-    """Take the matrix apart completely; or lines (rows, and columns after them) of a part that is not totally unimodular.
-
-    Parameters
-    ----------
-    matrix
-        entries -1, 0 and 1.
-    """
+    """Take the matrix apart completely; or lines (rows, and columns after them) of a part that is not totally unimodular."""
     # of each part what its lines stand for: with these lines of the whole, it is a minor
     waiting, taken = {0: (matrix, sparse.csr_array(sparse.eye_array(sum(matrix.shape), dtype=np.bool_)))}, []
     for k in count():
