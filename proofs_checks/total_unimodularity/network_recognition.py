@@ -86,9 +86,14 @@ def tree_of(m: int, pointer: NDArray[Any], row: NDArray[Any], sign: NDArray[np.i
         np.arange(len(pointer) - 1, dtype=np.int32),
         np.zeros(m, dtype=np.bool_),
     )
-    pieces, weight = [whole], random_weights(m)
+    pieces, weight = [whole], np.zeros(0, dtype=np.int64)
     for piece in pieces:
-        if not (_split(piece, weight) if network_pieces.has_three(piece.pointer) else _star(piece)):
+        if not network_pieces.has_three(piece.pointer):
+            good = _star(piece)
+        else:
+            weight = weight if weight.size else random_weights(m)
+            good = _split(piece, weight)
+        if not good:
             return None
         pieces.extend(piece.parts)
     for piece in reversed(pieces):

@@ -247,9 +247,11 @@ def three_sum_parts(matrix: SignMatrix, split: ThreeSum) -> list[SignMatrix] | s
             return f"the {what} of the second side are not multiples of the one that the certificate names, between the sides"
     parts = []
     for own, column, row in ((inside, a, c), (~inside, d, b)):
-        corner = np.array([[0, split.sign]])
-        whole = np.block([[entries[own[:m]][:, own[m:]], column[:, None], column[:, None]], [row[None, :], corner]])
-        parts.append(read_matrix(whole))
+        part = np.zeros((len(column) + 1, len(row) + 2), dtype=np.int64)
+        part[:-1, :-2] = entries[own[:m]][:, own[m:]]
+        part[:-1, -2] = part[:-1, -1] = column
+        part[-1, :-2], part[-1, -1] = row, split.sign
+        parts.append(read_matrix(part))
     return parts
 
 
