@@ -222,6 +222,18 @@ def test_r10_is_told_from_others() -> None:
     assert not is_r10(families.r12())
 
 
+def test_a_violation_is_made_minimal_without_short_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the reference for few lines and without signing: what is left where no line can be left out is minimal."""
+    monkeypatch.setattr(decomposition, "FEW_LINES", 0)
+    monkeypatch.setattr(decomposition, "wrong_cycle", lambda part: None)
+    for seed in range(6):
+        read = read_matrix(one_entry_changed(nested(25, seed, leaves=6), seed))
+        found = decompose(read)
+        if not isinstance(found, Pieces):
+            checked = check_violation(read, minimal_violation(read, found))
+            assert str(checked.certificate).endswith(", minimal")
+
+
 def test_a_least_minor_that_seymour_excludes_is_a_fault_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is reported as one, not taken for an answer."""
     monkeypatch.setattr(decomposition, "sides_of_r12", lambda entries: None)
