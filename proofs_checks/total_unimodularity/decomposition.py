@@ -44,7 +44,10 @@ FEW_LINES = 14
 
 
 def decompose(matrix: SignMatrix) -> Pieces | Ints:
-    """Take the matrix apart completely; or lines (rows, and columns after them) of a part that is not totally unimodular."""
+    """Take the matrix apart completely; or lines (rows, and columns after them) that took part in refuting it.
+
+    Nearly always these lines alone are not totally unimodular.
+    """
     waiting: dict[int, tuple[SignMatrix, _Origin | None]] = {0: (matrix, None)}
     taken = []
     for k in count():
@@ -76,7 +79,7 @@ def decompose(matrix: SignMatrix) -> Pieces | Ints:
 
 @dataclass(frozen=True, eq=False)
 class _Origin:
-    """Where a part of a sum comes from: with these lines of the sum, it is a minor."""
+    """Where a part of a sum comes from: nearly always it is a minor of these lines of the sum."""
 
     above: _Origin | None  # of the matrix that the sum is a block of
     block: Ints  # that block's lines
@@ -90,7 +93,7 @@ def _in_the_whole(lines: Ints, origin: _Origin | None) -> Ints:
         own = origin.own[lines]
         lines = origin.block[np.union1d(own[own >= 0], origin.guests if (own < 0).any() else own[:0])]
         origin = origin.above
-    return np.sort(lines)
+    return np.unique(lines)
 
 
 def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] | Ints:
@@ -127,7 +130,7 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] 
     if isinstance(apart, np.ndarray):
         return apart
     three_sum, parts = apart
-    # a part is a minor of its side with R12 and what the pivots exchanged
+    # a part is a minor of its side with R12 and what the pivots exchanged, but for signs
     pivots = [] if three_sum.pivot is None else [three_sum.pivot[0], len(entries) + three_sum.pivot[1]]
     guests = np.union1d(involved, pivots).astype(np.int64)
     own = (np.concatenate([part.rows, [-1], part.columns, [-1, -1]]) for part in parts)
@@ -135,7 +138,7 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] 
 
 
 def minimal_violation(matrix: SignMatrix, lines: Ints) -> ViolatingSubmatrix:
-    """A minimal violating submatrix of those lines of a matrix that `decompose` found."""
+    """A minimal violating submatrix of a matrix that `decompose` refuted, first looked for among the lines that it named."""
     m = matrix.shape[0]
 
     def refuted(lines: Ints) -> Ints | None:
@@ -153,9 +156,13 @@ def minimal_violation(matrix: SignMatrix, lines: Ints) -> ViolatingSubmatrix:
         if cycle is not None:
             return np.concatenate([rows[list(cycle.rows)], columns[list(cycle.columns)] + m])
         found = decompose(part)
-        return None if isinstance(found, Pieces) else lines[found]
+        if isinstance(found, Pieces):
+            return None
+        smaller = refuted(lines[found]) if len(found) < len(lines) else None
+        return lines if smaller is None else smaller
 
-    found = least_part(lines, refuted, np.random.default_rng(0))
+    start = refuted(lines)
+    found = least_part(np.arange(sum(matrix.shape)) if start is None else start, refuted, np.random.default_rng(0))
     rows, columns = found[found < m].tolist(), (found[found >= m] - m).tolist()
     violating = submatrix(matrix, rows, columns) if len(rows) == len(columns) else None
     if violating is None or abs(violating.determinant) != 2:

@@ -226,7 +226,7 @@ def test_a_violation_is_made_minimal_without_short_cuts(monkeypatch: pytest.Monk
     """Without the reference for few lines and without signing: what is left where no line can be left out is minimal."""
     monkeypatch.setattr(decomposition, "FEW_LINES", 0)
     monkeypatch.setattr(decomposition, "wrong_cycle", lambda part: None)
-    for seed in (*range(6), 28):  # of 28 the lines for which a part's guests stand are needed
+    for seed in (*range(6), 28):  # of 28 a line took part twice
         read = read_matrix(one_entry_changed(nested(25, seed, leaves=6, pivots=seed % 3), seed))
         found = decompose(read)
         if not isinstance(found, Pieces):
