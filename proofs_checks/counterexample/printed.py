@@ -179,17 +179,8 @@ class DataSet:
 def smallest_data_set(points: NDArray[np.int64], place: int) -> DataSet | None:
     """The data set with the fewest rows, then the lowest prices, for which one point is the only optimum among all.
 
-    Parameters
-    ----------
-    points
-        all vertices times a common denominator, shape (k, 7), in the order of `VARIABLES`.
-    place
-        index of the point that is to be the only optimum; -1 where it is not among the vertices.
-
-    Returns
-    -------
-    DataSet or None
-        None if no data set of at most `MOST_ROWS` rows, with prices from 1 to its number of rows, will do.
+    `points` are all vertices times a common denominator, columns as in `VARIABLES`; `place` is -1 where it is none of them.
+    None if no data set of at most `MOST_ROWS` rows, with prices from 1 to its number of rows, will do.
     """
     if place < 0:
         return None

@@ -36,15 +36,7 @@ class Cone:
 
 
 def extreme_rays(equations: NDArray[Any], inequalities: NDArray[Any], *, limit: int) -> Cone:
-    """The extreme rays and lines of (1).
-
-    Parameters
-    ----------
-    equations, inequalities
-        E and A, integers, as many columns each.
-    limit
-        largest number of rays at any step.
-    """
+    """The extreme rays and lines of (1), for integers E and A, with at most `limit` rays at any step."""
     state = _RaysSoFar(inequalities.shape[1], len(inequalities), limit)
     for a in equations:
         if state.crosses_a_line(a):

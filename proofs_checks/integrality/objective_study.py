@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -127,45 +127,26 @@ def _checked(objectives: Any, body: Polyhedron) -> NDArray[Any]:
     return c.astype(np.int64) if c.dtype.kind == "i" else c.astype(object)
 
 
-@dataclass
-class _Tally:
-    """Counts so far."""
-
-    only: int = 0
-    some: int = 0
-    unverified: int = 0
-    example: tuple[NDArray[Any], ExactPoint] | None = None
-    strict_example: bool = False
-    loss: Fraction | None = field(default=None)
-
-    def note(self, objective: NDArray[Any], point: ExactPoint, *, strict: bool) -> None:
-        """Keep the first example of the better kind."""
-        if self.example is None or (strict and not self.strict_example):
-            self.example, self.strict_example = (objective.copy(), point), strict
-
-
 def _all_at_once(c: NDArray[Any], found: Vertices) -> ObjectiveStudy:
     """(1), block by block."""
-    tally, fractional = _Tally(), np.flatnonzero(~found.is_integral)
-    integral = np.flatnonzero(found.is_integral)
-    tally.loss = Fraction(0) if integral.size else None
-    for start, values in _values(c, found):
-        if not fractional.size:
-            break
+    only = some = 0
+    example: tuple[NDArray[Any], ExactPoint] | None = None
+    fractional, integral = np.flatnonzero(~found.is_integral), np.flatnonzero(found.is_integral)
+    loss = Fraction(0) if integral.size else None
+    for start, values in _values(c, found) if fractional.size else ():
         least = values[:, fractional].min(axis=1)
         best = values[:, integral].min(axis=1) if integral.size else None
         strict = np.ones(len(values), dtype=bool) if best is None else least < best
         optimal = strict if best is None else least <= best
-        tally.only += int(strict.sum())
-        tally.some += int(optimal.sum())
-        for chosen, kind in ((strict, True), (optimal, False)):
-            if chosen.any():
+        for chosen, known in ((strict, only), (optimal, some)):  # the first of the better kind
+            if chosen.any() and not known and (chosen is strict or example is None):
                 k = int(np.argmax(chosen))
-                tally.note(c[start + k], found[int(fractional[np.argmin(values[k, fractional])])], strict=kind)
+                example = c[start + k].copy(), found[int(fractional[np.argmin(values[k, fractional])])]
+        only += int(strict.sum())
+        some += int(optimal.sum())
         if best is not None and strict.any():
-            tally.loss = max(tally.loss or Fraction(0), _largest_loss(values[strict], least[strict], best[strict]))
-    method = f"all {len(found):,} vertices"
-    return ObjectiveStudy(len(c), tally.only, tally.some, 0, tally.example, tally.loss, method)
+            loss = max(loss or Fraction(0), _largest_loss(values[strict], least[strict], best[strict]))
+    return ObjectiveStudy(len(c), only, some, 0, example, loss, f"all {len(found):,} vertices")
 
 
 def _values(c: NDArray[Any], found: Vertices) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -195,7 +176,9 @@ def _largest_loss(values: NDArray[Any], least: NDArray[Any], best: NDArray[Any])
 
 def _one_by_one(body: Polyhedron, c: NDArray[Any]) -> ObjectiveStudy:
     """Solve for each objective with HiGHS, and verify every vertex."""
-    tally, seen = _Tally(), dict[bytes, ExactPoint | None]()
+    some = unverified = 0
+    example: tuple[NDArray[Any], ExactPoint] | None = None
+    seen = dict[bytes, ExactPoint | None]()
     solver = _loaded(body)
     for objective in c:
         x = _solved(solver, objective)
@@ -204,12 +187,11 @@ def _one_by_one(body: Polyhedron, c: NDArray[Any]) -> ObjectiveStudy:
             seen[key] = _verified_vertex(body, x)
         point = seen[key]
         if point is None:
-            tally.unverified += 1
+            unverified += 1
         elif not point.is_integral:
-            tally.some += 1
-            tally.note(objective, point, strict=False)
-    method = f"HiGHS, {len(seen):,} vertices verified exactly"
-    return ObjectiveStudy(len(c), None, tally.some, tally.unverified, tally.example, None, method)
+            some += 1
+            example = example or (objective.copy(), point)
+    return ObjectiveStudy(len(c), None, some, unverified, example, None, f"HiGHS, {len(seen):,} vertices verified exactly")
 
 
 def _verified_vertex(body: Polyhedron, x: NDArray[np.float64]) -> ExactPoint | None:

@@ -163,17 +163,9 @@ def draw_data(problem: PruningProblem, count: Natural, *, seed: Seed) -> DrawnDa
 
 
 def majority_errors(ensemble: Ensemble, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """e_h from class counts at the leaves: rows below h outside their majority class.
+    """e_h from class counts at the leaves: rows below h outside their majority class; int64, shape (k, n) from (k, n, C).
 
-    Parameters
-    ----------
-    counts
-        int64, shape (k, n, C), of k samples and C classes; what stands at splits is replaced by the sum over their leaves.
-
-    Returns
-    -------
-    NDArray
-        int64, shape (k, n).
+    What stands at splits is replaced by the sum over their leaves.
     """
     total = counts.copy()
     for h in reversed(range(ensemble.n_nodes)):  # children stand behind their parents

@@ -39,14 +39,12 @@ def simple(number: Number) -> Number:
 
 
 def exact_array(values: Any, what: str, *, infinite: bool = False) -> ExactArray:
-    """Numbers of any kind as integers and fractions, in their shape.
-
-    Parameters
-    ----------
-    infinite
-        whether -inf and inf are taken: as bounds they say that there is none.
-    """
-    given = values if isinstance(values, np.ndarray) else _as_array(values)
+    """Numbers of any kind as integers and fractions, in their shape; if `infinite`, -inf and inf too, as bounds that are none."""
+    try:  # integers beyond 64 bits, fractions and decimals stay what they are
+        array = np.asarray(values)
+        given = array if array.dtype.kind in "biufO" else np.asarray(values, dtype=object)
+    except ValueError as error:
+        raise InvalidInputError(f"{what}: {error}; give rows of one length") from None
     if given.dtype.kind in "biu":
         integers: ExactArray = given.astype(np.int64 if given.dtype.kind == "b" else given.dtype).astype(object)
         return integers
@@ -62,12 +60,6 @@ def exact_array(values: Any, what: str, *, infinite: bool = False) -> ExactArray
         else:
             table[k] = exact_number(value, f"{what}[{first[k]}]" if given.ndim else what)
     return table[place].reshape(given.shape)
-
-
-def _as_array(values: Any) -> NDArray[Any]:
-    """An array that keeps integers beyond 64 bits, fractions and decimals as they are."""
-    array = np.asarray(values)
-    return array if array.dtype.kind in "biufO" else np.asarray(values, dtype=object)
 
 
 def common_denominator(numbers: Iterable[Number]) -> int:

@@ -85,8 +85,8 @@ def _of_arrays(
         row_upper=_bounds(row_upper, m, "row_upper"),
         lower=_bounds(lower, n, "lower"),
         upper=_bounds(upper, n, "upper"),
-        rows=names[0],
-        columns=names[1],
+        rows=list(names[0]) if rows is None else rows,
+        columns=list(names[1]) if columns is None else columns,
     )
 
 

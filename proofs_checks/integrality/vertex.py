@@ -131,15 +131,7 @@ SparseRow = dict[int, Number]
 
 
 def rank_and_kernel(rows: Iterable[Mapping[int, Number]], columns: Iterable[int]) -> tuple[int, SparseRow | None]:
-    """The rank of sparse rows, and d of (2) by column; None where there is none.
-
-    Parameters
-    ----------
-    rows
-        entries by column.
-    columns
-        all columns, those without entries as well.
-    """
+    """The rank of sparse rows, and d of (2) by column; None where there is none. `columns` are all, with entries or without."""
     pivots: dict[int, SparseRow] = {}
     for given in rows:
         row = {j: simple(x) for j, x in given.items() if x}

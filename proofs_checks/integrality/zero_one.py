@@ -143,14 +143,17 @@ def check_perfect(matrix: Any) -> Verdict:
     """
     given = read_matrix(matrix)
     claim = f"the matrix with {given.shape[0]:,} rows and {given.shape[1]:,} columns is perfect"
-    other = entry_not_01(given)
+    return Verdict(claim, *_perfect(given))
+
+
+def _perfect(given: SignMatrix) -> tuple[bool | None, str, str]:
+    """The answer, the method and the certificate."""
+    method, other = PERFECT_METHOD, entry_not_01(given)
     if other is not None:
-        return Verdict(claim, False, PERFECT_METHOD, other)
+        return False, method, other
     rows, names = _rows_as_sets(given)
     if len(names) > MOST_COLUMNS:
-        return Verdict(
-            claim, None, PERFECT_METHOD, f"there are {len(names):,} columns that are not zero, the limit is {MOST_COLUMNS}"
-        )
+        return None, method, f"there are {len(names):,} columns that are not zero, the limit is {MOST_COLUMNS}"
     near = [0] * len(names)
     for row in rows:
         for j in range(len(names)):
@@ -159,19 +162,12 @@ def check_perfect(matrix: Any) -> Verdict:
     cliques = _maximal_cliques(near)
     missing = next((clique for clique in cliques if clique not in rows), None)
     if missing is not None:
-        return Verdict(
-            claim, False, PERFECT_METHOD, f"the columns {_listed(missing, names)} meet pairwise in rows, but not all in one"
-        )
+        return False, method, f"the columns {_listed(missing, names)} meet pairwise in rows, but not all in one"
     wrong = _imperfect(near)
     if wrong is not None:
-        subset, colours, size = wrong
-        text = (
-            f"the graph of the columns {_listed(subset, names)} needs {colours} colours, its largest clique has {size} vertices"
-        )
-        return Verdict(claim, False, PERFECT_METHOD, text)
-    return Verdict(
-        claim, True, PERFECT_METHOD, f"{len(cliques):,} maximal cliques, all rows; {2 ** len(names):,} induced subgraphs"
-    )
+        needs = f"needs {wrong[1]} colours, its largest clique has {wrong[2]} vertices"
+        return False, method, f"the graph of the columns {_listed(wrong[0], names)} {needs}"
+    return True, method, f"{len(cliques):,} maximal cliques, all rows; {2 ** len(names):,} induced subgraphs"
 
 
 def _rows_as_sets(matrix: SignMatrix) -> tuple[set[int], list[str]]:

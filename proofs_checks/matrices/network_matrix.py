@@ -109,13 +109,7 @@ def check_network_matrix(matrix: Any, network: NetworkMatrix) -> Verdict:
 def paths_in_tree(
     matrix: SignMatrix, tail: NDArray[Any], head: NDArray[Any], *, transposed: bool = False
 ) -> NetworkMatrix | None:
-    """Make a certificate of a tree alone: find where the paths begin and end. None where a column is no path.
-
-    Parameters
-    ----------
-    tail, head
-        the arcs of the tree, one a row of the matrix (a column where `transposed`), on the vertices 0 .. k.
-    """
+    """Make a certificate of a tree's arcs: find where the paths begin and end. None where a column is no path."""
     start, end = _ends(*_by_paths(matrix, transposed=transposed), tail, head)
     return None if (start == -2).any() else NetworkMatrix(tail, head, np.maximum(start, 0), np.maximum(end, 0), transposed)
 

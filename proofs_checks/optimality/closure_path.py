@@ -211,18 +211,7 @@ def _check_columns(path: ClosurePath, evidence: _Evidence) -> None:
 
 
 class ClosureRecount:
-    """Nodes, arcs, real and integer gains and prices.
-
-    Parameters
-    ----------
-    problem
-        the instance, whose arrays need not be what they were when it was built.
-
-    Raises
-    ------
-    Refuted
-        if an array has another shape or type, or if the integers are not those of the floats.
-    """
+    """Nodes, arcs, real and integer gains and prices of an instance whose arrays need not be what they were once."""
 
     def __init__(self, problem: ParametricClosure) -> None:
         ints = problem.integers

@@ -98,15 +98,7 @@ def charges_of_duals(
     nodes: list[int] | None = None,
     paid: NDArray[np.bool_] | None = None,
 ) -> dict[int, int]:
-    """The duals of each split, in `unit`, after checking that they are allowed.
-
-    Parameters
-    ----------
-    dual
-        of the usage arcs of `nodes`, default: all splits.
-    paid
-        purchases that are paid already, on which no dual is allowed.
-    """
+    """The duals of each split, in `unit`, after checking that they are allowed: none on purchases that are paid already."""
     dual = whole_numbers(dual)
     if not unit > 0:
         raise Refuted(f"the unit of the duals is {unit}; it must be above 0")

@@ -37,24 +37,9 @@ Exact = int | Fraction
 class Shares:
     """The shares of all splits. Arrays are those of one item at a time, whose usage arcs are read three times.
 
-    Parameters
-    ----------
-    level
-        shape (n,): of every split; -1 at leaves, and at splits that are never kept.
-    top
-        the level of what is always kept, and pays nothing.
-
-    Attributes
-    ----------
-    purchase_level
-        int32: of every purchase, the highest among its users'; -1 where it is never bought.
-    total
-        the sum of the shares of each split, in 2^-bits integer prices.
-
-    Raises
-    ------
-    Refuted
-        where the certificate is none, or makes a share negative.
+    `level` is that of every node, -1 at leaves and at splits that are never kept; what has the level `top` is always kept, and
+    pays nothing. Then `purchase_level` is the highest level among the users of every purchase, -1 where it is never bought, and
+    `total` the sum of the shares of each split, in 2^-bits integer prices.
     """
 
     def __init__(self, certificate: PathShares, recount: Recount, level: NDArray[np.int64], top: int) -> None:
@@ -112,13 +97,7 @@ class Shares:
 
 
 class _Moves:
-    """(3), and the shares between which they are made.
-
-    Parameters
-    ----------
-    n_purchases, n_nodes
-        what purchases and splits are below.
-    """
+    """(3), and the shares between which they are made."""
 
     def __init__(self, certificate: PathShares, n_purchases: int, n_nodes: int) -> None:
         self._n = n_nodes

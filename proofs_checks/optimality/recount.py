@@ -36,7 +36,7 @@ ROUNDING = Fraction(1, 2**44)
 
 
 class Refuted(Exception):  # noqa: N818 (not an error: the answer no)
-    """The claim is false; the message says where."""
+    """The claim is false; the message says where. Whatever reads a certificate in this folder raises it."""
 
 
 def shown(number: Fraction) -> str:
@@ -62,22 +62,11 @@ class Segment:
 
 
 class Recount:
-    """The instance by (1) to (3).
+    """The instance by (1) to (3), with a cost sample X if that of the problem is missing or not to be trusted.
 
-    Parameters
-    ----------
-    problem
-        the instance.
-    X
-        its cost sample, if that of the problem is missing or not to be trusted.
-
-    Raises
-    ------
-    InvalidInputError
-        for data that no instance can have: a table of another shape, weights or errors that are no numbers.
-    Refuted
-        where the rows do not go down the trees as the problem's routing has it: certificates store a number for each usage arc in
-        that order.
+    InvalidInputError is raised for data that no instance can have: a table of another shape, weights or errors that are no
+    numbers; Refuted where the rows do not go down the trees as the problem's routing has it, since certificates store a number
+    for each usage arc in that order.
     """
 
     def __init__(self, problem: PruningProblem, X: Any = None) -> None:

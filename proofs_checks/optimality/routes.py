@@ -21,15 +21,7 @@ from formulations.sparse_arrays import check_sparse, dense_array
 
 
 class Routes:
-    """Which rows reach which node, by (1).
-
-    Attributes
-    ----------
-    order
-        int32, shape (T, N).
-    start, stop
-        int64, shape (n,).
-    """
+    """Which rows reach which node, by (1): `order` is int32, shape (T, N), `start` and `stop` int64, shape (n,)."""
 
     def __init__(self, ensemble: Ensemble, rows: NDArray[np.float32]) -> None:
         self.ensemble, self.n_rows = ensemble, rows.shape[0]

@@ -13,9 +13,6 @@ other way makes the best closure worth less, by (3) and (4) of `proofs_checks.op
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -97,29 +94,12 @@ class _Decisions:
                 raise Refuted(f"split {h} is fixed in, split {above} above it is not")
 
 
-@dataclass(frozen=True, eq=False)
-class Decided:
-    """A lower bound of (OBJ), and what was decided on the way to it: splits kept, and splits still open; the rest are pruned."""
-
-    bound: Fraction
-    kept: AbstractSet[int]
-    open: AbstractSet[int]
-
-
-def proven_by_scores(
-    recount: Recount, certificate: SharedPrices, value: Fraction, kept: Sequence[int] = (), pruned: Sequence[int] = ()
-) -> Decided:
+def proven_by_scores(recount: Recount, certificate: SharedPrices, value: Fraction) -> Fraction:
     """The lower bound of (OBJ) at the certificate's lambda that its scores, decisions and duals prove.
 
-    Parameters
-    ----------
-    value
-        of the solution's pruning at that lambda: decisions are right where the other way is worse.
-    kept, pruned
-        splits that are decided beforehand: the bound is one for prunings that keep and prune them.
+    `value` is that of the solution's pruning at that lambda: decisions are right where the other way is worse.
     """
     decisions = _Decisions(recount, certificate.lam)
-    decisions.decide(list(kept), list(pruned))
     roots = recount.roots_error() * recount.error_unit
     for k, stage in enumerate(certificate.stages):
         trees, unit = decisions.forced(decisions.charges(stage.nodes, stage.score))
@@ -137,7 +117,7 @@ def proven_by_scores(
         trees, unit = decisions.forced(decisions.charges(certificate.nodes, certificate.score))
     else:
         trees, unit = _core(recount, certificate, decisions)
-    return Decided(min(value, roots - decisions.base() - trees.best * unit), decisions.kept, set(decisions.open_splits()))
+    return min(value, roots - decisions.base() - trees.best * unit)
 
 
 def _core(recount: Recount, certificate: SharedPrices, decisions: _Decisions) -> tuple[ForcedValues, Fraction]:

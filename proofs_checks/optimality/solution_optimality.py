@@ -90,7 +90,7 @@ def proven(recount: Recount, certificate: object, lam: Fraction, kept: NDArray[n
     error, cost = recount.objective(kept)
     if isinstance(certificate, ItemDuals):
         return error, cost, bound_of_duals(recount, certificate)
-    return error, cost, proven_by_scores(recount, certificate, error + certificate.lam * cost).bound
+    return error, cost, proven_by_scores(recount, certificate, error + certificate.lam * cost)
 
 
 def _compare(recount: Recount, solution: Solution, value: Fraction, bound: Fraction) -> None:

@@ -27,14 +27,9 @@ from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matri
 
 
 def find_network(matrix: SignMatrix, *, transposed: bool = False, known: Pieces | None = None) -> NetworkMatrix | None:
-    """A tree and paths for the whole matrix, verified; None where the matrix is not the network matrix of any.
+    """A tree and paths for the whole matrix, or its transpose, verified; None where it is not the network matrix of any.
 
-    Parameters
-    ----------
-    transposed
-        find the tree for the matrix's transpose.
-    known
-        blocks that are network matrices or, where they are none, transposes of network matrices.
+    `known` are blocks that are network matrices or, where they are none, transposes of network matrices.
     """
     if matrix.other is not None:
         return None

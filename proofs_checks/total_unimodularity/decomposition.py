@@ -20,11 +20,11 @@ the rest is refuted, and what is left in the end is square, and minimal. On the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
@@ -44,27 +44,25 @@ FEW_LINES = 14
 
 
 def decompose(matrix: SignMatrix) -> Pieces | Ints:
-    """Take the matrix apart completely; or lines (rows, and columns after them) of a part that is not totally unimodular.
+    """Take the matrix apart completely; or lines (rows, and columns after them) that took part in refuting it.
 
-    Parameters
-    ----------
-    matrix
-        entries -1, 0 and 1.
+    Nearly always these lines alone are not totally unimodular.
     """
-    # of each part what its lines stand for: with these lines of the whole, it is a minor
-    waiting, taken = {0: (matrix, sparse.csr_array(sparse.eye_array(sum(matrix.shape), dtype=np.bool_)))}, []
+    waiting: dict[int, tuple[SignMatrix, _Origin | None]] = {0: (matrix, None)}
+    taken = []
     for k in count():
         if k not in waiting:
             break
-        part, stands = waiting.pop(k)
+        part, origin = waiting.pop(k)
         reductions, blocks = reduce_matrix(part), []
         for rows, columns in blocks_of(part, reductions.rows, reductions.columns):
-            inside = stands[np.concatenate([rows, columns + part.shape[0]])]
+            place = np.concatenate([rows, columns + part.shape[0]])
             found = _take(part.part(rows, columns))
             if isinstance(found, np.ndarray):
-                return np.unique(inside[found].indices).astype(np.int64)
+                return _in_the_whole(place[found], origin)
             first = k + 1 + len(waiting)
-            waiting |= enumerate([(each, lines @ inside) for each, lines in found[1]], first)
+            parts = [(each, _Origin(origin, place, own, guests)) for each, own, guests in found[1]]
+            waiting |= enumerate(parts, first)
             blocks.append((rows, columns, found[0], first))
         taken.append((reductions, blocks))
     # the certificate is put together from the last part to the first
@@ -79,8 +77,27 @@ def decompose(matrix: SignMatrix) -> Pieces | Ints:
     return done[0]
 
 
-def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, sparse.csr_array]]] | Ints:
-    """(1)-(4) for a reduced, connected block: what it is, and the parts of a sum with what their lines stand for.
+@dataclass(frozen=True, eq=False)
+class _Origin:
+    """Where a part of a sum comes from: nearly always it is a minor of these lines of the sum."""
+
+    above: _Origin | None  # of the matrix that the sum is a block of
+    block: Ints  # that block's lines
+    own: Ints  # of each line of the part the block's line, -1 where it stands for the other side
+    guests: Ints  # the block's lines for which those stand
+
+
+def _in_the_whole(lines: Ints, origin: _Origin | None) -> Ints:
+    """The lines of the whole that some lines of a part stand for."""
+    while origin is not None:
+        own = origin.own[lines]
+        lines = origin.block[np.union1d(own[own >= 0], origin.guests if (own < 0).any() else own[:0])]
+        origin = origin.above
+    return np.unique(lines)
+
+
+def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, Ints, Ints]]] | Ints:
+    """(1)-(4) for a reduced, connected block: what it is, and the parts of a sum with their own lines and guests.
 
     Or some of its lines that are not totally unimodular.
     """
@@ -89,13 +106,12 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, sparse.csr_arr
         if network is not None:
             return network, []
     entries = block.dense()
-    own = sparse.csr_array(sparse.eye_array(sum(entries.shape), dtype=np.bool_))
     if is_r10(entries):
         return R10(), []
     two_sum = find_two_sum(block)
     if two_sum is not None:
-        places = parts_of(two_sum, block.shape)
-        return two_sum, [(block.part(r, c), own[np.concatenate([r, c + len(entries)])]) for r, c in places]
+        places, nobody = parts_of(two_sum, block.shape), np.zeros(0, dtype=np.int64)
+        return two_sum, [(block.part(r, c), np.concatenate([r, c + len(entries)]), nobody) for r, c in places]
     hard = least_hard_minor(entries)
     if hard is None:
         raise SolverFailedError(f"{block!r} is easy, but neither network nor R10 nor a 2-sum; please report the matrix")
@@ -114,15 +130,15 @@ def _take(block: SignMatrix) -> tuple[Any, list[tuple[SignMatrix, sparse.csr_arr
     if isinstance(apart, np.ndarray):
         return apart
     three_sum, parts = apart
-    # a part is a minor of its side with R12 and what the pivots exchanged
+    # a part is a minor of its side with R12 and what the pivots exchanged, but for signs
     pivots = [] if three_sum.pivot is None else [three_sum.pivot[0], len(entries) + three_sum.pivot[1]]
-    guests = sparse.csr_array(np.isin(np.arange(own.shape[0]), [*involved, *pivots])[None, :])
-    lines = (sparse.vstack([own[part.rows], guests, own[part.columns], guests, guests], format="csr") for part in parts)
-    return three_sum, [(read_matrix(part.entries), each) for part, each in zip(parts, lines, strict=True)]
+    guests = np.union1d(involved, pivots).astype(np.int64)
+    own = (np.concatenate([part.rows, [-1], part.columns, [-1, -1]]) for part in parts)
+    return three_sum, [(read_matrix(part.entries), lines, guests) for part, lines in zip(parts, own, strict=True)]
 
 
 def minimal_violation(matrix: SignMatrix, lines: Ints) -> ViolatingSubmatrix:
-    """A minimal violating submatrix of those lines of a matrix that `decompose` found."""
+    """A minimal violating submatrix of a matrix that `decompose` refuted, first looked for among the lines that it named."""
     m = matrix.shape[0]
 
     def refuted(lines: Ints) -> Ints | None:
@@ -140,9 +156,13 @@ def minimal_violation(matrix: SignMatrix, lines: Ints) -> ViolatingSubmatrix:
         if cycle is not None:
             return np.concatenate([rows[list(cycle.rows)], columns[list(cycle.columns)] + m])
         found = decompose(part)
-        return None if isinstance(found, Pieces) else lines[found]
+        if isinstance(found, Pieces):
+            return None
+        smaller = refuted(lines[found]) if len(found) < len(lines) else None
+        return lines if smaller is None else smaller
 
-    found = least_part(lines, refuted, np.random.default_rng(0))
+    start = refuted(lines)
+    found = least_part(np.arange(sum(matrix.shape)) if start is None else start, refuted, np.random.default_rng(0))
     rows, columns = found[found < m].tolist(), (found[found >= m] - m).tolist()
     violating = submatrix(matrix, rows, columns) if len(rows) == len(columns) else None
     if violating is None or abs(violating.determinant) != 2:

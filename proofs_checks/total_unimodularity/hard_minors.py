@@ -35,12 +35,7 @@ FIRST_PART = 32
 def least_part(lines: Ints, part_of: Callable[[Ints], Ints | None], rng: np.random.Generator) -> Ints:
     """The second half of (3): lines with a property that goes when any one of them is left out, in random order.
 
-    Parameters
-    ----------
-    lines
-        of a matrix, with the property.
-    part_of
-        of some lines a part that has the property, None where they have not. What has a part with the property has it.
+    `part_of` says of some lines a part that has the property, None where they have not. What has a part with the property has it.
     """
     order, found = rng.permutation(lines), lines
     chunk = max(1, len(order) // 2)

@@ -62,15 +62,7 @@ class _Piece:
 
 
 def recognise_network(matrix: SignMatrix, *, transposed: bool = False) -> NetworkMatrix | None:
-    """Find a tree and paths, verified; None where the matrix is not the network matrix of any.
-
-    Parameters
-    ----------
-    matrix
-        entries -1, 0 and 1.
-    transposed
-        find the tree for the matrix's transpose.
-    """
+    """Find a tree and paths for a matrix or its transpose, verified; None where it is not the network matrix of any."""
     if matrix.other is not None:
         return None
     upright = matrix.transposed() if transposed else matrix
@@ -85,15 +77,7 @@ def recognise_network(matrix: SignMatrix, *, transposed: bool = False) -> Networ
 
 
 def tree_of(m: int, pointer: NDArray[Any], row: NDArray[Any], sign: NDArray[np.int8]) -> tuple[Ints, Ints] | None:
-    """Tails and heads of the arcs, not verified. Pieces are split until all are stars, and then glued, the last first.
-
-    Parameters
-    ----------
-    m
-        number of rows.
-    pointer, row, sign
-        the nonzeros column by column.
-    """
+    """Tails and heads of the m arcs, not verified. Pieces are split until all are stars, and then glued, the last first."""
     whole = _Piece(
         pointer.astype(np.int32),
         row.astype(np.int32),
@@ -102,9 +86,14 @@ def tree_of(m: int, pointer: NDArray[Any], row: NDArray[Any], sign: NDArray[np.i
         np.arange(len(pointer) - 1, dtype=np.int32),
         np.zeros(m, dtype=np.bool_),
     )
-    pieces, weight = [whole], random_weights(m)
+    pieces, weight = [whole], np.zeros(0, dtype=np.int64)
     for piece in pieces:
-        if not (_split(piece, weight) if network_pieces.has_three(piece.pointer) else _star(piece)):
+        if not network_pieces.has_three(piece.pointer):
+            good = _star(piece)
+        else:
+            weight = weight if weight.size else random_weights(m)
+            good = _split(piece, weight)
+        if not good:
             return None
         pieces.extend(piece.parts)
     for piece in reversed(pieces):

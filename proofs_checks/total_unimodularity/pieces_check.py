@@ -4,10 +4,10 @@ No code is shared with what makes decompositions. Each step is a theorem about m
 
     reductions   A zero line, a unit line or a copy, of a line that is still there or its negative, may be left out.       (1)
     blocks       No nonzero joins two blocks.                                                                             (2)
-    2-sum        See `wrong_with_two_sum`.                                                                                (3)
+    2-sum        See `two_sum_parts`.                                                                                (3)
     pivot        Rows e, c; b, D become -e, e c; e b, D - e b c with e = 1 or -1. All subdeterminants of the one are,
                  but for signs, subdeterminants of the other, if all entries of the result are -1, 0, 1.                    (4)
-    3-sum        See `wrong_with_three_sum`.                                                                              (5)
+    3-sum        See `three_sum_parts`.                                                                              (5)
     networks     `proofs_checks.matrices.network_matrix.check_network_matrix`, in linear time.                            (6)
     R10          All 251 square submatrices of a matrix with 5 rows and columns have determinant -1, 0 or 1.              (7)
 
@@ -20,7 +20,6 @@ entries of the block, zeros included.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -69,16 +68,16 @@ def check_pieces(matrix: Any, pieces: Pieces) -> Verdict:
     open_parts = [(given, pieces, "")]
     while open_parts and wrong is None:
         part, evidence, where = open_parts.pop()
-        wrong = _wrong_with(part, evidence)
-        if wrong is not None:
-            wrong = where + wrong
+        found = _looked_into(part, evidence)
+        if isinstance(found, str):
+            wrong = where + found
         else:
-            open_parts.extend(_parts(part, evidence, where))
+            open_parts += [(inner, inner_pieces, f"{where}{name}: ") for inner, inner_pieces, name in found]
     return Verdict(f"{claim(given)}, by its pieces", wrong is None, METHOD, pieces if wrong is None else wrong)
 
 
-def _wrong_with(matrix: SignMatrix, pieces: Pieces) -> str | None:
-    """The first thing that is wrong."""
+def _looked_into(matrix: SignMatrix, pieces: Pieces) -> str | list[tuple[SignMatrix, Pieces, str]]:
+    """The first thing that is wrong; or the parts of the blocks that are sums, with their evidence and names."""
     if matrix.other is not None:
         i, j, value = matrix.other
         return f"the entry in row {matrix.rows[i]}, column {matrix.columns[j]} is {value}, none of -1, 0, 1"
@@ -95,7 +94,32 @@ def _wrong_with(matrix: SignMatrix, pieces: Pieces) -> str | None:
     if bad >= 0:
         what = {ZERO: "zero", UNIT: "a unit line", COPY: "a copy"}.get(int(steps.kind[bad]), "of any known kind")
         return f"step {bad}: {_name(matrix, int(steps.line[bad]))} is not {what} as the step says"
-    return _between_blocks(matrix, pieces) or _wrong_block(matrix, pieces)
+    astray = _between_blocks(matrix, pieces)
+    if astray is not None:
+        return astray
+    parts: list[tuple[SignMatrix, Pieces, str]] = []
+    for k, piece in enumerate(pieces.pieces):  # (3)-(7)
+        block = matrix.part(piece.rows, piece.columns)
+        evidence: Any = piece.evidence  # from any source
+        wrong: Any = None
+        if isinstance(evidence, NetworkMatrix):
+            verdict = check_network_matrix(block, evidence)
+            wrong = None if verdict else verdict.certificate
+        elif isinstance(evidence, R10):
+            wrong = _wrong_with_r10(block)
+        elif isinstance(evidence, Split):
+            how = evidence.sum
+            sides = two_sum_parts(block, how) if isinstance(how, TwoSum) else three_sum_parts(block, how)
+            if isinstance(sides, str):
+                wrong = sides
+            else:
+                names = (f"first part of block {k}", f"second part of block {k}")
+                parts += zip(sides, evidence.parts, names, strict=True)
+        else:
+            wrong = f"{evidence!r} is no evidence: give a tree with paths, R10, or a sum"
+        if wrong is not None:
+            return f"block {k}: {wrong}"
+    return parts
 
 
 def _name(matrix: SignMatrix, line: int) -> str:
@@ -108,18 +132,6 @@ def _places(matrix: SignMatrix) -> tuple[Ints, Ints, NDArray[np.int8]]:
     body = matrix.entries
     column = np.repeat(np.arange(matrix.shape[1]), np.diff(body.indptr))
     return body.indices.astype(np.int64), column, body.data
-
-
-def _parts(matrix: SignMatrix, pieces: Pieces, where: str) -> Iterator[tuple[SignMatrix, Pieces, str]]:
-    """The parts of the blocks that are sums."""
-    for k, piece in enumerate(pieces.pieces):
-        if not isinstance(piece.evidence, Split):
-            continue
-        block = matrix.part(piece.rows, piece.columns)
-        how = piece.evidence.sum
-        matrices = _parts_of_two_sum(block, how) if isinstance(how, TwoSum) else _parts_of_three_sum(block, how)
-        for side, part, evidence in zip(("first", "second"), matrices, piece.evidence.parts, strict=True):
-            yield part, evidence, f"{where}{side} part of block {k}: "
 
 
 def _bad_step(matrix: SignMatrix, steps: Reductions) -> int:
@@ -150,27 +162,6 @@ def _between_blocks(matrix: SignMatrix, pieces: Pieces) -> str | None:
     return f"the entry in row {matrix.rows[i]}, column {matrix.columns[j]} joins two blocks"
 
 
-def _wrong_block(matrix: SignMatrix, pieces: Pieces) -> str | None:
-    """(3)-(7): the first block whose evidence fails."""
-    for k, piece in enumerate(pieces.pieces):
-        part = matrix.part(piece.rows, piece.columns)
-        evidence: Any = piece.evidence  # from any source
-        wrong: Any
-        if isinstance(evidence, NetworkMatrix):
-            verdict = check_network_matrix(part, evidence)
-            wrong = None if verdict else verdict.certificate
-        elif isinstance(evidence, R10):
-            wrong = _wrong_with_r10(part)
-        elif isinstance(evidence, Split):
-            how = evidence.sum
-            wrong = wrong_with_two_sum(part, how) if isinstance(how, TwoSum) else wrong_with_three_sum(part, how)
-        else:
-            wrong = f"{evidence!r} is no evidence: give a tree with paths, R10, or a sum"
-        if wrong is not None:
-            return f"block {k}: {wrong}"
-    return None
-
-
 def _wrong_with_r10(matrix: SignMatrix) -> str | None:
     """(7)."""
     if matrix.shape != (5, 5):
@@ -184,8 +175,8 @@ def _wrong_with_r10(matrix: SignMatrix) -> str | None:
     return None
 
 
-def wrong_with_two_sum(matrix: SignMatrix, split: TwoSum) -> str | None:
-    """What is wrong with a 2-sum, in time linear in the nonzeros; None where nothing is.
+def two_sum_parts(matrix: SignMatrix, split: TwoSum) -> list[SignMatrix] | str:
+    """The first side of a 2-sum with w, and the second with v; or what is wrong with it, in time linear in the nonzeros.
 
     v of the first side and w of the second are a row and a column, or a column and a row, and meet in a nonzero. The nonzeros
     between the sides must be those of lines a like v on the first side which meet w, and of lines y like w on the second which
@@ -217,22 +208,17 @@ def wrong_with_two_sum(matrix: SignMatrix, split: TwoSum) -> str | None:
         return message + _name(matrix, int(a[k] if inside[a[k]] else y[k]))
     count = np.bincount(a[between], minlength=m + n)
     short = np.flatnonzero((meets_w != 0) & (count != np.count_nonzero(meets_v)))
-    return message + _name(matrix, int(short[0])) if short.size else None
-
-
-def _parts_of_two_sum(matrix: SignMatrix, split: TwoSum) -> Iterator[SignMatrix]:
-    """The first side with w, the second with v."""
-    m, n = matrix.shape
-    for own, guest in ((True, split.w), (False, split.v)):
-        lines = np.zeros(m + n, np.bool_)
-        lines[split.first] = True
-        lines = lines == own
+    if short.size:
+        return message + _name(matrix, int(short[0]))
+    parts = []
+    for lines, guest in ((inside, w), (~inside, v)):
         lines[guest] = True
-        yield matrix.part(np.flatnonzero(lines[:m]), np.flatnonzero(lines[m:]))
+        parts.append(matrix.part(np.flatnonzero(lines[:m]), np.flatnonzero(lines[m:])))
+    return parts
 
 
-def wrong_with_three_sum(matrix: SignMatrix, split: ThreeSum) -> str | None:
-    """What is wrong with a 3-sum; None where nothing is.
+def three_sum_parts(matrix: SignMatrix, split: ThreeSum) -> list[SignMatrix] | str:
+    """Both parts of a 3-sum, or what is wrong with it.
 
     With the lines of the first side before those of the second, the matrix, after the pivot (4) if there is one, must be
 
@@ -250,11 +236,23 @@ def wrong_with_three_sum(matrix: SignMatrix, split: ThreeSum) -> str | None:
     entries = _after_pivot(matrix, split.pivot)
     if isinstance(entries, str):
         return entries
-    upper, lower, a, b, c, d = _between(entries, inside, split)
+    rows, columns = inside[:m], inside[m:]
+    upper, lower = entries[rows][:, ~columns], entries[~rows][:, columns]
+    a, c = entries[rows, split.column], entries[split.row, columns]
+    # b and d from any row, or column, where a, or c, is not zero
+    b = upper[np.argmax(a != 0)] * a[np.argmax(a != 0)] if a.any() else np.zeros(upper.shape[1], np.int64)
+    d = lower[:, np.argmax(c != 0)] * c[np.argmax(c != 0)] if c.any() else np.zeros(lower.shape[0], np.int64)
     for what, part, product in (("columns", upper, np.outer(a, b)), ("rows", lower, np.outer(d, c))):
         if not part.any() or not np.array_equal(part, product):
             return f"the {what} of the second side are not multiples of the one that the certificate names, between the sides"
-    return None
+    parts = []
+    for own, column, row in ((inside, a, c), (~inside, d, b)):
+        part = np.zeros((len(column) + 1, len(row) + 2), dtype=np.int64)
+        part[:-1, :-2] = entries[own[:m]][:, own[m:]]
+        part[:-1, -2] = part[:-1, -1] = column
+        part[-1, :-2], part[-1, -1] = row, split.sign
+        parts.append(read_matrix(part))
+    return parts
 
 
 def _inside(first: Any, total: int) -> NDArray[np.bool_] | None:
@@ -280,36 +278,6 @@ def _after_pivot(matrix: SignMatrix, pivot: tuple[int, int] | None) -> NDArray[n
     entries[i], entries[:, j] = e * row, e * column
     entries[i, j] = -e
     return f"the pivot {pivot} makes an entry other than -1, 0, 1" if np.abs(entries).max() > 1 else entries
-
-
-def _between(entries: Ints, inside: NDArray[np.bool_], split: ThreeSum) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
-    """The parts between the sides, and a, b, c, d: b and d from any row, or column, where a, or c, is not zero."""
-    m = len(entries)
-    rows, columns = inside[:m], inside[m:]
-    upper, lower = entries[rows][:, ~columns], entries[~rows][:, columns]
-    a, c = entries[rows, split.column], entries[split.row, columns]
-    b, d = np.zeros(upper.shape[1], np.int64), np.zeros(lower.shape[0], np.int64)
-    if a.any():
-        b = upper[np.argmax(a != 0)] * a[np.argmax(a != 0)]
-    if c.any():
-        d = lower[:, np.argmax(c != 0)] * c[np.argmax(c != 0)]
-    return upper, lower, a, b, c, d
-
-
-def _parts_of_three_sum(matrix: SignMatrix, split: ThreeSum) -> Iterator[SignMatrix]:
-    """The two matrices of `wrong_with_three_sum`, which found nothing."""
-    m, n = matrix.shape
-    inside = _inside(split.first, m + n)
-    entries = _after_pivot(matrix, split.pivot)
-    assert inside is not None
-    assert not isinstance(entries, str)
-    _, _, a, b, c, d = _between(entries, inside, split)
-    for own, column, row in ((inside, a, c), (~inside, d, b)):
-        part = np.zeros((len(column) + 1, len(row) + 2), dtype=np.int64)
-        part[:-1, :-2] = entries[own[:m]][:, own[m:]]
-        part[:-1, -2] = part[:-1, -1] = column
-        part[-1, :-2], part[-1, -1] = row, split.sign
-        yield read_matrix(part)
 
 
 @njit(cache=True)

@@ -41,14 +41,7 @@ def sides_of_r12(entries: Signs) -> tuple[Ints, Ints] | None:
 def induced_separation(whole: Display, rows: Ints, columns: Ints, sides: tuple[Ints, Ints]) -> tuple[bool, Ints]:
     """Whether R12 induces a separation, and the elements of its first side; or elements with which R12 is not regular.
 
-    Parameters
-    ----------
-    whole
-        the matrix.
-    rows, columns
-        places of R12 in it.
-    sides
-        R12's own.
+    `rows` and `columns` are the places of R12 in the whole matrix, `sides` its own.
     """
     first, second = (np.concatenate([rows[s[s < 6]], columns[s[s >= 6] - 6] + len(whole.rows)]) for s in sides)
     entries = whole.entries

@@ -142,13 +142,7 @@ def _reach(pointer, across, sign, v, w, s, expected, inside):  # type: ignore[no
 
 
 def take_apart(entries: Signs, first: Ints) -> tuple[ThreeSum, list[Display]] | Ints:
-    """The 3-sum along a separation, and its parts (4) with the elements of their sides; or elements that violate.
-
-    Parameters
-    ----------
-    first
-        elements of the first side.
-    """
+    """The 3-sum whose first side has some elements, and its parts (4) with those of their sides; or elements that violate."""
     display = Display.of(entries)
     pivot = _pivot(entries, *(np.isin(e, first) for e in (display.rows, display.columns)))
     i, j = pivot or (-1, -1)

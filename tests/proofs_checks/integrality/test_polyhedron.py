@@ -116,6 +116,7 @@ def test_arrays_of_anybody() -> None:
     ("arguments", "message"),
     [
         ({"source": [1, 2]}, "shape \\(2,\\); give two dimensions"),
+        ({"source": [[1, 2], [3]]}, "matrix: .*; give rows of one length"),
         ({"source": [[1, np.nan]]}, "matrix\\[1\\] is nan"),
         ({"source": [[1, np.inf]]}, "matrix\\[1\\] is inf"),
         ({"source": [["a"]]}, "matrix\\[0\\] is 'a'"),

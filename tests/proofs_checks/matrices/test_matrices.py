@@ -16,11 +16,8 @@ from scipy import sparse
 
 from formulations.errors import InvalidInputError
 from formulations.instance.papers import two_trees
-from formulations.instance.problem import PruningProblem
-from formulations.models import FORMULATIONS
 from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from tests.instances import random_problem
 from tests.loops import looped
 
 SIGNS = [[1, 0, -1, 0], [0, 1, 1, -1], [0, 0, 0, 1]]
@@ -42,26 +39,15 @@ def other_of(matrix: Any) -> Any:
     return read_matrix(matrix).other
 
 
-@pytest.mark.parametrize(
-    "given_as",
-    [
-        SIGNS,
-        tuple(map(tuple, SIGNS)),
-        np.array(SIGNS),
-        np.asfortranarray(SIGNS),
-        np.array(SIGNS, dtype=np.float32),
-        np.array(SIGNS, dtype=object),
-        [[Fraction(x) for x in row] for row in SIGNS],
-        [[Decimal(x) for x in row] for row in SIGNS],
-        np.array(SIGNS)[::-1][::-1],
-    ],
-    ids=["lists", "tuples", "int", "Fortran", "float32", "object", "fractions", "decimals", "view"],
-)
-def test_dense(given_as: Any) -> None:
+@looped("kind", [int, np.float32, object, Fraction, Decimal])
+def test_dense(kind: Any) -> None:
     """Whatever numpy takes: lists, any kind of number, any memory order."""
-    matrix = read_matrix(given_as)
-    assert is_like(matrix, SIGNS)
-    assert matrix.other is None
+    numbers = [[kind(x) if kind in (Fraction, Decimal) else x for x in row] for row in SIGNS]
+    array = np.array(numbers, dtype=object if kind in (Fraction, Decimal) else kind)
+    for given_as in (numbers, tuple(map(tuple, numbers)), array, np.asfortranarray(array), array[::-1][::-1]):
+        matrix = read_matrix(given_as)
+        assert is_like(matrix, SIGNS)
+        assert matrix.other is None
 
 
 @looped("kind", ["array", "matrix"])
@@ -178,29 +164,6 @@ def test_round_trip(entries: Any) -> None:
             i, j, value = matrix.other
             assert entries[i, j] == value
             assert np.abs(entries[:, :j]).max(initial=0) <= 1
-
-
-def problem_for(name: str, seed: int | None) -> PruningProblem:
-    """The papers' instance, or a random one; IP2 has one tree."""
-    problem = two_trees() if seed is None else random_problem(seed)
-    return problem.only_tree(0) if name == "IP2" else problem
-
-
-@pytest.mark.parametrize("seed", [None, 3])
-@pytest.mark.parametrize("name", FORMULATIONS)
-def test_our_formulations(name: str, seed: int | None) -> None:
-    """Our linear programs and Pyomo models are read alike, entry by entry and name by name."""
-    options: dict[str, Any] = {} if name == "IP0" else {"budget": 1} if name == "LP1" else {"lam": 1}
-    problem = problem_for(name, seed)
-    program, model = MATRICES[name](problem, **options), FORMULATIONS[name](problem, **options)
-    ours = read_matrix(program)
-    assert np.array_equal(ours.dense(), np.where(np.abs(program.matrix.toarray()) == 1, program.matrix.toarray(), 0))
-    assert (list(ours.rows), list(ours.columns)) == (list(program.rows), list(program.columns))
-    theirs = read_matrix(model)
-    assert (sorted(theirs.rows), sorted(theirs.columns)) == (sorted(ours.rows), sorted(ours.columns))
-    order = theirs.part([list(theirs.rows).index(r) for r in ours.rows], [list(theirs.columns).index(c) for c in ours.columns])
-    assert np.array_equal(order.dense(), ours.dense())
-    assert (ours.other is None) == (theirs.other is None)
 
 
 def strangers_model() -> Any:

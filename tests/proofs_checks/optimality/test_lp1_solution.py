@@ -184,6 +184,7 @@ def test_proofs_by_price_sharing_are_accepted(seed: int) -> None:
         (lambda: forged(multipliers=((0, None, Fraction(1)), (0, None, Fraction(1)))), "has two multipliers"),
         (lambda: forged(multipliers=((2, None, Fraction(1)),)), "there is no such row"),
         (lambda: forged(multipliers=((0, 3, Fraction(1)),)), "there is no such row"),
+        (lambda: forged(certificate="yes"), "the certificate is str, neither duals nor scores"),
     ],
 )
 def test_forged_answers_are_refused(solution: Any, message: str) -> None:
