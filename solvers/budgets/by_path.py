@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from formulations.answers.budget_solution import BudgetSolution, Mixture
@@ -67,10 +67,10 @@ def most_cost(problem: PruningProblem, budget: Fraction) -> int:
     return int((budget + Fraction(problem.integers.cost_rounding)) // problem.integers.price_unit)
 
 
-def fits(pruning: Pruning, cost: int, budget: Fraction) -> bool:
-    """Whether a pruning of this integer cost is within the budget, in exact numbers."""
-    problem = pruning.problem
-    return cost <= room(problem, budget) or (cost <= most_cost(problem, budget) and exact_cost(pruning) <= budget)
+def fitting(problem: PruningProblem, budget: Fraction) -> Callable[[Pruning, int], bool]:
+    """Whether a pruning of some integer cost is within the budget, in exact numbers, as a function of both."""
+    safe, most = room(problem, budget), most_cost(problem, budget)
+    return lambda pruning, cost: cost <= safe or (cost <= most and exact_cost(pruning) <= budget)
 
 
 def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:

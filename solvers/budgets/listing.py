@@ -15,7 +15,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.brute_force import all_prunings, count_prunings
-from solvers.budgets.by_path import fits, path_of, relaxed_optimum, solution
+from solvers.budgets.by_path import fitting, path_of, relaxed_optimum, solution
 
 MOST_LISTED = 20_000
 """Forests with more prunings are left to searches."""
@@ -53,7 +53,7 @@ def brute_force_budget(problem: PruningProblem, budget: Price, *, time_limit: Se
     """
     started = time.perf_counter()
     limit = limit_of_mean_cost(problem, budget)
-    pruning = best_allowed(problem, lambda pruning, cost: fits(pruning, cost, limit))
+    pruning = best_allowed(problem, fitting(problem, limit))
     assert pruning is not None, "the forest of single leaves costs nothing"
     relaxation = relaxed_optimum(path_of(problem, None), limit)
     stats = {"seconds": time.perf_counter() - started, "prunings": float(count_prunings(problem.ensemble))}

@@ -3,7 +3,7 @@
     maximise the gain  s.t.  cost <= B                                                                      (LP1, 0-1)
 
 This is a knapsack problem with precedences. The path gives the hull edge at B with its lambda*, the best breakpoint and the
-relaxation's bound. Fixing (`fixing`) and branching (`search`) follow; each bound is a minimum cut in integers.
+relaxation's bound. Fixing (`edge`) and branching (`search`) follow; each bound is a minimum cut in integers.
 
 If prices were rounded, the search covers all prunings with cost <= B + cost_rounding, and accepts a pruning only if its exact
 real cost fits.
@@ -27,7 +27,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.by_path import error_of, exact_cost, fits, most_cost, path_of, relaxed_optimum, solution, within
+from solvers.budgets.by_path import error_of, exact_cost, fitting, most_cost, path_of, relaxed_optimum, solution, within
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, core_between, windows
 from solvers.budgets.exact.search import GapProgress, Search
@@ -117,7 +117,7 @@ class _BestPruning:
         self.budget = budget
         self.pruning = pruning
         self.gain = pruning.integer_gain
-        self.most_cost = most_cost(problem, budget)
+        self.most_cost, self.fits = most_cost(problem, budget), fitting(problem, budget)
 
     def start_from(self, incumbent: Pruning) -> None:
         """Replace the best pruning by the incumbent if that is better."""
@@ -130,10 +130,6 @@ class _BestPruning:
             )
         if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
             self.pruning, self.gain = incumbent, incumbent.integer_gain
-
-    def fits(self, pruning: Pruning, cost: int) -> bool:
-        """Whether a pruning of this integer cost is within the budget, in exact numbers."""
-        return fits(pruning, cost, self.budget)
 
     def offer(self, core: KnapsackCore) -> int:
         """Keep the pruning that a core has taken if it is better and fits; returns the gain to beat."""

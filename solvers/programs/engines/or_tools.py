@@ -69,8 +69,6 @@ def pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     InterruptedSolveError
         if Ctrl-C arrived meanwhile.
     """
-    from ortools.linear_solver.python import model_builder_helper as ortools
-
     check_linear(lp, "PDLP")
     limit = check_call(lp, time_limit)
     if lp.shape[1] == 0:  # PDLP rejects a program without columns as invalid
@@ -78,10 +76,7 @@ def pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     k = exponent_of(lp.cost)
     # with more threads than rows and columns PDLP prints a warning
     threads = max(1, min(MOST_THREADS, max(lp.shape))) if lp.matrix.nnz > ONE_THREAD else 1
-    model, solver = loaded_model(lp, k), ortools.ModelSolverHelper("pdlp")
-    if not solver.solver_is_supported():
-        raise SolverFailedError("this build of OR-Tools is without PDLP; install ortools from PyPI")
-    solver.set_solver_specific_parameters(_parameters(limit, threads))
+    model, solver = loaded_model(lp, k), _solver("PDLP", _parameters(limit, threads))
     started = time.perf_counter()
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "PDLP")
     seconds = time.perf_counter() - started
@@ -179,14 +174,20 @@ def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     return linear_answer(lp, stopped, x, dual, iterations=math.nan, seconds=seconds)
 
 
-def _solved(model: Any, limit: float, parameters: str) -> Any:
-    """The solver after it has solved a model, whatever came of it."""
+def _solver(name: str, parameters: str) -> Any:
+    """One of OR-Tools' solvers, with parameters as its own text has them."""
     from ortools.linear_solver.python import model_builder_helper as ortools
 
-    solver = ortools.ModelSolverHelper("glop")
+    solver = ortools.ModelSolverHelper(name.lower())
     if not solver.solver_is_supported():
-        raise SolverFailedError("this build of OR-Tools is without GLOP; install ortools from PyPI")
+        raise SolverFailedError(f"this build of OR-Tools is without {name}; install ortools from PyPI")
     solver.set_solver_specific_parameters(parameters)
+    return solver
+
+
+def _solved(model: Any, limit: float, parameters: str) -> Any:
+    """The solver after it has solved a model, whatever came of it."""
+    solver = _solver("GLOP", parameters)
     if math.isfinite(limit):
         solver.set_time_limit_in_seconds(limit)
     interruptible(lambda: solver.solve(model), solver.interrupt_solve, "GLOP")
