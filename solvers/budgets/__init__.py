@@ -2,14 +2,13 @@
 
 from formulations.answers.budget_solution import BudgetSolver
 from solvers.budgets.by_path import best_breakpoint, relaxed_optimum
-from solvers.budgets.by_programs import integer_program_within, linear_program_within, pyomo_within
+from solvers.budgets.by_programs import dantzig_wolfe_within, integer_program_within, linear_program_within, pyomo_within
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import solve_limits, solve_within
 from solvers.budgets.listing import brute_force_budget
 from solvers.budgets.rounding import solve_lp1
 from solvers.budgets.search import best_within
 from solvers.budgets.solve import solve_budget
-from solvers.column_generation.budgets.solve import dantzig_wolfe_within
 
 BUDGET_SOLVERS: dict[str, BudgetSolver] = {
     "path": best_breakpoint,

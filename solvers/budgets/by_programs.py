@@ -1,4 +1,4 @@
-"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo.
+"""LP1 as a linear or integer program, by HiGHS as arrays or through Pyomo, and by Dantzig-Wolfe decomposition.
 
 The relaxation's point y is optimal for the Lagrangian at lambda*, so all of its level sets are optimal prunings there, one of
 which costs at most B. The best of them is the answer, and the best mixture of two of them is the relaxation's optimum in exact
@@ -36,6 +36,9 @@ from solvers.closures.level_sets import lower_to_parents, splits_kept
 from solvers.closures.tree_pass import free_of_charge
 from solvers.column_generation.budgets.coupling import BudgetCoupling
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
+from solvers.column_generation.budgets.solve import dantzig_wolfe_budget
+from solvers.column_generation.pricing import PricingMethod
+from solvers.column_generation.scheme import AnyScheme
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
 from solvers.programs.relaxation import engine_named, program_of
@@ -117,6 +120,43 @@ def integer_program_within(problem: PruningProblem, budget: Price, *, time_limit
     bound = max(found.bound, raised(problem, branched.bound))
     error = error_of(best.pruning)
     return replace(found, pruning=best.pruning, error=error, bound=bound, stopped=branched.stopped, stats=stats)
+
+
+@checked
+def dantzig_wolfe_within(
+    problem: PruningProblem,
+    budget: Price,
+    *,
+    time_limit: Seconds = math.inf,
+    tolerance: float = 1e-6,
+    pricing: PricingMethod = "shortest paths",
+    scheme: AnyScheme = "bundle",
+) -> BudgetSolution:
+    """The best pruning within the budget that the decomposition finds, and the bound of LP1's relaxation that it proves.
+
+    Parameters
+    ----------
+    budget
+        B >= 0: the largest cost of an average example, in the unit of the prices.
+    time_limit
+        seconds. When they are over, `relaxation` is the best mixture so far, not LP1's optimum, and `bound` is below it.
+    tolerance
+        stop at this relative gap of the relaxation.
+    pricing, scheme
+        as in `solvers.column_generation.dantzig_wolfe`.
+
+    Raises
+    ------
+    InvalidInputError
+        for numbers out of range.
+    SolverFailedError
+        if HiGHS fails.
+    """
+    found = dantzig_wolfe_budget(problem, budget, time_limit=time_limit, tolerance=tolerance, pricing=pricing, scheme=scheme)
+    pruning = found.pruning
+    return BudgetSolution(
+        problem, found.budget, pruning, error_of(pruning), found.bound, found.mixture, found.stopped, found.stats
+    )
 
 
 @dataclass(frozen=True, eq=False)

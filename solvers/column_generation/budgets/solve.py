@@ -1,8 +1,7 @@
 """Dantzig-Wolfe decomposition of LP1's relaxation.
 
 Columns are prunings of single trees. Pricing at the master's q and lambda is the same as for a fixed lambda. The relaxation is
-not integral: its optimum is a mixture of two nested prunings, which are level sets of the master's mixture of columns. The best
-pruning within the budget is found on the way.
+not integral: its optimum is a mixture of two nested prunings, which are level sets of the master's mixture of columns.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from formulations.answers.budget_solution import BudgetSolution, Mixture
+from formulations.answers.budget_solution import Mixture
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import History, StopReason
 from formulations.arguments import NotNegative, Seconds, checked
@@ -23,7 +22,6 @@ from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from formulations.long_steps import interruption_as_error
-from solvers.budgets.by_path import error_of
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.column_generation.budgets.bundle import BudgetBundleMaster
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
@@ -242,40 +240,3 @@ class _BudgetDantzigWolfe:
             if weight > 0:
                 trees[column.tree].append((column, weight))
         return tuple(map(tuple, trees))
-
-
-@checked
-def dantzig_wolfe_within(
-    problem: PruningProblem,
-    budget: Price,
-    *,
-    time_limit: Seconds = math.inf,
-    tolerance: float = 1e-6,
-    pricing: PricingMethod = "shortest paths",
-    scheme: AnyScheme = "bundle",
-) -> BudgetSolution:
-    """The best pruning within the budget that the decomposition finds, and the bound of LP1's relaxation that it proves.
-
-    Parameters
-    ----------
-    budget
-        B >= 0: the largest cost of an average example, in the unit of the prices.
-    time_limit
-        seconds. When they are over, `relaxation` is the best mixture so far, not LP1's optimum, and `bound` is below it.
-    tolerance
-        stop at this relative gap of the relaxation.
-    pricing, scheme
-        as in `solvers.column_generation.dantzig_wolfe`.
-
-    Raises
-    ------
-    InvalidInputError
-        for numbers out of range.
-    SolverFailedError
-        if HiGHS fails.
-    """
-    found = dantzig_wolfe_budget(problem, budget, time_limit=time_limit, tolerance=tolerance, pricing=pricing, scheme=scheme)
-    pruning = found.pruning
-    return BudgetSolution(
-        problem, found.budget, pruning, error_of(pruning), found.bound, found.mixture, found.stopped, found.stats
-    )
