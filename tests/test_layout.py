@@ -6,6 +6,7 @@ import ast
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 from types import ModuleType
@@ -169,3 +170,84 @@ def test_folders_import_each_other_in_no_circle() -> None:
     graph = {f.name: set[str]().union(*map(imported, f.rglob("*.py"))) - {f.name} for f in folders}
     order = list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it
     assert order.index("models") < order.index("exits") < order.index("evaluation")
+
+
+class Imports:
+    """What Python does at a first import, read from the files: statements run in order, a package before its modules."""
+
+    def __init__(self) -> None:
+        files = [file for package in ALLOWED for file in (ROOT / package).rglob("*.py")]
+        paths = {file: ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files}
+        self.body = {path: list(_top_level(ast.parse(file.read_text()).body)) for file, path in paths.items()}
+
+    def first(self, path: str) -> str | None:
+        """What fails where a module is the first of ours to be imported; None if nothing does."""
+        self.names: dict[str, set[str]] = {}
+        self.running: set[str] = set()
+        return self._load(path)
+
+    def _load(self, path: str) -> str | None:
+        """Import a module, its packages first."""
+        parent = path.rpartition(".")[0]
+        if path not in self.body or path in self.names:
+            return None
+        if parent and (failed := self._load(parent)):
+            return failed
+        if path in self.names:  # its package has imported it
+            return None
+        self.names[path] = set()
+        self.running.add(path)
+        for statement in self.body[path]:
+            if failed := self._run(path, statement):
+                return failed
+        self.running.discard(path)
+        return None
+
+    def _run(self, path: str, statement: ast.stmt) -> str | None:
+        """One statement: what it imports, and the names that are there after it."""
+        if isinstance(statement, ast.ImportFrom) and statement.module in self.body:
+            source = str(statement.module)
+            if failed := self._load(source):
+                return failed
+            for alias in statement.names:
+                known = alias.name in self.names[source] or "__getattr__" in self.names[source]
+                module = f"{source}.{alias.name}"
+                if not known and module not in self.body and source in self.running:
+                    return f"{path} takes {alias.name} from {source}, which is not imported so far"
+                if not known and (failed := self._load(module)):
+                    return failed
+        elif isinstance(statement, ast.Import):
+            for alias in statement.names:
+                if failed := self._load(alias.name):
+                    return failed
+        self.names[path] |= {name for part in _assigned(statement) for name in part}
+        return None
+
+
+def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run at an import, those within conditions included, but for types."""
+    for statement in body:
+        if isinstance(statement, ast.If | ast.Try):
+            if not (isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING"):
+                yield from _top_level(statement.body)
+            yield from _top_level(statement.orelse)
+        else:
+            yield statement
+
+
+def _assigned(statement: ast.stmt) -> Iterator[set[str]]:
+    """The names that a statement sets."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        yield {alias.asname or alias.name for alias in statement.names}
+    elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        yield {statement.name}
+    else:
+        yield {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+def test_any_module_can_be_imported_first() -> None:
+    """No module takes a name from one that waits for it, whichever of them is imported first."""
+    imports = Imports()
+    failed = {path: imports.first(path) for path in imports.body}
+    assert len(failed) > 400
+    assert not any(failed.values()), {path: why for path, why in failed.items() if why}
