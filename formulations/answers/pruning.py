@@ -94,22 +94,17 @@ class Pruning(Shown):
         parent = self.problem.ensemble.parent
         return ~self.kept & (self.kept[parent] | (parent < 0))
 
-    @property
-    def _paid(self) -> NDArray[np.bool_]:
-        """Which purchases the kept splits need, numbered as in `UsageArcs`. Not held in memory: it has M N bytes."""
-        return self.problem.usage.paid_by(self.kept)
-
     @cached_property
     def _bills(self) -> tuple[Bill, int]:
         """What the rows pay, and `integer_cost`, from one pass over the usage."""
-        usage, paid = self.problem.usage, self._paid
+        usage, paid = self.problem.usage, self.problem.usage.paid_by(self.kept)
         return usage.bill(self.kept, paid), integer_cost(usage, self.problem.integers, self.kept, paid)
 
     @property
     def bought(self) -> NDArray[np.bool_]:
         """w_{m,i}: bool, shape (M, N): example i pays item m. Items without a price, or paid once, are left out."""
         n_items = self.problem.costs.n_items
-        return self._paid[:-n_items].reshape(n_items, -1)
+        return self.problem.usage.paid_by(self.kept)[:-n_items].reshape(n_items, -1)
 
     @property
     def bought_once(self) -> NDArray[np.bool_]:
@@ -155,8 +150,27 @@ class Pruning(Shown):
 
     @property
     def exact_cost(self) -> Fraction:
-        """The cost as a fraction; equal to `cost` up to floating point, and up to ``integers.cost_rounding``."""
+        """The cost as a fraction; that of the integers: equal to `real_cost` up to ``integers.cost_rounding``."""
         return self.integer_cost * self.problem.integers.price_unit
+
+    @cached_property
+    def real_cost(self) -> Fraction:
+        """The cost as a fraction, from prices and weights as they were given, even if the instance was rounded."""
+        p = self.problem
+        if p.integers.cost_rounding == 0:
+            return self.exact_cost
+        weight = [Fraction(repr(float(w))) for w in p.weights]
+        per_row = Fraction(0)
+        for price, bought in zip(p.costs.prices, self.bought, strict=True):
+            if price:
+                per_row += price * sum((weight[i] for i in bought.nonzero()[0].tolist()), Fraction(0))
+        for h in self.kept.nonzero()[0].tolist():
+            a = p.evaluation[int(p.ensemble.feature[h])]
+            if a:
+                rows = p.routing.order[p.ensemble.tree_of[h], p.routing.start[h] : p.routing.stop[h]]
+                per_row += a * sum((weight[i] for i in rows.tolist()), Fraction(0))
+        once = sum((p.costs.prices[m] for m in self.bought_once.nonzero()[0].tolist()), Fraction(0))
+        return per_row / sum(weight) + once
 
     @property
     def exact_error(self) -> Fraction:

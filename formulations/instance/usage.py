@@ -32,7 +32,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.integers import Integers, to_integers
 from formulations.instance.routing import Amount, Routing, features_of, n_examples, route
 from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
-from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, highest_user, usage_arcs
+from formulations.instance.usage_arcs import Charges, Level, UsageArcs, charges_of, count_arcs, raise_levels, usage_arcs
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +195,16 @@ class Usage:
         return usage_arcs(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes)
 
     def highest_user(self, nodes: NDArray[np.int32], level: NDArray[Level]) -> NDArray[Level]:
-        """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`."""
-        return highest_user(self.charges, self.routing, self.ensemble.tree_of, self.costs.paid_once, nodes, level)
+        """The highest level of the given splits that need a purchase, -1 where none does; numbered as in `UsageArcs`.
+
+        No arcs are stored. On disk if the routing is.
+        """
+        routing = self.routing
+        highest = routing.array(self.n_purchases, level.dtype)
+        highest[:] = -1
+        arrays = routing.order, routing.start, routing.stop
+        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.ensemble.tree_of, arrays, highest)
+        return highest
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """(1): which purchases the kept splits need; bool, numbered as in `UsageArcs`. `kept` is closed under parents."""

@@ -86,25 +86,6 @@ def usage_arcs(
     return UsageArcs(tail, head)
 
 
-def highest_user(
-    charges: Charges,
-    routing: Routing,
-    tree_of: NDArray[np.int32],
-    paid_once: NDArray[np.bool_],
-    nodes: NDArray[np.int32],
-    level: NDArray[Level],
-) -> NDArray[Level]:
-    """The highest level of any of the given nodes that need a purchase, for every purchase; -1 where none does.
-
-    Purchases are numbered as in `UsageArcs`; no arcs are stored. On disk if the routing is.
-    """
-    n_items, n_rows = paid_once.shape[0], routing.n_rows
-    highest = routing.array(n_items * (n_rows + 1), level.dtype)
-    highest[:] = -1
-    _raise(nodes, level, charges, paid_once, tree_of, (routing.order, routing.start, routing.stop), highest)
-    return highest
-
-
 @njit(cache=True)
 def _charges(feature, parent, needs_start, needs_item, needed, priced, start, item):  # type: ignore[no-untyped-def]
     """Climb from every split and keep the items that no strict ancestor needs."""
@@ -160,8 +141,8 @@ def _expand(nodes, charges, paid_once, tree_of, routing, tail, head):  # type: i
 
 
 @njit(cache=True)
-def _raise(nodes, level, charges, paid_once, tree_of, routing, highest):  # type: ignore[no-untyped-def]
-    """Raise the level of each purchase to that of its users."""
+def raise_levels(nodes, level, charges, paid_once, tree_of, routing, highest):  # type: ignore[no-untyped-def]
+    """Raise the level of each purchase, `highest`, to those of its users among the nodes."""
     order, start, stop = routing
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]

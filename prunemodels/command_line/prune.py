@@ -48,7 +48,6 @@ from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import limit_uses, use_in_words
 from prunemodels.statements.wording import count, error
 from solvers.budgets import solve_budget, solve_within
-from solvers.budgets.by_path import exact_cost
 
 SEED = 0
 """Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""
@@ -252,7 +251,7 @@ def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) 
     record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer, "answer": None}
     lines: list[str | Line] = [Line("chosen", f"{rule}; {place}")]
     if solution is not None:
-        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": exact_cost(choice.pruning)}
+        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": choice.pruning.real_cost}
         record["answer"] = plain(proven) | plain(solution)
         how = "" if certified is not None else f" ({args.method or 'best'}: {solution.status})"
         lines.append(Line("answer", f"{solution.in_words()}{how}"))

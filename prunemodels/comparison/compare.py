@@ -36,7 +36,7 @@ from formulations.instance.problem import PruningProblem
 from prunemodels.comparison.processes import Answer, MixtureAnswer, Run, in_processes, in_this_process
 from solvers import SOLVERS
 from solvers.budgets import BUDGET_SOLVERS
-from solvers.budgets.by_path import error_of, exact_cost
+from solvers.budgets.by_path import error_of
 
 BAR = "{desc} |{bar}| {elapsed}"
 """The progress bar, which names the running engine."""
@@ -232,7 +232,7 @@ def _at_budget(problem: PruningProblem, run: Run, answer: Answer) -> dict[str, A
         raise InvalidInputError("its answer has no pruning or no relaxation")
     budget = exact(run.number, "budget")
     pruning = Pruning(problem, answer.kept)
-    if exact_cost(pruning) > budget:
+    if pruning.real_cost > budget:
         raise InvalidInputError(f"it costs {pruning.cost:.9g}, the budget is {float(budget):.9g}")
     mixture = _mixture(problem, budget, answer.mixture)
     found = BudgetSolution(problem, budget, pruning, error_of(pruning), answer.bound, mixture, answer.stopped)

@@ -35,7 +35,6 @@ from proofs_checks.verdict import Verdict
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
 from solvers.budgets import solve_budget
-from solvers.budgets.by_path import exact_cost
 
 ROUNDING = 1e-12
 """Bounds that differ by less count as equal."""
@@ -89,7 +88,7 @@ def evidence_of(
     """Check the path, compare the pruning with it, and check the limits that it keeps to."""
     row, verdicts, proven_bound = row_of(path, pruning), [check_path(path)], None
     if solution is None and row is None:
-        at_own_cost = solve_budget(path.problem, exact_cost(pruning), method="path", path=path)
+        at_own_cost = solve_budget(path.problem, pruning.real_cost, method="path", path=path)
         solution = replace(at_own_cost, pruning=pruning, error=pruning.error)
     if solution is not None:
         relaxed = float(solution.relaxation.value)

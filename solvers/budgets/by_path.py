@@ -1,4 +1,4 @@
-"""Budgets answered by the path alone: the best breakpoint, LP1's relaxation, exact costs, and the room that a budget leaves.
+"""Budgets answered by the path alone: the best breakpoint, LP1's relaxation, and the room that a budget leaves.
 
 The path's rows k have falling costs, and lambda_k is the breakpoint between the rows k and k + 1. Then
 
@@ -27,35 +27,6 @@ from formulations.instance.problem import PruningProblem
 from solvers.path.pruning_path import pruning_path
 
 
-def exact_cost(pruning: Pruning) -> Fraction:
-    """The real cost as a fraction, from prices and weights as they were given, even if the instance was rounded."""
-    problem = pruning.problem
-    if problem.integers.cost_rounding == 0:
-        return pruning.exact_cost
-    weight = [Fraction(repr(float(w))) for w in problem.weights]
-    total = sum(weight)
-    paid = Fraction(0)
-    for price, bought in zip(problem.costs.prices, pruning.bought, strict=True):
-        if price:
-            paid += price * sum((weight[i] for i in bought.nonzero()[0].tolist()), Fraction(0)) / total
-    for m in pruning.bought_once.nonzero()[0].tolist():
-        paid += problem.costs.prices[m]
-    return paid + _evaluation(pruning, weight) / total
-
-
-def _evaluation(pruning: Pruning, weight: list[Fraction]) -> Fraction:
-    """Sum over kept splits of a_f |S_h|."""
-    problem = pruning.problem
-    routing, ensemble = problem.routing, problem.ensemble
-    paid = Fraction(0)
-    for h in pruning.kept.nonzero()[0].tolist():
-        a = problem.evaluation[int(ensemble.feature[h])]
-        if a:
-            rows = routing.order[ensemble.tree_of[h], routing.start[h] : routing.stop[h]]
-            paid += a * sum((weight[i] for i in rows.tolist()), Fraction(0))
-    return paid
-
-
 def room(problem: PruningProblem, budget: Fraction) -> int:
     """The largest integer cost that certainly fits the budget, whatever the rounding errors of the instance are."""
     spare = budget - Fraction(problem.integers.cost_rounding)
@@ -70,7 +41,7 @@ def most_cost(problem: PruningProblem, budget: Fraction) -> int:
 def fitting(problem: PruningProblem, budget: Fraction) -> Callable[[Pruning, int], bool]:
     """Whether a pruning of some integer cost is within the budget, in exact numbers, as a function of both."""
     safe, most = room(problem, budget), most_cost(problem, budget)
-    return lambda pruning, cost: cost <= safe or (cost <= most and exact_cost(pruning) <= budget)
+    return lambda pruning, cost: cost <= safe or (cost <= most and pruning.real_cost <= budget)
 
 
 def relaxed_optimum(path: PruningPath, budget: Fraction) -> Mixture:
@@ -109,7 +80,7 @@ def best_breakpoint(
     limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
-    return solution(problem, limit, within(path, limit), relaxation, {"seconds": time.perf_counter() - started})
+    return solution(problem, limit, path[row_within(path, limit)], relaxation, {"seconds": time.perf_counter() - started})
 
 
 def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
@@ -131,16 +102,11 @@ def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
     return path
 
 
-def within(path: PruningPath, budget: Fraction) -> Pruning:
-    """The path's best breakpoint within the budget."""
-    return path[row_within(path, budget)]
-
-
 def row_within(path: PruningPath, budget: Fraction) -> int:
     """The first row of the path that costs at most the budget, compared exactly; the last one costs nothing."""
     rounding = Fraction(path.problem.integers.cost_rounding)
     for k in range(len(path)):
-        if path.exact_cost[k] - rounding <= budget and exact_cost(path[k]) <= budget:
+        if path.exact_cost[k] - rounding <= budget and path[k].real_cost <= budget:
             return k
     return len(path) - 1
 

@@ -38,7 +38,7 @@ from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
-from solvers.budgets.by_path import exact_cost, path_of, relaxed_optimum, room, row_within, solution
+from solvers.budgets.by_path import path_of, relaxed_optimum, room, row_within, solution
 from solvers.budgets.descent import Bracket, OtherPrices, descend
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, filled
@@ -254,7 +254,7 @@ def _offer_rounded(search: _BracketSearch, path: PruningPath, budget: Fraction, 
     if CUT_TIME_MARGIN * seconds > limit:
         return
     pruning = solve_lp1(path.problem, budget, path=path).pruning
-    if exact_cost(pruning) <= budget:
+    if pruning.real_cost <= budget:
         search.offer(pruning.integer_gain - path[row_within(path, budget)].integer_gain, pruning.kept)
 
 

@@ -27,7 +27,7 @@ from formulations.errors import CapacityOverflowError, InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
-from solvers.budgets.by_path import error_of, exact_cost, fitting, most_cost, path_of, relaxed_optimum, solution, within
+from solvers.budgets.by_path import error_of, fitting, most_cost, path_of, relaxed_optimum, row_within, solution
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, core_between, windows
 from solvers.budgets.exact.search import GapProgress, Search
@@ -87,7 +87,7 @@ def exact_budget(
     limit = limit_of_mean_cost(problem, budget)
     path = path_of(problem, path)
     relaxation = relaxed_optimum(path, limit)
-    first = within(path, limit)
+    first = path[row_within(path, limit)]
     best = _BestPruning(problem, limit, first)
     if incumbent is not None:
         best.start_from(incumbent)
@@ -123,10 +123,9 @@ class _BestPruning:
         """Replace the best pruning by the incumbent if that is better."""
         if incumbent.problem is not self.problem:
             raise InvalidInputError("incumbent belongs to another problem; give a pruning of this one")
-        cost = exact_cost(incumbent)
-        if cost > self.budget:
+        if incumbent.real_cost > self.budget:
             raise InvalidInputError(
-                f"incumbent costs {float(cost):.9g}, the budget is {float(self.budget):.9g}; give a pruning within it"
+                f"incumbent costs {float(incumbent.real_cost):.9g}, the budget is {float(self.budget):.9g}; give one within it"
             )
         if (incumbent.integer_gain, -error_of(incumbent)) > (self.gain, -error_of(self.pruning)):
             self.pruning, self.gain = incumbent, incumbent.integer_gain

@@ -20,7 +20,7 @@ from formulations.answers.solution import Status, StopReason
 from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from solvers.brute_force import AllPrunings, all_prunings
 from solvers.budgets import brute_force_budget
-from solvers.budgets.by_path import exact_cost, room
+from solvers.budgets.by_path import room
 from solvers.budgets.exact import core as exact_window
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.core import KnapsackCore, core_between
@@ -77,7 +77,7 @@ def test_equals_brute_force(seed: int) -> None:
         answer, best = exact_budget(problem, budget, path=path), brute_force_budget(problem, budget)
         assert answer.pruning.integer_gain == best.pruning.integer_gain
         assert answer.error == best.error
-        assert exact_cost(answer.pruning) <= budget
+        assert answer.pruning.real_cost <= budget
         assert answer.status is Status.OPTIMAL
         assert answer.stopped is StopReason.CONVERGED
 
@@ -113,10 +113,10 @@ def test_prices_that_were_rounded() -> None:
     prunings = [Pruning(problem, kept) for kept in every.kept]
     path = pruning_path(problem)
     for own in prunings:
-        budget = exact_cost(own)  # the tightest of all: rounding alone decides whether it fits
+        budget = own.real_cost  # the tightest of all: rounding alone decides whether it fits
         answer = exact_budget(problem, budget, path=path)
-        least = min(p.error for p in prunings if exact_cost(p) <= budget)
-        assert exact_cost(answer.pruning) <= budget
+        least = min(p.error for p in prunings if p.real_cost <= budget)
+        assert answer.pruning.real_cost <= budget
         assert answer.error == pytest.approx(least, abs=1e-12)
         assert answer.bound <= least + 1e-12
 
@@ -148,7 +148,7 @@ def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fract
         monkeypatch.undo()
         assert answer.bound <= best.error <= answer.error
         assert answer.gap == 0 or answer.stopped is StopReason.TIME_LIMIT
-        assert exact_cost(answer.pruning) <= budget
+        assert answer.pruning.real_cost <= budget
         if last is not None:
             assert answer.bound >= last.bound
         last = answer
@@ -173,7 +173,7 @@ def test_interrupted(middling: tuple[PruningProblem, PruningPath, Fraction], mon
     monkeypatch.setattr(exact_search, "edge_of", stopping)
     answer = exact_budget(problem, budget, path=path)
     assert answer.bound <= best.error <= answer.error
-    assert exact_cost(answer.pruning) <= budget
+    assert answer.pruning.real_cost <= budget
     if calls == after:
         assert answer.stopped is StopReason.INTERRUPTED
 
@@ -238,7 +238,7 @@ def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypa
         answer = exact_budget(problem, budget, path=path)
         assert answer.error == brute_force_budget(problem, budget).error
         assert answer.gap == 0
-        assert exact_cost(answer.pruning) <= budget
+        assert answer.pruning.real_cost <= budget
 
 
 @looped("seed", range(6))
@@ -247,10 +247,10 @@ def test_rounded_instances_within_their_rounding(seed: int) -> None:
     problem, path, every = costly(seed, rounded=True)
     assert problem.integers.error_rounding > 0
     errors = [Pruning(problem, kept).error for kept in every.kept]
-    costs = [exact_cost(Pruning(problem, kept)) for kept in every.kept]
+    costs = [Pruning(problem, kept).real_cost for kept in every.kept]
     for budget in grid(path)[::2]:
         answer = exact_budget(problem, budget, path=path)
-        assert exact_cost(answer.pruning) <= budget
+        assert answer.pruning.real_cost <= budget
         least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
         assert answer.bound <= least + 1e-12
         assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12
