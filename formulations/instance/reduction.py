@@ -125,8 +125,9 @@ class Groups:
         """(1) to (3)."""
         ensemble = usage.ensemble
         free = (usage.arcs_per_node == 0) & (integers.evaluation == 0)
-        top, payer = np.full((2, ensemble.n_nodes), -1, dtype=np.int32)
-        _group(ensemble.parent, integers.gain, ensemble.is_split, free, ties == "largest", top, payer)
+        places, sums = np.full((4, free.size), -1, dtype=np.int32), np.zeros((3, free.size), dtype=np.int64)
+        _group(ensemble.parent, integers.gain, ensemble.is_split, free, ties == "largest", places, sums)
+        top, payer = places[:2]
         firsts = np.flatnonzero(top == np.arange(top.size)).astype(np.int32)
         gone = ensemble.roots[top[ensemble.roots] < 0].astype(np.int32)
         under = np.where(ensemble.parent >= 0, top[ensemble.parent], -1)
@@ -149,7 +150,8 @@ class Groups:
     def sums(self, amount: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum over the splits of each group, 0 at leaves; int64, shape (r,)."""
         total = np.zeros(self.payer.size, dtype=np.int64)
-        _add_to(total, self.of, amount)
+        grouped = self.of >= 0
+        np.add.at(total, self.of[grouped], amount[grouped])
         return total
 
     def kept(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -248,17 +250,17 @@ def _mark_ancestors(parent, mark):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _add_to(total, place, amount):  # type: ignore[no-untyped-def]
-    for h in range(place.shape[0]):
-        if place[h] >= 0:
-            total[place[h]] += amount[h]
+def _group(parent, gain, is_split, free, largest, places, sums):  # type: ignore[no-untyped-def]
+    """The first split of the group of each split that is ever kept, and its payer: rows 0 and 1 of `places`, which are -1 before.
 
-
-@njit(cache=True)
-def _group(parent, gain, is_split, free, largest, top, payer):  # type: ignore[no-untyped-def]
-    """The first split of the group of each split that is ever kept, and its payer."""
+    The other rows, and `sums`, zeros before, are room to work in: an array made here would be more to compile.
+    """
     n = parent.shape[0]
-    worth, alone = gain.copy(), gain.copy()  # V and W
+    top, payer, only, below = places[0], places[1], places[2], places[3]
+    worth, alone, total = sums[0], sums[1], sums[2]  # V and W, and the gain of each group
+    for h in range(n):
+        worth[h] = alone[h] = gain[h]
+        below[h] = 0
     for h in range(n - 1, -1, -1):
         p = parent[h]
         if not is_split[h] or p < 0:
@@ -273,7 +275,6 @@ def _group(parent, gain, is_split, free, largest, top, payer):  # type: ignore[n
             continue
         joins = p >= 0 and free[h] and (alone[h] > 0 or (largest and alone[h] == 0))
         top[h] = top[p] if joins else h
-    total, below, only = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
     for h in range(n):
         if top[h] >= 0:
             total[top[h]] += gain[h]

@@ -118,7 +118,7 @@ def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
 @njit(cache=True, nogil=True)
 def climb(parent, value, allowed=None):  # type: ignore[no-untyped-def]
     """(1), children before parents: turns profits into v, in place; returns the sum of the best closures of all trees."""
-    total = value[:0].sum()
+    total = 0
     for h in range(value.shape[0] - 1, -1, -1):
         if value[h] > 0:
             if allowed is not None and not allowed[h]:

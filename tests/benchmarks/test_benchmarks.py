@@ -102,7 +102,7 @@ def test_nothing_with_arcs_is_lost() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("job", "most"), [("path", 19), ("serve, stopping early", 5)])
+@pytest.mark.parametrize(("job", "most"), [("path", 23), ("serve, stopping early", 5)])
 def test_first_runs_compile_no_more_than_today(job: str, most: int) -> None:
     """Each kernel once, and nothing of numba's own.
 
