@@ -44,7 +44,7 @@ def algorithm1(problem: pm.PruningProblem, lam: float, *, iterations: int = ITER
     roots, charge = pm.Pruning.all_roots(problem).error, np.zeros(ensemble.n_nodes)
     best, w = BestPrimal(np.zeros(ensemble.n_nodes, dtype=np.bool_), math.inf, -math.inf), np.zeros(price.size, dtype=np.bool_)
     for k in range(1, iterations + 1):
-        kept, gained = best_tree_closures(ensemble, problem.gain - charge, ensemble.is_split, "smallest")
+        kept, gained = best_tree_closures(ensemble.parent, problem.gain - charge, ensemble.is_split)
         negative, paid, norm = _choose(first, node, beta, price, kept, w)
         bound, value = roots - gained + negative, roots - float(problem.gain[kept].sum()) + paid
         least = value < best.value

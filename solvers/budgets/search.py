@@ -44,7 +44,7 @@ from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, filled
 from solvers.budgets.rounding import solve_lp1
 from solvers.closures.subproblem import open_part
-from solvers.closures.tree_pass import best_closure_of_forest
+from solvers.closures.tree_pass import best_tree_closures
 from solvers.price_sharing.stopping import cut_seconds, fits_memory
 
 WIDTH = 0.1
@@ -286,7 +286,7 @@ def kept_by_items(problem: PruningProblem, outer: NDArray[np.bool_], inner: NDAr
 
     def between(missing: NDArray[np.int64]) -> NDArray[np.bool_]:
         """(3)."""
-        return inner | best_closure_of_forest(ensemble.parent, ints.gain, inner | (outer & (missing == 0)))
+        return inner | best_tree_closures(ensemble.parent, ints.gain, inner | (outer & (missing == 0)))[0]
 
     def fits(kept: NDArray[np.bool_]) -> bool:
         return integer_cost(usage, ints, kept) <= most

@@ -73,7 +73,7 @@ def worth_of_trees(problem: PruningProblem, objective: IntegerObjective, duals: 
     """The sum in (1): no closure is worth more, in integers."""
     charged = objective.profits()
     np.subtract.at(charged, problem.usage_arcs().tail, duals.dual)
-    return int(best_tree_closures(problem.ensemble, charged, problem.ensemble.is_split, "smallest")[1])
+    return int(best_tree_closures(problem.ensemble.parent, charged, problem.ensemble.is_split)[1])
 
 
 def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best: int, pruning: Pruning, lam: Fraction) -> float:

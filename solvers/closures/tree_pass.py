@@ -8,71 +8,41 @@ A top is a split without a parent. Forcing a split in or out costs
     in_h  = v_h at a top;   else in_parent - max(0, v_h) + v_h             the tree's best value with h kept               (3)
     out_h = 0 at a top;     else max(out_parent, in_parent - max(0, v_h))  the tree's best value with h pruned             (4)
 
-The kernels take forests as one array of parents, with every parent before its children, and numbers of any type. Two passes of
-the package are not expressed by them: `solvers.column_generation.shortest_paths` minimises over leaves too and bounds its
-rounding errors on the way, and `best_tree_closures` reads the children of a node.
+The kernels take forests as one array of parents, with every parent before its children, and numbers of any type. One pass of the
+package is not expressed by them: `solvers.column_generation.shortest_paths` minimises over leaves too and bounds its rounding
+errors on the way.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from solvers.closures.cut import Ties
 
 
-@overload
 def best_tree_closures(
-    ensemble: Ensemble, profit: NDArray[np.int64], allowed: NDArray[np.bool_], ties: Ties
-) -> tuple[NDArray[np.bool_], int]: ...
-
-
-@overload
-def best_tree_closures(
-    ensemble: Ensemble, profit: NDArray[np.float64], allowed: NDArray[np.bool_], ties: Ties
-) -> tuple[NDArray[np.bool_], float]: ...
-
-
-def best_tree_closures(
-    ensemble: Ensemble, profit: NDArray[np.int64] | NDArray[np.float64], allowed: NDArray[np.bool_], ties: Ties
-) -> tuple[NDArray[np.bool_], float]:
+    parent: NDArray[np.int32], profit: NDArray[Any], allowed: NDArray[np.bool_], ties: Ties = "smallest"
+) -> tuple[NDArray[np.bool_], Any]:
     """Best closure of every tree among the allowed splits, and the sum of their values.
-
-    Parameters
-    ----------
-    profit
-        int64 or float64, shape (n,), and so is the value; sums of integers must stay below 2^63.
-    allowed
-        bool, shape (n,): a split that is not allowed is never kept, nor is any below it.
-    """
-    best, keep = np.zeros_like(profit), np.zeros(ensemble.n_nodes, dtype=np.bool_)
-    value = _climb_nodes(ensemble.left, ensemble.right, ensemble.parent, profit, allowed, ties == "largest", best, keep)
-    return keep, value
-
-
-def best_closure_of_forest(
-    parent: NDArray[np.int32], profit: NDArray[np.int64], allowed: NDArray[np.bool_], ties: Ties = "smallest"
-) -> NDArray[np.bool_]:
-    """Best closure among the allowed splits of a forest that is given by its parents.
 
     Parameters
     ----------
     parent
         int32, shape (k,): -1 at tops.
     profit
-        int64, shape (k,).
+        int64 or float64, shape (k,), and so is the value; sums of integers must stay below 2^63.
     allowed
-        bool, shape (k,), as in `best_tree_closures`.
+        bool, shape (k,): a split that is not allowed is never kept, nor is any below it.
     """
     keep = np.zeros(parent.shape[0], dtype=np.bool_)
-    choose(parent, profit.copy(), keep, allowed, ties == "largest")
-    return keep
+    value = choose(parent, profit.copy(), keep, allowed, ties == "largest")
+    return keep, value
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +72,7 @@ def forced(parent: NDArray[np.int32], profit: NDArray[np.int64]) -> Forced:
 def without_prices(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
     """The optimum at lambda = 0, where items are free."""
     ensemble = problem.ensemble
-    return best_closure_of_forest(ensemble.parent, problem.integers.gain, ensemble.is_split, ties)
+    return best_tree_closures(ensemble.parent, problem.integers.gain, ensemble.is_split, ties)[0]
 
 
 def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
@@ -112,7 +82,7 @@ def free_of_charge(problem: PruningProblem, ties: Ties) -> NDArray[np.bool_]:
     reached = problem.costs.paid_once[problem.usage.charges.item] | (problem.routing.counts()[charged] > 0)
     has_price[charged[reached]] = True
     allowed = problem.ensemble.is_split & ~has_price
-    return best_closure_of_forest(problem.ensemble.parent, problem.integers.gain, allowed, ties)
+    return best_tree_closures(problem.ensemble.parent, problem.integers.gain, allowed, ties)[0]
 
 
 @njit(cache=True, nogil=True)
@@ -151,27 +121,6 @@ def force(parent, value, kept, pruned):  # type: ignore[no-untyped-def]
         others = (total if p < 0 else kept[p]) - own  # with the rest of the forest
         kept[h] = others + value[h]
         pruned[h] = others if p < 0 else max(pruned[p], others)
-    return total
-
-
-@njit(cache=True)
-def _climb_nodes(left, right, parent, profit, allowed, largest, best, keep):  # type: ignore[no-untyped-def]
-    """(1) and (2) over nodes whose children are known.
-
-    Every sum adds the left child before the right one. `climb` adds the children as it meets them, the last one first, which
-    real profits would round differently.
-    """
-    total = 0
-    for h in range(left.shape[0] - 1, -1, -1):
-        if allowed[h]:
-            v = profit[h] + best[left[h]] + best[right[h]]
-            keep[h] = v > 0 or (largest and v == 0)
-            best[h] = v if v > 0 else 0
-            if parent[h] < 0:
-                total += best[h]
-    for h in range(left.shape[0]):
-        if parent[h] >= 0 and not keep[parent[h]]:
-            keep[h] = False
     return total
 
 

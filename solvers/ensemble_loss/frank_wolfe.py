@@ -272,7 +272,7 @@ class Oracle:
         gain = self.ensemble_problem.gains(slopes)
         grid = BinaryGrid.of(gain, self._evaluation, self._price, float(np.abs(gain).sum()))
         profit = grid.profit
-        wanted = best_tree_closures(ensemble, profit, ensemble.is_split, "smallest")[0]
+        wanted = best_tree_closures(ensemble.parent, profit, ensemble.is_split)[0]
         nodes = np.flatnonzero(wanted).astype(np.int32)
         arcs = np.flatnonzero(wanted[self._tail])
         instance = self._instance(nodes, arcs, profit, grid.price)
@@ -300,4 +300,4 @@ class Oracle:
             raise SolverFailedError("a minimum cut's flow charges a purchase more than its price")
         charged = profit.copy()
         np.subtract.at(charged, nodes[instance.tail], dual)
-        return int(best_tree_closures(self.problem.ensemble, charged, self.problem.ensemble.is_split, "smallest")[1])
+        return int(best_tree_closures(self.problem.ensemble.parent, charged, self.problem.ensemble.is_split)[1])

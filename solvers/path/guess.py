@@ -35,7 +35,7 @@ from formulations.instance.merging import starts_by_tail
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import preflow_closure, shared_flow
 from solvers.closures.tree_levels import LevelTrees, advance
-from solvers.closures.tree_pass import best_closure_of_forest
+from solvers.closures.tree_pass import best_tree_closures
 from solvers.path.part_sequence import PartSequence
 from solvers.path.parts import Parts
 
@@ -198,14 +198,14 @@ def _extreme(
         bool, shape (k,): splits whose evaluation costs nothing.
     """
     if ties == "smallest":
-        return best_closure_of_forest(problem.parent, gain, keep, "smallest")
+        return best_tree_closures(problem.parent, gain, keep)[0]
     paid = np.zeros(problem.price.size, dtype=bool)
     paid[problem.head[keep[problem.tail]]] = True
     allowed = free & ~keep
     allowed[problem.tail[~paid[problem.head]]] = False
     # a subtree below a kept split is a tree of its own
     parent = np.where(keep[problem.parent], np.int32(-1), problem.parent)
-    return keep | best_closure_of_forest(parent, gain, allowed, "largest")
+    return keep | best_tree_closures(parent, gain, allowed, "largest")[0]
 
 
 def _rising(sequence: PartSequence, label: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -31,7 +31,7 @@ from formulations.stored_arrays import fingerprint
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective, at_fitting_ratio
 from solvers.closures.subproblem import ParametricSubproblem, small_subproblem
-from solvers.closures.tree_pass import best_closure_of_forest
+from solvers.closures.tree_pass import best_tree_closures
 from solvers.path.part_files import FoundInPart, PartFiles
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.loop import drive
@@ -257,12 +257,12 @@ class LargePart:
         allowed[rows.remaining.nodes[charged]] = False
         allowed &= problem.integers.evaluation == 0
         # a subtree below a split that stays is a tree of its own
-        kept = kept | best_closure_of_forest(np.where(kept[parent], np.int32(-1), parent), gain, allowed, how.ties)
+        kept = kept | best_tree_closures(np.where(kept[parent], np.int32(-1), parent), gain, allowed, how.ties)[0]
         if how.ties == "largest":
             return kept
         stays = self.inner.kept
         below = np.where(stays[parent], np.int32(-1), parent)
-        return stays | best_closure_of_forest(below, gain, kept & ~stays, how.ties)
+        return stays | best_tree_closures(below, gain, kept & ~stays, how.ties)[0]
 
     def _end(self, kept: NDArray[np.bool_]) -> Optimum | None:
         """The end that keeps these splits."""

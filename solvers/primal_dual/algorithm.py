@@ -225,7 +225,7 @@ class _Ascent:
         """Make the steps 2 and 3."""
         ensemble, duals = self.problem.ensemble, self.duals
         # the paper's shortest paths, all trees in one pass
-        self.keep, best = best_tree_closures(ensemble, self.profit - duals.charge, ensemble.is_split, "smallest")
+        self.keep, best = best_tree_closures(ensemble.parent, self.profit - duals.charge, ensemble.is_split)
         weight = 1.0 if k == 1 else self.averaging
         self.y_mean += weight * (self.keep - self.y_mean)
         self.y_sum += k * self.keep

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from formulations.answers.pruning_path import PruningPath
 from formulations.compiled import njit
 from solvers.closures.subproblem import ParametricSubproblem, open_part
-from solvers.closures.tree_pass import best_closure_of_forest
+from solvers.closures.tree_pass import best_tree_closures
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +97,8 @@ class KnapsackCore(ParametricSubproblem):
             size = core.nodes.size
             if core.is_whole:
                 core = core.within(chain_sums(core.parent, core.own_cost()) <= core.room)  # (2)
-            core = core.take(best_closure_of_forest(core.parent, core.gain, core.own_cost() == 0))  # (3)
-            core = core.within(best_closure_of_forest(core.parent, core.gain, np.ones(core.nodes.size, dtype=np.bool_)))  # (4)
+            core = core.take(best_tree_closures(core.parent, core.gain, core.own_cost() == 0)[0])  # (3)
+            core = core.within(best_tree_closures(core.parent, core.gain, np.ones(core.nodes.size, dtype=np.bool_))[0])  # (4)
         merged, _, arcs = core.merged()
         return core if arcs.size == core.tail.size else merged
 

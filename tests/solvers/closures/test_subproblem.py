@@ -23,7 +23,7 @@ from solvers.closures.integer_objective import integer_objective
 from solvers.closures.level_sets import best_level_set
 from solvers.closures.min_cut import min_cut
 from solvers.closures.tree_levels import LevelTrees
-from solvers.closures.tree_pass import best_closure_of_forest, choose, force
+from solvers.closures.tree_pass import best_tree_closures, choose, force
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import price_sharing
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
@@ -248,15 +248,15 @@ def test_ties_decide_what_is_worth_nothing() -> None:
     """A subtree worth 0 is left out of the smallest best closure and is in the largest, with what lies above it."""
     profit = np.array([1, -2, 2, -1, 0, -1])
     anything = np.ones(6, dtype=bool)
-    assert best_closure_of_forest(PARENT, profit, anything).tolist() == [True, False, False, False, False, False]
-    assert best_closure_of_forest(PARENT, profit, anything, "largest").tolist() == [True, True, True, False, True, False]
+    assert best_tree_closures(PARENT, profit, anything)[0].tolist() == [True, False, False, False, False, False]
+    assert best_tree_closures(PARENT, profit, anything, "largest")[0].tolist() == [True, True, True, False, True, False]
 
 
 def test_split_that_is_not_allowed_takes_along_what_is_below() -> None:
     """Gains below a forbidden split reach nobody above it."""
     profit = np.array([-1, 1, 5, 3, 2, 2])
     allowed = np.array([True, False, True, True, True, True])
-    assert best_closure_of_forest(PARENT, profit, allowed).tolist() == [True, False, False, True, True, True]
+    assert best_tree_closures(PARENT, profit, allowed)[0].tolist() == [True, False, False, True, True, True]
     assert profit.tolist() == [-1, 1, 5, 3, 2, 2]
 
 
