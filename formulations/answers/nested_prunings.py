@@ -78,28 +78,21 @@ class NestedPrunings(NestedRows, Shown):
         return Pruning(self.problem, self.rows_kept > self.place(k))
 
     @cached_property
-    def _purchase_rows(self) -> NDArray[np.int32]:
+    def purchase_rows(self) -> NDArray[np.int32]:
         """In how many rows, from the first on, a purchase is paid, for every purchase."""
         p = self.problem
         return np.maximum(p.usage.highest_user(p.splits, self.rows_kept), 0)
-
-    def _in_rows(self, rows: NDArray[np.int32], amounts: NDArray[Amount]) -> NDArray[Amount]:
-        """Sum over all k < rows[j] of amounts[j], for every row k."""
-        return row_sums(len(self), rows, amounts)
 
     @cached_property
     def integer_cost(self) -> tuple[int, ...]:
         """Cost of each row in units of ``problem.integers.price_unit``."""
         p = self.problem
-        items = self._in_rows(self._purchase_rows, p.purchase_price())
-        evaluation = self._in_rows(self.rows_kept[p.splits], p.integers.evaluation[p.splits])
-        return tuple(int(x) for x in items + evaluation)
+        return tuple(int(x) for x in sums_in_rows(self, p.integers.evaluation, p.purchase_price()))
 
     @cached_property
     def integer_gain(self) -> tuple[int, ...]:
         """Sum of the kept splits' gains of each row in units of ``problem.integers.gain_unit``."""
-        p = self.problem
-        return tuple(int(x) for x in self._in_rows(self.rows_kept[p.splits], p.integers.gain[p.splits]))
+        return tuple(int(x) for x in sums_in_rows(self, self.problem.integers.gain))
 
     @cached_property
     def of_nothing(self) -> tuple[Fraction, Fraction]:
@@ -109,13 +102,10 @@ class NestedPrunings(NestedRows, Shown):
     def _real_cost(self) -> NDArray[np.float64]:
         """Per example of the cost sample, in the unit of the prices; of the real prices and weights."""
         p = self.problem
-        evaluation = self._in_rows(self.rows_kept[p.splits], p.evaluation_price[p.splits])
-        return self._in_rows(self._purchase_rows, p.usage.purchase_price()) + evaluation
+        return sums_in_rows(self, p.evaluation_price, p.usage.purchase_price())
 
     def _real_error(self) -> NDArray[np.float64]:
-        p = self.problem
-        gained = self._in_rows(self.rows_kept[p.splits], p.gain[p.splits])
-        return np.maximum(Pruning.all_roots(p).error - gained, 0.0)
+        return np.maximum(Pruning.all_roots(self.problem).error - sums_in_rows(self, self.problem.gain), 0.0)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
@@ -127,16 +117,15 @@ class NestedPrunings(NestedRows, Shown):
         """Turn the mean error of all trees into that of the trees that still split; if none does, it stays that of all."""
         p = self.problem
         roots = p.ensemble.roots
-        voting = self._in_rows(self.rows_kept[roots], np.ones(roots.size, dtype=np.int64))
-        silent = p.node_error[roots].sum() - self._in_rows(self.rows_kept[roots], p.node_error[roots])
+        voting = row_sums(len(self), self.rows_kept[roots], np.ones(roots.size, dtype=np.int64))
+        silent = p.node_error[roots].sum() - row_sums(len(self), self.rows_kept[roots], p.node_error[roots])
         shares = np.maximum(error - silent, 0.0) * p.ensemble.n_trees / np.maximum(voting, 1)
         return np.where(voting > 0, shares, error)
 
     @cached_property
     def n_splits(self) -> NDArray[np.int64]:
         """Splits kept in each row."""
-        splits = self.problem.splits
-        return self._in_rows(self.rows_kept[splits], np.ones(splits.size, dtype=np.int64))
+        return sums_in_rows(self, np.ones(self.rows_kept.size, dtype=np.int64))
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each pruning: its parameter, cost, error, splits."""
@@ -282,3 +271,27 @@ class PruningSequence(NestedPrunings):
 
     def __repr__(self) -> str:
         return f"PruningSequence({self.method}, {len(self)} rows, {self.ends})"
+
+
+def sums_in_rows(
+    rows: NestedPrunings, of_splits: NDArray[Amount], of_purchases: NDArray[Amount] | None = None
+) -> NDArray[Amount]:
+    """For every row the sum over its splits of amounts of shape (n,), and over the purchases that they need, if given."""
+    splits = rows.problem.splits
+    kept = row_sums(len(rows), rows.rows_kept[splits], of_splits[splits])
+    return kept if of_purchases is None else row_sums(len(rows), rows.purchase_rows, of_purchases) + kept
+
+
+def level_sets(problem: PruningProblem, y: NDArray[np.float64]) -> PruningSequence:
+    """All level sets { h : y_h >= theta }, theta > 0, of numbers that never rise on the way down a tree; the last row is empty.
+
+    Parameters
+    ----------
+    y
+        float64, shape (n,); what stands at leaves does not matter.
+    """
+    values, rank = np.unique(np.maximum(y[problem.splits], 0.0), return_inverse=True)
+    positive = values[values > 0]
+    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
+    level[problem.splits] = rank + (positive.size + 1 - values.size)
+    return PruningSequence(problem, level, np.append(positive, np.inf), "theta", "level set")

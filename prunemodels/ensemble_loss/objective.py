@@ -126,7 +126,7 @@ def solve_ensemble_path(
     deadline = time.perf_counter() + time_limit
     limits = [float(exact(b, "budgets")) for b in budgets]
     tree_path = pruning_path(problem.problem, certificate=False)
-    rows = evaluate_levels(problem, tree_path.level)
+    rows = evaluate_levels(problem, tree_path)
     search = _LambdaSearch(problem, rows, tolerance, iterations, deadline)
     for lam in sorted(_lambdas(rows, lams)):
         search.at(lam)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.nested_prunings import level_sets, sums_in_rows
 from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
 from formulations.instance.problem import PruningProblem
@@ -29,23 +30,12 @@ def best_level_set(problem: PruningProblem, y: NDArray[np.float64], lam: float) 
     lam
         error per unit of cost.
     """
-    splits = problem.splits
     falling = np.where(problem.ensemble.is_split, y, 0.0)
     lower_to_parents(problem.ensemble.parent, falling)
-    values, rank = np.unique(falling[splits], return_inverse=True)
-    top = values.size
-    # level 0: never kept; level l: kept by the l highest-ranked level sets down
-    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[splits] = np.where(values[rank] > 0, rank + 1, 0)
+    sets = level_sets(problem, falling)
     profit = problem.gain - lam * problem.evaluation_price
-    earned = _from_top(level[splits], profit[splits], top)
-    users = splits[level[splits] > 0]
-    bought = problem.usage.highest_user(users, level)
-    paid = _from_top(np.maximum(bought, 0), lam * problem.usage.purchase_price(), top)
-    worth = earned - paid
-    worth[0] = -np.inf
-    best = top + 1 - int(np.argmax(worth[::-1]))
-    return Pruning(problem, level >= best)
+    worth = sums_in_rows(sets, profit, -lam * problem.usage.purchase_price())
+    return sets[len(sets) - 1 - int(np.argmax(worth[::-1]))]
 
 
 def splits_kept(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -65,13 +55,6 @@ def pruning_of_point(problem: PruningProblem, lp: LinearProgram, x: NDArray[np.f
     y = np.where(problem.ensemble.is_split, np.rint(splits_kept(problem, lp, x)), 0.0)
     lower_to_parents(problem.ensemble.parent, y)
     return Pruning(problem, y > 0.5)
-
-
-def _from_top(level: NDArray[np.int32], amount: NDArray[np.float64], top: int) -> NDArray[np.float64]:
-    """Sum of the amounts at each level and above, shape (top + 2,); nothing is above the last."""
-    at: NDArray[np.float64] = np.zeros(top + 2)
-    np.add.at(at, level, amount)
-    return np.cumsum(at[::-1])[::-1]
 
 
 @njit(cache=True, nogil=True)

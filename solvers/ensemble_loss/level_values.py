@@ -3,8 +3,8 @@
     kept_j = { h : level_h >= j },   j = 1 .. J + 1                                                      (1)
 
 Levels never rise on the way down a tree, so each (1) is a pruning; J + 1 keeps nothing. For the losses, each row's paths are
-walked upwards once, and a kept split adds its change of the prediction to all sets up to its level. The costs take one pass over
-the usage arcs, as in `solvers.closures.level_sets`. A `PruningPath`, whose rows are level sets too, is evaluated in the same way.
+walked upwards once, and a kept split adds its change of the prediction to all sets up to its level. The rows of a `PruningPath`
+are level sets too.
 
 The linearised loss as a plain pruning instance. Its path gives candidate prunings near a budget.
 
@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from formulations.answers.nested_prunings import NestedPrunings, level_sets, sums_in_rows
 from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
 from formulations.instance.ensemble_loss import EnsembleProblem
@@ -64,25 +65,13 @@ def level_sets_of(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSets
 
     Numbers that agree to ten decimals are one level.
     """
-    splits = problem.problem.splits
-    values, rank = np.unique(np.round(y[splits], 10), return_inverse=True)
-    lowest_is_zero = int(values.size > 0 and values[0] <= 0)
-    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[splits] = rank + 1 - lowest_is_zero
-    return evaluate_levels(problem, level)
+    return evaluate_levels(problem, level_sets(problem.problem, np.round(y, 10)))
 
 
-def evaluate_levels(problem: EnsembleProblem, level: NDArray[np.int32]) -> LevelSets:
-    """Loss and cost of all sets (1).
-
-    Parameters
-    ----------
-    level
-        int32, shape (n,), >= 0, never rising on the way down a tree, 0 at leaves.
-    """
-    ensemble = problem.ensemble
-    top = int(level.max(initial=0))
-    loss = np.zeros(top + 1)
+def evaluate_levels(problem: EnsembleProblem, sets: NestedPrunings) -> LevelSets:
+    """Loss and cost of all rows of nested prunings."""
+    ensemble, trees = problem.ensemble, problem.problem
+    loss = np.zeros(len(sets))
     _losses(
         problem.leaf,
         problem.first,
@@ -92,10 +81,10 @@ def evaluate_levels(problem: EnsembleProblem, level: NDArray[np.int32]) -> Level
         len(ensemble.classes) if ensemble.classes is not None else 1,
         ensemble.parent,
         ensemble.value,
-        level,
+        sets.rows_kept,
         loss,
     )
-    return LevelSets(problem, level, loss, _costs(problem, level, top))
+    return LevelSets(problem, sets.rows_kept, loss, sums_in_rows(sets, trees.evaluation_price, trees.usage.purchase_price()))
 
 
 def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningProblem:
@@ -118,18 +107,7 @@ def linearised_path(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSe
         as `pruning_path`.
     """
     plain = linearise(problem, problem.slopes(problem.predictions(y)))
-    return evaluate_levels(problem, pruning_path(plain, certificate=False).level)
-
-
-def _costs(problem: EnsembleProblem, level: NDArray[np.int32], top: int) -> NDArray[np.float64]:
-    """The cost of each set: purchases count from the highest level of their users down, splits from their own level down."""
-    trees = problem.problem
-    users = trees.splits[level[trees.splits] > 0]
-    bought = trees.usage.highest_user(users, level)
-    paid = np.zeros(top + 2)
-    np.add.at(paid, np.maximum(bought, 0), trees.usage.purchase_price())
-    np.add.at(paid, level[users], trees.evaluation_price[users])
-    return np.asarray(np.cumsum(paid[::-1])[::-1][1:])
+    return evaluate_levels(problem, pruning_path(plain, certificate=False))
 
 
 @njit(cache=True)

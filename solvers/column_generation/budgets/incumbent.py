@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.answers.budget_solution import Mixture
+from formulations.answers.nested_prunings import NestedPrunings, level_sets
 from formulations.answers.pruning import Pruning
 from formulations.instance.problem import PruningProblem
 
@@ -50,76 +51,48 @@ class BudgetIncumbent:
         lam
             recorded as the mixture's lambda if the mixture is a single pruning that costs exactly the budget.
         """
-        chain = _Chain(self.problem, y)
-        inner, outer = chain.edge(self.budget)
-        if inner is None:
-            return float(self.mixture.value)
-        found = chain.mixture(self.budget, inner, outer, lam)
+        sets = level_sets(self.problem, y)
+        room = self.budget / self.problem.integers.price_unit
+        inner, outer = _edge(sets, room)
+        found = self._mixture(sets[inner], None if outer is None else sets[outer], lam)
         if found.value <= self.mixture.value:  # among equals keep the last one, whose lambda is nearest to lambda*
             self.mixture = found
-        self.offer(chain.kept(chain.best_within(self.budget)))
+        self.offer(sets[_best_within(sets, room)].kept)
         return float(self.mixture.value)
 
-
-class _Chain:
-    """All level sets of y, from the smallest to the largest, in integers."""
-
-    def __init__(self, problem: PruningProblem, y: NDArray[np.float64]) -> None:
-        self.problem, ints, splits = problem, problem.integers, problem.splits
-        values, rank = np.unique(y[splits], return_inverse=True)
-        self.top = int(values.size)
-        self.level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-        self.level[splits] = np.where(values[rank] > 0, rank + 1, 0)
-        users = splits[self.level[splits] > 0]
-        bought = np.maximum(problem.usage.highest_user(users, self.level), 0)
-        self.gain = self._from_top(self.level[splits], ints.gain[splits])
-        paid = self._from_top(bought, problem.purchase_price())
-        self.cost = [a + b for a, b in zip(paid, self._from_top(self.level[splits], ints.evaluation[splits]), strict=True)]
-
-    def _from_top(self, level: NDArray[np.int32], amount: NDArray[np.int64]) -> list[int]:
-        """Sums at each level and above, from the empty set (above the top) to level 1."""
-        at = np.zeros(self.top + 2, dtype=np.int64)
-        np.add.at(at, level, amount)
-        return [int(x) for x in np.cumsum(at[:0:-1])]
-
-    def kept(self, k: int) -> NDArray[np.bool_]:
-        """The k-th level set; 0 is empty."""
-        return self.level >= self.top + 1 - k
-
-    def best_within(self, budget: Fraction) -> int:
-        """The level set of most gain that costs at most B; among several the cheapest."""
-        room = budget / self.problem.integers.price_unit
-        return max((k for k, c in enumerate(self.cost) if c <= room), key=lambda k: (self.gain[k], -self.cost[k]))
-
-    def edge(self, budget: Fraction) -> tuple[int | None, int | None]:
-        """The two level sets whose mixture of cost B gains most; the second is None if the budget is not binding."""
-        room = budget / self.problem.integers.price_unit
-        inside = [k for k, c in enumerate(self.cost) if c <= room]
-        if not inside:
-            return None, None
-        i = self.best_within(budget)
-        outside = [k for k, c in enumerate(self.cost) if c > room and self.gain[k] > self.gain[i]]
-        if not outside:
-            return i, None
-        while True:  # improve the line through i and j until no other set lies above it
-            j = max(outside, key=lambda k: self._slope(i, k))
-            better = min(inside, key=lambda k: self._slope(k, j))
-            if self._slope(better, j) == self._slope(i, j):
-                return i, j
-            i = better
-
-    def _slope(self, i: int, j: int) -> Fraction:
-        return Fraction(self.gain[j] - self.gain[i], self.cost[j] - self.cost[i])
-
-    def mixture(self, budget: Fraction, i: int, j: int | None, lam: float) -> Mixture:
-        """(1) of the sets i and j."""
-        ints = self.problem.integers
-        cheaper = Pruning(self.problem, self.kept(i))
-        room = budget / ints.price_unit
-        if j is None or self.cost[i] == room:
-            rate = Fraction(0) if self.cost[i] < room else Fraction(repr(lam))
-            return Mixture(budget, rate, cheaper, cheaper, Fraction(1), cheaper.exact_error)
-        dearer = Pruning(self.problem, self.kept(j))
-        weight = (room - self.cost[i]) / (self.cost[j] - self.cost[i])
+    def _mixture(self, cheaper: Pruning, dearer: Pruning | None, lam: float) -> Mixture:
+        """(1); the cheaper pruning alone where the budget is not binding."""
+        ints, spare = self.problem.integers, self.budget - cheaper.exact_cost
+        if dearer is None or spare == 0:
+            rate = Fraction(repr(lam)) if spare == 0 else Fraction(0)
+            return Mixture(self.budget, rate, cheaper, cheaper, Fraction(1), cheaper.exact_error)
+        gain, cost = dearer.integer_gain - cheaper.integer_gain, dearer.integer_cost - cheaper.integer_cost
+        weight = spare / ints.price_unit / cost
         value = weight * dearer.exact_error + (1 - weight) * cheaper.exact_error
-        return Mixture(budget, self._slope(i, j) * ints.lam_unit, cheaper, dearer, weight, value)
+        return Mixture(self.budget, Fraction(gain, cost) * ints.lam_unit, cheaper, dearer, weight, value)
+
+
+def _best_within(sets: NestedPrunings, room: Fraction) -> int:
+    """The row of most gain that costs at most so much; among several the cheapest, the smallest. The last one costs nothing."""
+    gain, cost = sets.integer_gain, sets.integer_cost
+    return max((k for k in reversed(range(len(sets))) if cost[k] <= room), key=lambda k: (gain[k], -cost[k]))
+
+
+def _edge(sets: NestedPrunings, room: Fraction) -> tuple[int, int | None]:
+    """The two rows whose mixture of this cost gains most; the second is None if the budget is not binding."""
+    gain, cost, i = sets.integer_gain, sets.integer_cost, _best_within(sets, room)
+
+    def slope(inner: int, outer: int) -> Fraction:
+        return Fraction(gain[outer] - gain[inner], cost[outer] - cost[inner])
+
+    smallest_first = range(len(sets) - 1, -1, -1)
+    inside = [k for k in smallest_first if cost[k] <= room]
+    outside = [k for k in smallest_first if cost[k] > room and gain[k] > gain[i]]
+    if not outside:
+        return i, None
+    while True:  # improve the line through i and j until no other row lies above it
+        j = max(outside, key=lambda k: slope(i, k))
+        better = min(inside, key=lambda k: slope(k, j))
+        if slope(better, j) == slope(i, j):
+            return i, j
+        i = better

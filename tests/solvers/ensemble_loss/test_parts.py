@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from formulations import CostItems, PruningProblem
+from formulations.answers.nested_prunings import level_sets
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
 from formulations.errors import InvalidInputError, SolverFailedError
@@ -135,7 +136,7 @@ def test_among_equal_level_sets_the_smallest_is_taken() -> None:
     problem = random_instance(1).problem
     value = np.ones_like(problem.ensemble.value)
     flat = replace(problem, problem=with_usage(problem.problem, ensemble=replace(problem.ensemble, value=value)))
-    sets = evaluate_levels(flat, np.where(flat.ensemble.is_split, 1, 0).astype(np.int32))
+    sets = evaluate_levels(flat, level_sets(flat.problem, np.ones(flat.ensemble.n_nodes)))
     assert sets.best(0.0)[0].n_splits == 0
 
 
