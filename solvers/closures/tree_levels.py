@@ -13,6 +13,12 @@ This is isotonic regression on a tree. It takes one pass up the tree: a split st
 best block below it has a higher ratio (2), that block joins it. The blocks below a block wait in a leftist heap, so n splits take
 O(n log n) steps. The value of the best closure at x = 1 is the sum of has_B - owes_B over the blocks with a level above 1.
 
+Levels never rise on the way down a tree, so the splits above a level are a pruning. At the right charges the level 1 gives the
+best one. Before that, many splits that leave at the same lambda have levels a little above and below each other, and a threshold
+beside them keeps them together: `best_level` tries
+
+    kept = { h : log level_h >= theta }        theta in `THRESHOLDS`                                                      (3)
+
 Rounds that share prices among splits by scores move the scores by the logarithms of (1): `advance`, which (2) and (3) of
 `solvers.price_sharing.solve` describe.
 
@@ -22,6 +28,7 @@ Pardalos and Xue, Algorithms for a class of isotonic regression problems, Algori
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,16 +36,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
+from solvers.closures.level_sets import lower_to_parents
 
 ONE_THREAD_SPLITS = 20_000
 """With fewer splits one thread is faster than two."""
 
+THRESHOLDS = np.array([*(-0.03 / 10 ** (k / 2) for k in range(10)), 0.0, *(0.03 / 10 ** (k / 2) for k in range(9, -1, -1))])
+"""From -0.03 to 0.03, two for each power of ten down to 1e-6: beside a breakpoint levels differ from 0 by as little as lambda."""
 
 MOST_MOMENTUM = 0.95
-"""The largest factor (3); nearer to 1 the scores swing."""
+"""The largest `momentum`; nearer to 1 the scores swing."""
 
 MOST_CARRIED = 3.0
-"""The most that (3) carries on, in limits of the round: without it scores drift apart three times as far, in no fewer rounds."""
+"""The most that momentum carries on, in limits of the round: without it scores drift apart three times as far, in no fewer rounds."""
 
 
 class LevelTrees:
@@ -107,6 +117,35 @@ class LevelTrees:
             value = float(first_part.result() + value)
         np.take(level, self.place, out=found)
         return value
+
+
+def best_level(
+    parent: NDArray[np.int32],
+    profit: NDArray[np.int64],
+    log_level: NDArray[np.float32],
+    bills: Callable[[NDArray[np.int32], int], Sequence[int]],
+) -> tuple[NDArray[np.bool_], int]:
+    """The best closure (3), among several the smallest, or the empty set; and its integer value.
+
+    Parameters
+    ----------
+    log_level
+        float32, shape (k,): of one round, or their mean over the last ones.
+    bills
+        from the levels of the splits and the highest level: what the purchases cost whose highest user is at each level.
+    """
+    top = THRESHOLDS.size
+    # 0: the split is in no level set; top: in all
+    level = np.searchsorted(THRESHOLDS, log_level, side="right").astype(np.int32)
+    lower_to_parents(parent, level)
+    earned = np.zeros(top + 1, dtype=np.int64)
+    np.add.at(earned, level, profit)
+    bill = bills(level, top)
+    values = [int(earned[k:].sum()) - sum(bill[k:]) for k in range(1, top + 1)]
+    best = max(values, default=0)
+    if best <= 0:
+        return np.zeros(log_level.size, dtype=bool), 0
+    return level >= top - values[::-1].index(best), int(best)
 
 
 def step_limit(k: int) -> float:

@@ -19,11 +19,10 @@ from formulations.answers.solution import FixingStage, SharedPrices
 from formulations.errors import BrokenFileError, InvalidInputError
 from solvers.closures.cut import Ties
 from solvers.closures.integer_objective import IntegerObjective
-from solvers.closures.tree_levels import LevelTrees, advance, step_limit
+from solvers.closures.tree_levels import THRESHOLDS, LevelTrees, advance, best_level, step_limit
 from solvers.closures.tree_pass import forced, without_prices
 from solvers.price_sharing.checkpoint import Scores
 from solvers.price_sharing.core import SolvedCore
-from solvers.price_sharing.levels import THRESHOLDS, best_level
 from solvers.price_sharing.remaining import Remaining
 from solvers.price_sharing.rows import Rows
 
@@ -218,8 +217,9 @@ class Run:
     def check(self) -> None:
         """Try the level sets of the last round, prove the bound in integers, and fix the splits that it decides."""
         self.checks += 1
+        remaining = self.remaining
         for log_level in (self.log_level, self.mean_log_level):
-            self._take_if_better(*best_level(self.remaining, log_level, self.rows.level_bills))
+            self._take_if_better(*best_level(remaining.parent, remaining.profit, log_level, self.rows.level_bills))
         charge = self.rows.integer_charges(self.score_at_lowest)
         ends = forced(self.remaining.parent, np.subtract(self.remaining.profit, charge, out=charge))
         del charge

@@ -17,11 +17,11 @@ from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
 from solvers.closures.integer_objective import integer_objective
+from solvers.closures.tree_levels import best_level
 from solvers.closures.tree_pass import forced
 from solvers.price_sharing import core as core_module
 from solvers.price_sharing import merged_usage, shares, stopping
 from solvers.price_sharing.core import solve_core
-from solvers.price_sharing.levels import best_level
 from solvers.price_sharing.merged_usage import MOST_BYTES
 from solvers.price_sharing.remaining import Remaining, all_open
 from solvers.price_sharing.rows import LocalRows, closure_value
@@ -195,7 +195,7 @@ def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: 
                 log_level[h] = min(log_level[h], log_level[left.parent[h]])
         for keep in (log_level >= 0.02, log_level >= 0.0, log_level >= -1.0, log_level > 2.0):
             assert left.base + closure_value(left, keep) == value_of(left, fixed_in, keep)
-        best, worth = best_level(left, log_level, partial(paid_at, left))
+        best, worth = best_level(left.parent, left.profit, log_level, partial(paid_at, left))
         assert left.base + worth == value_of(left, fixed_in, best)
 
 

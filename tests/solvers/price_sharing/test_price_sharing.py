@@ -24,10 +24,10 @@ from formulations.checkpoints import Checkpoint
 from proofs_checks import check_solution
 from solvers import min_cut
 from solvers.closures.integer_objective import integer_objective
+from solvers.closures.tree_levels import best_level
 from solvers.price_sharing import Scores, final_scores, price_sharing
 from solvers.price_sharing import shares as shares_module
 from solvers.price_sharing.checkpoint import load_scores, problem_fingerprint, save_scores
-from solvers.price_sharing.levels import best_level
 from solvers.price_sharing.remaining import all_open
 from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import Sharing, paid_at
@@ -106,7 +106,7 @@ def test_the_best_level_is_the_smallest_of_the_best(seed: int) -> None:
     objective = integer_objective(problem, Fraction(1, 90)).refined()
     left = all_open(objective, problem.ensemble.is_split)
     log_level = rng.choice([-0.5, -0.02, -1e-4, -2e-6, 0.0, 2e-5, 0.002, 0.1], left.nodes.size).astype(np.float32)
-    keep, value = best_level(left, log_level, partial(paid_at, left))
+    keep, value = best_level(left.parent, left.profit, log_level, partial(paid_at, left))
     falling = log_level.copy()
     for h in range(falling.size):
         if left.parent[h] >= 0:
