@@ -18,10 +18,10 @@ from dataclasses import replace
 from formulations.answers.solution import Solution
 from formulations.arguments import Seconds, checked
 from formulations.instance.problem import PruningProblem
-from solvers.closures.cut import Ties
+from solvers.closures.cut import Ties, cut_seconds
 from solvers.closures.min_cut import min_cut
 from solvers.price_sharing import price_sharing
-from solvers.price_sharing.stopping import SMALL_CORE, cut_seconds, round_seconds
+from solvers.price_sharing.stopping import SMALL_CORE, round_seconds
 
 FULL_ROUNDS = 55
 """A run of price sharing takes as long as this many rounds with all splits open; ten of them merge purchases."""

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of
-from solvers.closures.cut import best_closure
+from solvers.closures.cut import best_closure, cut_seconds
 from solvers.closures.subproblem import OpenPart
-from solvers.price_sharing.stopping import cut_seconds
 
 SCALE = 2.0**44
 """Gains of a part are scaled so that their absolute values sum to this. Drawn prices need no exact integers."""

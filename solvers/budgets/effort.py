@@ -1,6 +1,6 @@
 """What a search within a budget may spend: work, so that the same call gives the same answer under any load, or seconds.
 
-Work is counted in seconds that its cuts take by the formula of `solvers.price_sharing.stopping`, which knows only sizes. On the
+Work is counted in seconds that its cuts take by the formula of `solvers.closures.cut`, which knows only sizes. On the
 machine of that formula they are about the seconds of the clock.
 """
 
@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 
 from formulations.answers.solution import StopReason
+from solvers.closures.cut import cut_seconds
 from solvers.closures.subproblem import ParametricSubproblem
-from solvers.price_sharing.stopping import cut_seconds
 
 PER_CUT = 1e-3
 """Seconds that a cut of any size takes beside the formula: a part is built, bounded and filled in Python."""

@@ -37,15 +37,16 @@ from formulations.errors import CapacityOverflowError, InterruptedSolveError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import limit_of_mean_cost
 from formulations.instance.problem import PruningProblem
+from formulations.memory import too_large
 from solvers.automatic import CUT_TIME_MARGIN, predicted_seconds
 from solvers.budgets.by_path import path_of, relaxed_optimum, room, row_within, solution
 from solvers.budgets.descent import Bracket, OtherPrices, descend
 from solvers.budgets.effort import Effort
 from solvers.budgets.exact.core import KnapsackCore, filled
 from solvers.budgets.rounding import solve_lp1
+from solvers.closures.cut import cut_seconds
 from solvers.closures.subproblem import open_part
 from solvers.closures.tree_pass import best_tree_closures
-from solvers.price_sharing.stopping import cut_seconds, fits_memory
 
 WIDTH = 0.1
 """The deduction from the promise of a bracket as wide as the edge, as a share of the relaxation's gain."""
@@ -223,7 +224,7 @@ def best_within(
         open_splits = path[row - 1].kept & ~pruning.kept
         n_arcs = int(problem.usage.arcs_per_node[open_splits].sum())
         seconds = cut_seconds(n_arcs, int(open_splits.sum()))
-        if seconds > max(SMALL_EDGE, min(time_limit, work)) or not fits_memory(PART_BYTES * n_arcs):
+        if seconds > max(SMALL_EDGE, min(time_limit, work)) or too_large(PART_BYTES * n_arcs):
             kept = kept_by_items(problem, path[row - 1].kept, pruning.kept, room(problem, limit))
             stats["seconds"] = time.perf_counter() - started
             found = Pruning(problem, kept)

@@ -48,7 +48,7 @@ MOST_MOMENTUM = 0.95
 """The largest `momentum`; nearer to 1 the scores swing."""
 
 MOST_CARRIED = 3.0
-"""The most that momentum carries on, in limits of the round: without it scores drift apart three times as far, in no fewer rounds."""
+"""The most that momentum carries on, in limits of the round: else scores drift three times as far, in no fewer rounds."""
 
 
 class LevelTrees:

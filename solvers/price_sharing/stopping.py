@@ -28,7 +28,8 @@ from dataclasses import dataclass
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import StopReason
-from formulations.memory import memory_free
+from formulations.memory import too_large
+from solvers.closures.cut import CUT_SPLIT
 from solvers.closures.integer_objective import IntegerObjective
 from solvers.price_sharing.rows import Rows
 from solvers.price_sharing.run import Run
@@ -47,9 +48,6 @@ IDLE_ROUNDS = 400
 
 CLOSE, IDLE_ROUNDS_WHEN_CLOSE = 1e-6, 100
 """The same where the relative gap is so small: very many splits then go at nearly this lambda, and rounds do not part them."""
-
-CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
-"""CPU seconds of a minimum cut by OR-Tools for each usage arc and each split, see `solvers.automatic`."""
 
 CORE_ARC = 0.25e-6
 """The same for an arc of the core, merged, by push-relabel from the shares, on a default forest's 14.6 million."""
@@ -134,11 +132,6 @@ def cut_in_rounds(rows: Rows) -> float:
     return max(2 * ROUNDS_PER_CHECK, scarce * cut / round_seconds(arcs, splits))
 
 
-def cut_seconds(n_arcs: int, n_splits: int) -> float:
-    """What a minimum cut takes, about."""
-    return CUT_ARC * n_arcs + CUT_SPLIT * n_splits
-
-
 def round_seconds(n_arcs: int, n_splits: int) -> float:
     """What a round takes, about."""
     return ROUND_ARC * n_arcs + ROUND_SPLIT * n_splits
@@ -146,10 +139,4 @@ def round_seconds(n_arcs: int, n_splits: int) -> float:
 
 def cut_fits_memory(rows: Rows) -> bool:
     """Whether there is memory to cut the core; if not, more rounds may make it small enough."""
-    return fits_memory(rows.cut_bytes) and rows.workers_have_memory()
-
-
-def fits_memory(n_bytes: float) -> bool:
-    """Whether so many bytes are free, as far as the system says."""
-    free = memory_free()
-    return free is None or n_bytes <= free
+    return too_large(rows.cut_bytes) is None and rows.workers_have_memory()

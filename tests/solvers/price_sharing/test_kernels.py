@@ -16,6 +16,7 @@ import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
 from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
+from solvers.closures.cut import CUT_SPLIT
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_levels import best_level
 from solvers.closures.tree_pass import forced
@@ -29,7 +30,6 @@ from solvers.price_sharing.run import Run
 from solvers.price_sharing.shares import ROWS_PER_ARC, Sharing, paid_at
 from solvers.price_sharing.stopping import (
     CORE_ARC,
-    CUT_SPLIT,
     ROUND_ARC,
     ROUND_SPLIT,
     cut_fits_memory,
@@ -247,6 +247,6 @@ def test_a_core_is_cut_only_where_there_is_memory(merges: bool, monkeypatch: pyt
         run = Run(LocalRows(integer_objective(problem, lam).refined(), pool), "smallest")
     needed = 125 * run.rows.cut_arcs if merges else 85 * run.n_arcs
     assert (run.rows.cut_arcs < run.n_arcs) is merges
-    for free, fits in ((None, True), (needed, True), (needed - 1, False)):
-        monkeypatch.setattr(stopping, "memory_free", lambda free=free: free)
+    for free, fits in ((needed, True), (needed - 1, False)):
+        monkeypatch.setattr(stopping, "too_large", lambda n_bytes, free=free: "too large" if n_bytes > free else None)
         assert cut_fits_memory(run.rows) is fits

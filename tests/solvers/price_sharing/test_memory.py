@@ -134,7 +134,7 @@ def tie(problem: PruningProblem) -> Fraction:
 @pytest.fixture
 def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """No byte is free."""
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
 
 
 @pytest.mark.usefixtures("no_memory")
@@ -179,12 +179,12 @@ def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest
     problem = instance("digits")
     lam = tie(problem)
     monkeypatch.setattr(stopping, "SMALL_CORE", 0)
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: None)
     found = price_sharing(problem, lam, gap=1e-300)  # type: ignore[arg-type]
     assert found.stopped is StopReason.CONVERGED
     assert found.stats["arcs"] > 0
     assert found.gap == 0
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
     with pytest.warns(RuntimeWarning, match=LEFT):
         short = price_sharing(problem, lam, gap=1e-300)  # type: ignore[arg-type]
     assert short.stopped is StopReason.MEMORY_LIMIT
@@ -194,7 +194,7 @@ def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest
 def test_a_small_core_that_the_caller_names_has_to_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only a core of at most `SMALL_CORE` usage arcs is cut without asking for memory."""
     problem = instance("digits")
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
     assert price_sharing(problem, tie(problem)).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
     monkeypatch.setattr(stopping, "SMALL_CORE", 10)
     with pytest.warns(RuntimeWarning, match=LEFT):
@@ -206,7 +206,7 @@ def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest
     """Where the lists of all parts on one machine do not fit there together, no core is gathered; where they do, it is."""
     problem = instance("digits")
     lam, sharded = tie(problem), parted(problem, 3)
-    monkeypatch.setattr(stopping, "memory_free", lambda: None)
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: None)
     monkeypatch.setattr(row_shard, "memory_free", lambda: None)
     best = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
     assert best.stopped is StopReason.CONVERGED
