@@ -178,7 +178,7 @@ class Imports:
     def __init__(self) -> None:
         files = [file for package in ALLOWED for file in (ROOT / package).rglob("*.py")]
         paths = {file: ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files}
-        self.body = {path: list(_top_level(ast.parse(file.read_text()).body)) for file, path in paths.items()}
+        self.steps = {path: [_step(s) for s in _top_level(ast.parse(file.read_text()).body)] for file, path in paths.items()}
 
     def first(self, path: str) -> str | None:
         """What fails where a module is the first of ours to be imported; None if nothing does."""
@@ -189,7 +189,7 @@ class Imports:
     def _load(self, path: str) -> str | None:
         """Import a module, its packages first."""
         parent = path.rpartition(".")[0]
-        if path not in self.body or path in self.names:
+        if path not in self.steps or path in self.names:
             return None
         if parent and (failed := self._load(parent)):
             return failed
@@ -197,31 +197,25 @@ class Imports:
             return None
         self.names[path] = set()
         self.running.add(path)
-        for statement in self.body[path]:
-            if failed := self._run(path, statement):
-                return failed
+        for modules, taken, set_here in self.steps[path]:
+            for module in modules:
+                if failed := self._load(module):
+                    return failed
+            for name in taken:
+                if failed := self._take(path, modules[0], name):
+                    return failed
+            self.names[path] |= set_here
         self.running.discard(path)
         return None
 
-    def _run(self, path: str, statement: ast.stmt) -> str | None:
-        """One statement: what it imports, and the names that are there after it."""
-        if isinstance(statement, ast.ImportFrom) and statement.module in self.body:
-            source = str(statement.module)
-            if failed := self._load(source):
-                return failed
-            for alias in statement.names:
-                known = alias.name in self.names[source] or "__getattr__" in self.names[source]
-                module = f"{source}.{alias.name}"
-                if not known and module not in self.body and source in self.running:
-                    return f"{path} takes {alias.name} from {source}, which is not imported so far"
-                if not known and (failed := self._load(module)):
-                    return failed
-        elif isinstance(statement, ast.Import):
-            for alias in statement.names:
-                if failed := self._load(alias.name):
-                    return failed
-        self.names[path] |= {name for part in _assigned(statement) for name in part}
-        return None
+    def _take(self, path: str, source: str, name: str) -> str | None:
+        """A name from a module, or a module from a package."""
+        module = f"{source}.{name}"
+        if source not in self.steps or {name, "__getattr__"} & self.names[source]:
+            return None
+        if module not in self.steps and source in self.running:
+            return f"{path} takes {name} from {source}, which is not imported so far"
+        return self._load(module)
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -235,19 +229,20 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _assigned(statement: ast.stmt) -> Iterator[set[str]]:
-    """The names that a statement sets."""
+def _step(statement: ast.stmt) -> tuple[list[str], list[str], set[str]]:
+    """The modules that a statement imports, the names that it takes from the only one, and the names that it sets."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
-        yield {alias.asname or alias.name for alias in statement.names}
-    elif isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        yield {statement.name}
-    else:
-        yield {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        names = [alias.name for alias in statement.names]
+        set_here = {alias.asname or alias.name for alias in statement.names}
+        return ([str(statement.module)], names, set_here) if isinstance(statement, ast.ImportFrom) else (names, [], set_here)
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [], [], {statement.name}
+    return [], [], {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 def test_any_module_can_be_imported_first() -> None:
     """No module takes a name from one that waits for it, whichever of them is imported first."""
     imports = Imports()
-    failed = {path: imports.first(path) for path in imports.body}
+    failed = {path: imports.first(path) for path in imports.steps}
     assert len(failed) > 400
     assert not any(failed.values()), {path: why for path, why in failed.items() if why}
