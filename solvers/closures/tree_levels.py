@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,32 @@ MOST_MOMENTUM = 0.95
 
 MOST_CARRIED = 3.0
 """The most that momentum carries on, in limits of the round: else scores drift three times as far, in no fewer rounds."""
+
+
+class Heaps(NamedTuple):
+    """Leftist heaps of blocks, one below each block; all of shape (k,).
+
+    Parameters
+    ----------
+    top
+        int32: the best block below each block, -1 for none.
+    left, right, rank
+        int32, int32, int8: the children of each block within its heap, and how far the next empty place is on its right.
+    joined
+        bool: whether a split belongs to the block of the split above it.
+    """
+
+    top: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    rank: NDArray[np.int8]
+    joined: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, k: int) -> Self:
+        """Room for k blocks."""
+        top, left, right = (np.empty(k, dtype=np.int32) for _ in range(3))
+        return cls(top, left, right, np.empty(k, dtype=np.int8), np.empty(k, dtype=np.bool_))
 
 
 class LevelTrees:
@@ -105,10 +131,7 @@ class LevelTrees:
         if self.lost is not None:
             owes += self.lost
         level = np.empty(k, dtype=np.float32)
-        work = [np.empty(k, dtype=kind) for kind in (np.int32, np.int32, np.int32, np.int8, np.bool_)]
-        arguments: tuple[Any, ...] = (
-            self.parent, self.earned.copy(), owes, math.exp(limit), np.float32(limit), level, *work,
-        )  # fmt: skip
+        arguments = self.parent, self.earned.copy(), owes, math.exp(limit), np.float32(limit), level, Heaps.of(k)
         if pool is None or self.middle == 0 or k < ONE_THREAD_SPLITS:
             value = float(_log_levels(*arguments, 0, k))
         else:
@@ -177,9 +200,10 @@ def advance(
 
 @njit(cache=True, nogil=True)
 def _log_levels(  # type: ignore[no-untyped-def]
-    parent, has, owes, most, limit, found, top, left, right, rank, joined, first, last
+    parent, has, owes, most, limit, found, heaps, first, last
 ):
-    """The splits first, ..., last - 1; `top` is the best one in the heap of the blocks below each block."""
+    """The splits first, ..., last - 1."""
+    top, joined = heaps.top, heaps.joined
     path = np.empty(128, dtype=np.int32)
     for h in range(first, last):
         top[h] = -1
@@ -190,7 +214,7 @@ def _log_levels(  # type: ignore[no-untyped-def]
             # What costs nothing joins whatever is above it, and hands on the blocks below it.
             has[p] += has[h]
             joined[h] = True
-            top[p] = _meld(top[p], top[h], has, owes, left, right, rank, path)
+            top[p] = _meld(top[p], top[h], has, owes, heaps, path)
             continue
         # Beyond the limit it does not matter who joins. A split that has and owes nothing joins the best block below it.
         while top[h] >= 0 and has[h] <= most * owes[h]:
@@ -200,13 +224,12 @@ def _log_levels(  # type: ignore[no-untyped-def]
             has[h] += has[b]
             owes[h] += owes[b]
             joined[b] = True
-            top[h] = _meld(
-                _meld(left[b], right[b], has, owes, left, right, rank, path), top[b], has, owes, left, right, rank, path
-            )
+            rest = _meld(heaps.left[b], heaps.right[b], has, owes, heaps, path)
+            top[h] = _meld(rest, top[b], has, owes, heaps, path)
         if p >= 0 and has[h] * most > owes[h]:
-            left[h] = right[h] = -1
-            rank[h] = 1
-            top[p] = _meld(top[p], h, has, owes, left, right, rank, path)
+            heaps.left[h] = heaps.right[h] = -1
+            heaps.rank[h] = 1
+            top[p] = _meld(top[p], h, has, owes, heaps, path)
     value = 0.0
     for h in range(first, last):
         if joined[h]:
@@ -225,8 +248,9 @@ def _log_levels(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _meld(a, b, has, owes, left, right, rank, path):  # type: ignore[no-untyped-def]
+def _meld(a, b, has, owes, heaps, path):  # type: ignore[no-untyped-def]
     """One leftist heap out of two, the highest ratio on top; -1 is the empty heap."""
+    left, right, rank = heaps.left, heaps.right, heaps.rank
     depth = 0
     while a >= 0 and b >= 0:
         if has[a] * owes[b] < has[b] * owes[a]:
