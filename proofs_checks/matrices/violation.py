@@ -23,6 +23,9 @@ from proofs_checks.matrices.sign_matrix import SignMatrix
 
 Number = int | Fraction
 
+Place = tuple[tuple[int, ...], tuple[int, ...]]
+"""Rows and columns of a square submatrix."""
+
 
 def determinant(entries: Sequence[Sequence[Number]]) -> Number:
     """The determinant of a square matrix of integers or fractions, exactly; 1 for order 0."""

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.total_unimodularity.claim import Place, Reference
+from proofs_checks.matrices.violation import Place
 
 LIMIT = 10**10
 """Largest number of elementary steps: 18 rows and columns, or 10 rows and 169,000 columns."""
@@ -50,12 +50,12 @@ class AllSigned:
         return f"each of {self.subsets:,} subsets of the {self.lines} has a signing; that of all of them is {signs or 'empty'}"
 
 
-def _steps(m: int, n: int) -> int:
+def steps(m: int, n: int) -> int:
     """Every row is out, + or -; counted up to 80 rows, where it is 10^38."""
     return int(3 ** min(m, 80) * max(n, 1))
 
 
-def _search(entries: NDArray[np.int8], lines: str) -> tuple[Place | None, AllSigned | None]:
+def search(entries: NDArray[np.int8], lines: str) -> tuple[Place | None, AllSigned | None]:
     """Sign every subset of rows."""
     m = entries.shape[0]
     signing = np.zeros(m, dtype=np.int8)
@@ -87,10 +87,6 @@ def _has_signing(entries: NDArray[np.int8]) -> bool:
     """Whether (1) can be fulfilled for all the rows together."""
     every = (1 << entries.shape[0]) - 1
     return bool(_first_unsigned(np.ascontiguousarray(entries), every, np.zeros(entries.shape[0], dtype=np.int8)) == 0)
-
-
-by_ghouila_houri = Reference("Ghouila-Houri's signings", LIMIT, _steps, _search)
-"""Has every subset of rows a signing with column sums -1, 0 and 1? The certificate of a yes is `AllSigned`."""
 
 
 @njit(cache=True)

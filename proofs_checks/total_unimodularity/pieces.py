@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proofs_checks.matrices.network_matrix import NetworkMatrix
+from proofs_checks.matrices.sign_matrix import SignMatrix
 
 ZERO, UNIT, COPY = 0, 1, 2
 
@@ -154,6 +155,12 @@ class Pieces:
         return f"{len(self.reductions):,} lines left out, blocks: {counted or 'none'}"
 
     __repr__ = __str__
+
+
+def claim(matrix: SignMatrix) -> str:
+    """The sentence that every method decides."""
+    rows, columns = matrix.shape
+    return f"the matrix with {rows:,} rows and {columns:,} columns is totally unimodular"
 
 
 def kind_of(network: NetworkMatrix) -> str:
