@@ -35,14 +35,14 @@ from proofs_checks.counterexample.printed import (
     parse,
     smallest_data_set,
 )
-from proofs_checks.counterexample.steps import Argument, Claim, table
+from proofs_checks.counterexample.steps import Argument, Claim
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import Verdict, aligned
 
 TITLE = "NWS15, section 4: tree 1, one example, which goes to leaf 4; the relaxation of (IP1) has fractional vertices."
 METHOD = "the paper's rows, all vertices, exact fractions"
@@ -85,7 +85,7 @@ def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
     Returns
     -------
     Verdict
-        certificate: `Argument`, which prints as text, or gives plain data for JSON.
+        certificate: `Argument`, which prints as text.
 
     Examples
     --------
@@ -124,7 +124,11 @@ def _naive_steps(case: _Case) -> Iterator[Claim]:
     if data is None:
         yield Claim(f"No data set of up to {MOST_ROWS} rows makes the point the only optimum.", None)
     else:
-        yield _only_optimum(case, data.objective, str(data), table(data.table()))
+        yield _only_optimum(case, data.objective, str(data), _lines(data.table()))
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(aligned(rows, left=3))
 
 
 def _names(body: Polyhedron) -> list[str]:
@@ -149,7 +153,7 @@ def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequ
     more = [f"{body.rows[k]}: {row}" for k, row in enumerate(ours) if row not in printed]
     box = [name for name, low, high in zip(names, body.lower, body.upper, strict=True) if (low, high) != (0, 1)]
     holds = all(len(found) == 1 for found in places) and not more and not box and sorted(names) == sorted(variables)
-    lines = table([(line, ", ".join(found) or "missing") for line, found in zip(text, places, strict=True)])
+    lines = _lines([(line, ", ".join(found) or "missing") for line, found in zip(text, places, strict=True)])
     lines += tuple(f"not in the paper: {row}" for row in more)
     if box:
         lines += (f"not between 0 and 1: {', '.join(box)}",)
@@ -186,7 +190,7 @@ def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Claim
     holds = certificate.feasible and certificate.rank == papers_rank == n and len(papers) == len(ACTIVE)
     marks = ["listed in the paper" if face in papers else "not listed" for face in tight]
     kinds = [f"{'bound of' if face.is_bound else 'row'} {face.name}" for face in tight]
-    rows = table(list(zip(text, kinds, marks, strict=True)))
+    rows = _lines(list(zip(text, kinds, marks, strict=True)))
     evidence = {"tight": text, "not listed": rest, "rank": certificate.rank, "rank of the listed": papers_rank, "variables": n}
     yield Claim(sentence.strip(), holds, rows, evidence)
     broken = {case.names[int(j)]: certificate.point.value(int(j)) for j in certificate.point.fractional}

@@ -1,11 +1,10 @@
-"""An argument in steps, printed as a person would write it, or as plain data for programs."""
+"""An argument in steps, printed as a person would write it."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 WIDTH = 100
@@ -68,25 +67,3 @@ class Argument:
             )
             parts += [f"     {line}".rstrip() for line in step.lines]
         return "\n".join(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for `json.dumps`; fractions as text, ``"1/2"``."""
-        steps = [{"sentence": step.sentence, "holds": step.holds, "evidence": plain(step.evidence)} for step in self.steps]
-        return {"title": self.title, "holds": self.holds, "steps": steps}
-
-
-def plain(value: Any) -> Any:
-    """The value in numbers, text, lists and mappings; a fraction becomes text, or an int where it is whole."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, Fraction):
-        return int(value) if value.denominator == 1 else str(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(part) for part in value]
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def table(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The rows as lines of text with aligned columns."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
-    return tuple("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)

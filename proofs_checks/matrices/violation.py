@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.sign_matrix import SignMatrix
+from proofs_checks.verdict import aligned
 
 Number = int | Fraction
 
@@ -98,14 +99,8 @@ class ViolatingSubmatrix:
 
     def __str__(self) -> str:
         """The submatrix as a table with its names, and the determinant below."""
-        head = ["", *self.column_names]
-        body = [[name, *map(str, row)] for name, row in zip(self.row_names, self.entries, strict=True)]
-        widths = [max(len(line[k]) for line in (head, *body)) for k in range(len(head))]
-        lines = []
-        for line in (head, *body):
-            cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join([*lines, f"determinant {self.determinant}"])
+        body = [[name, *row] for name, row in zip(self.row_names, self.entries, strict=True)]
+        return "\n".join([*aligned([["", *self.column_names], *body]), f"determinant {self.determinant}"])
 
 
 def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -> ViolatingSubmatrix:

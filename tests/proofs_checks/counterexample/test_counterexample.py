@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,7 +16,7 @@ from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.counterexample.argument import check_counterexample
 from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation, smallest_data_set
-from proofs_checks.counterexample.steps import Argument, Claim, plain
+from proofs_checks.counterexample.steps import Argument, Claim
 from proofs_checks.integrality.vertices import vertices
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
@@ -98,17 +97,6 @@ def test_no_smaller_data_set_will_do() -> None:
     c[1] = c[2] + c[3]
     assert found.errors == {h: int(min(c[h])) for h in range(1, 6)}
     assert smallest_data_set(points, -1) is None
-
-
-def test_for_programs(argument: Argument) -> None:
-    """The argument goes through JSON: fractions as text, whole numbers as numbers."""
-    data = json.loads(json.dumps(argument.to_dict()))
-    assert data["holds"] is True
-    assert len(data["steps"]) == 10
-    assert data["steps"][1]["evidence"]["point"] == {
-        "z1": 0, "z2": 1, "z3": "1/2", "z4": "1/2", "z5": "1/2", "w1": "1/2", "w2": "1/2",
-    }  # fmt: skip
-    assert plain([np.int64(3), None, 1.5, (Fraction(4, 2),)]) == ["3", None, 1.5, [2]]
 
 
 @pytest.mark.parametrize("row", ["z5 = 0", "w1 >= z4"])

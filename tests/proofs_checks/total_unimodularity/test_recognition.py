@@ -214,13 +214,13 @@ def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.M
     base = families.random_signs(int(rng.integers(1, 7)), int(rng.integers(1, 7)), 0.6, rng)
     matrix = families.mixed(base, rng, steps=25, largest=16, pivots=False)
     m = len(matrix)
-    reductions = reduce_matrix(read_matrix(matrix))
+    steps = reduce_matrix(read_matrix(matrix))
     left = matrix.copy()
 
     def line(x: int) -> Matrix:
         return left[x] if x < m else left[:, x - m]
 
-    for kind, x, partner, sign in zip(reductions.kind, reductions.line, reductions.partner, reductions.sign, strict=True):
+    for kind, x, partner, sign in zip(steps.kind, steps.line, steps.partner, steps.sign, strict=True):
         if kind == ZERO:
             assert not line(x).any()
         elif kind == UNIT:
@@ -233,10 +233,10 @@ def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.M
             assert np.array_equal(line(x), sign * line(partner))
             assert line(x).any()
         line(x)[:] = 0
-    gone = set(reductions.line.tolist())
-    assert len(gone) == len(reductions) == m + matrix.shape[1] - len(reductions.rows) - len(reductions.columns)
-    assert sorted(gone | set(reductions.rows.tolist()) | set((reductions.columns + m).tolist())) == list(range(sum(matrix.shape)))
-    assert not _reducible(matrix[np.ix_(reductions.rows, reductions.columns)])
+    gone = set(steps.line.tolist())
+    assert len(gone) == len(steps) == m + matrix.shape[1] - len(steps.rows) - len(steps.columns)
+    assert sorted(gone | set(steps.rows.tolist()) | set((steps.columns + m).tolist())) == list(range(sum(matrix.shape)))
+    assert not _reducible(matrix[np.ix_(steps.rows, steps.columns)])
 
 
 def test_series_parallel_chains_vanish() -> None:
