@@ -45,7 +45,6 @@ from proofs_checks.total_unimodularity import (
 from proofs_checks.total_unimodularity.explanation import explain_unimodularity as explain_unimodularity
 from proofs_checks.total_unimodularity.formulation_network import (
     check_formulation as check_formulation,
-    check_integral_formulation as check_integral_formulation,
     formulation_network as formulation_network,
 )
 from proofs_checks.total_unimodularity.violation_check import check_violation as check_violation

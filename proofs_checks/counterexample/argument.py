@@ -4,36 +4,32 @@ With rows a_k x >= b_k tight at the point x*, any y > 0 and c = sum of y_k a_k o
 
     c x  >=  sum of y_k b_k  =  c x*      for all feasible x, and equal only where all these rows are tight,           (1)
 
-If the tight rows have full rank, that is at x* alone, so each vertex is the only optimum of some objective. To find an objective
-that data can produce, the check searches class counts at the leaves and prices, fewest rows first. It takes nothing but the
-paper's text as given.
+If the tight rows have full rank, that is at x* alone, so each vertex is the only optimum of some objective; that of a small data
+set is one of them. The check takes nothing but the paper's text and that data set as given.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proofs_checks.counterexample.printed import (
     ACTIVE,
-    MOST_ROWS,
     POINT,
     ROWS,
     UNIMODULAR_ROWS,
     UNIMODULAR_VARIABLES,
     VARIABLES,
+    data_set,
     face_text,
     linear,
     lines_of,
     papers_name,
     parse,
-    smallest_data_set,
 )
 from proofs_checks.counterexample.steps import Argument, Claim
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
@@ -120,11 +116,8 @@ def _naive_steps(case: _Case) -> Iterator[Claim]:
     yield from _vertex_steps(case, certificate)
     arbitrary = _objective_of(case, certificate.tight)
     yield _only_optimum(case, arbitrary, _sum_of_slacks(arbitrary), ())
-    data = smallest_data_set(*_scaled(case))
-    if data is None:
-        yield Claim(f"No data set of up to {MOST_ROWS} rows makes the point the only optimum.", None)
-    else:
-        yield _only_optimum(case, data.objective, str(data), _lines(data.table()))
+    objective, sentence, rows = data_set()
+    yield _only_optimum(case, objective, sentence, _lines(rows))
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -134,15 +127,6 @@ def _lines(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _names(body: Polyhedron) -> list[str]:
     """The papers' names of the columns; our name where the papers have none."""
     return [papers_name(name) or name for name in body.columns]
-
-
-def _scaled(case: _Case) -> tuple[NDArray[np.int64], int]:
-    """All vertices times a common denominator, columns as in `VARIABLES`; and the index of the paper's point, or -1."""
-    common = math.lcm(*(int(d) for d in case.corners.denominators), *(x.denominator for x in POINT.values()))
-    order = [case.names.index(name) for name in VARIABLES]
-    points = [[int(v.numerators[j]) * (common // v.denominator) for j in order] for v in case.corners]
-    papers = [int(POINT[name] * common) for name in VARIABLES]
-    return np.array(points, dtype=np.int64), points.index(papers) if papers in points else -1
 
 
 def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequence[str]) -> Claim:
