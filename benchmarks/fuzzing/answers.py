@@ -184,16 +184,11 @@ def _ways(ensemble: Ensemble, h: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Prices and weights of one instance: all alike, or of any size and any number of digits.
-
-    Parameters
-    ----------
-    kind
-        "plain": small integers; "decimals": so many digits behind the point; "dust": plain ones, far smaller ones, and ones a
-        little above a plain one; "any": over 24 orders of magnitude.
-    """
+    """Prices and weights of one instance: all alike, or of any size and any number of digits."""
 
     rng: np.random.Generator
+    # "plain": small integers; "decimals": so many digits behind the point; "dust": plain ones, far smaller ones, and ones a
+    # little above a plain one; "any": over 24 orders of magnitude.
     kind: str
     digits: int
 

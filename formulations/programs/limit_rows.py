@@ -40,49 +40,23 @@ INT64_SAFE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class LimitRow:
-    """(1).
+    """(1)."""
 
-    Parameters
-    ----------
-    name
-        of the limit, and of the example where it is about a single one.
-    limit
-        the place of its limit.
-    meter
-        the place of its meter.
-    members
-        int64: places of its examples among those of positive weight.
-    at_most
-        B_r.
-    """
-
-    name: str
-    limit: int
-    meter: int
-    members: NDArray[np.int64]
-    at_most: Fraction
+    name: str  # of the limit, and of the example where it is about a single one
+    limit: int  # the place of its limit
+    meter: int  # the place of its meter
+    members: NDArray[np.int64]  # int64: places of its examples among those of positive weight
+    at_most: Fraction  # B_r
 
 
 @dataclass(frozen=True, eq=False)
 class LimitRows:
-    """R rows (1) over an instance.
+    """R rows (1) over an instance."""
 
-    Parameters
-    ----------
-    problem
-        the instance as the user knows it.
-    limits
-        as they were given.
-    meters
-        for each limit what it counts.
-    rows
-        one a limit, or one for each way through the forest where a limit is about every example.
-    """
-
-    problem: PruningProblem
-    limits: tuple[Limit, ...]
-    meters: tuple[Meter, ...]
-    rows: tuple[LimitRow, ...]
+    problem: PruningProblem  # the instance as the user knows it
+    limits: tuple[Limit, ...]  # as they were given
+    meters: tuple[Meter, ...]  # for each limit what it counts
+    rows: tuple[LimitRow, ...]  # one a limit, or one for each way through the forest where a limit is about every example
 
     @cached_property
     def made_when_broken(self) -> NDArray[np.bool_]:

@@ -41,22 +41,13 @@ ALL_ROWS = -2
 
 @dataclass(frozen=True, eq=False)
 class FictitiousLeaves:
-    """Children of splits that stand for their usage rows.
+    """Children of splits that stand for their usage rows."""
 
-    Parameters
-    ----------
-    node
-        int32: the split u that each hangs below, ascending; numbered in the forest.
-    item, row
-        int32: m and i; i is `ALL_ROWS` where there are several, `FOR_ALL` for an item that
-        is paid once for all.
-    start, stop
-        int64: the range of usage rows, among those of the forest, that each stands for.
-    """
-
-    node: NDArray[np.int32]
+    node: NDArray[np.int32]  # int32: the split u that each hangs below, ascending; numbered in the forest
+    # item, row: int32: m and i; i is `ALL_ROWS` where there are several, `FOR_ALL` for an item that is paid once for all.
     item: NDArray[np.int32]
     row: NDArray[np.int32]
+    # start, stop: int64: the range of usage rows, among those of the forest, that each stands for.
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
 
@@ -86,23 +77,15 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class TreeNetwork:
-    """The graph of one tree: k arcs (1), one for each node, then those of (2).
+    """The graph of one tree: k arcs (1), one for each node, then those of (2)."""
 
-    Parameters
-    ----------
-    problem, tree
-        the instance, and t.
-    tail, head
-        int32, one for each arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
-    leaves
-        the fictitious leaves, in the order of their arcs.
-    """
-
+    # problem, tree: the instance, and t.
     problem: PruningProblem
     tree: int
+    # tail, head: int32, one for each arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
-    leaves: FictitiousLeaves
+    leaves: FictitiousLeaves  # the fictitious leaves, in the order of their arcs
 
     @cached_property
     def nodes(self) -> slice:

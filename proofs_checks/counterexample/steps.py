@@ -13,40 +13,20 @@ WIDTH = 100
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """One sentence of an argument, and its evidence.
+    """One sentence of an argument, and its evidence."""
 
-    Parameters
-    ----------
-    sentence
-        what is found, as a sentence.
-    holds
-        True, False, or None where it was not decided.
-    lines
-        what to print below it: a computation or a table.
-    evidence
-        the same as data: numbers and fractions by name.
-    """
-
-    sentence: str
-    holds: bool | None
-    lines: tuple[str, ...] = ()
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    sentence: str  # what is found, as a sentence
+    holds: bool | None  # True, False, or None where it was not decided
+    lines: tuple[str, ...] = ()  # what to print below it: a computation or a table
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # the same as data: numbers and fractions by name
 
 
 @dataclass(frozen=True, eq=False)
 class Argument:
-    """A title and its steps.
+    """A title and its steps."""
 
-    Parameters
-    ----------
-    title
-        what is argued.
-    steps
-        in their order.
-    """
-
-    title: str
-    steps: tuple[Claim, ...]
+    title: str  # what is argued
+    steps: tuple[Claim, ...]  # in their order
 
     @property
     def holds(self) -> bool | None:

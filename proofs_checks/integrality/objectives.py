@@ -42,29 +42,14 @@ _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 
 @dataclass(frozen=True, eq=False)
 class DrawnData:
-    """k instances on the same trees and cost rows.
+    """k instances on the same trees and cost rows."""
 
-    Parameters
-    ----------
-    problem
-        whose trees and routes they have.
-    errors
-        int64, shape (k, n): e_h.
-    sample_size
-        int64, shape (k,): W, the same for all trees.
-    prices
-        int64, shape (k, M): c_m; 0 for items that are free in `problem`, which have no columns.
-    weights
-        int64, shape (k, N): omega_i > 0.
-    rate, divisor
-        int64, shape (k,): mu and q.
-    """
-
-    problem: PruningProblem
-    errors: NDArray[np.int64]
-    sample_size: NDArray[np.int64]
-    prices: NDArray[np.int64]
-    weights: NDArray[np.int64]
+    problem: PruningProblem  # whose trees and routes they have
+    errors: NDArray[np.int64]  # int64, shape (k, n): e_h
+    sample_size: NDArray[np.int64]  # int64, shape (k,): W, the same for all trees
+    prices: NDArray[np.int64]  # int64, shape (k, M): c_m; 0 for items that are free in `problem`, which have no columns
+    weights: NDArray[np.int64]  # int64, shape (k, N): omega_i > 0
+    # rate, divisor: int64, shape (k,): mu and q.
     rate: NDArray[np.int64]
     divisor: NDArray[np.int64]
 
@@ -200,23 +185,12 @@ BLOCK = 2**22
 
 @dataclass(frozen=True, eq=False)
 class ObjectiveStudy:
-    """How many of k objectives, minimised over a polytope, have fractional optima.
+    """How many of k objectives, minimised over a polytope, have fractional optima."""
 
-    Parameters
-    ----------
-    n_objectives
-        k.
-    only_fractional
-        objectives whose optima are all fractional: below the best integral point.
-    some_fractional
-        objectives with a fractional vertex among their optima.
-    example
-        an objective and its fractional optimum, of the first kind if there is one; None where none is fractional.
-    """
-
-    n_objectives: int
-    only_fractional: int
-    some_fractional: int
+    n_objectives: int  # k
+    only_fractional: int  # objectives whose optima are all fractional: below the best integral point
+    some_fractional: int  # objectives with a fractional vertex among their optima
+    # an objective and its fractional optimum, of the first kind if there is one; None where none is fractional.
     example: tuple[NDArray[Any], ExactPoint] | None
 
     def __str__(self) -> str:

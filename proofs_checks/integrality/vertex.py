@@ -27,27 +27,15 @@ METHOD = "rank of the tight rows, exact"
 
 @dataclass(frozen=True, eq=False)
 class VertexCertificate:
-    """The quantities of (1) at a point.
+    """The quantities of (1) at a point."""
 
-    Parameters
-    ----------
-    point
-        in exact numbers.
-    violated
-        the first row or bound that the point does not fulfil; None where it is feasible.
-    tight
-        the rows and bounds that hold with equality, rows first.
-    rank, dimension
-        rank of the tight rows and bounds, and n.
-    direction
-        by name, where the rank is below n: from a feasible point one can move both ways along it and stay inside.
-    """
-
-    point: ExactPoint
-    violated: Face | None
-    tight: tuple[Face, ...]
+    point: ExactPoint  # in exact numbers
+    violated: Face | None  # the first row or bound that the point does not fulfil; None where it is feasible
+    tight: tuple[Face, ...]  # the rows and bounds that hold with equality, rows first
+    # rank, dimension: rank of the tight rows and bounds, and n.
     rank: int
     dimension: int
+    # by name, where the rank is below n: from a feasible point one can move both ways along it and stay inside.
     direction: dict[str, Number] | None
 
     @property

@@ -30,33 +30,15 @@ DENOMINATORS = (16, 256, 4096, 10**6)
 
 @dataclass(frozen=True, eq=False)
 class WeakRelaxation:
-    """(1) in numbers.
+    """(1) in numbers."""
 
-    Parameters
-    ----------
-    value
-        cost x + offset at the point, exactly: at least the relaxation's optimum.
-    optimum
-        of the integer program, as it was given.
-    allowance
-        how far the rounding of the program's costs may move the optimum; the gap must be larger.
-    point
-        the point, in fractions.
-    n_fractional
-        how many coordinates are not whole.
-    most_fractional
-        the farthest of them from whole numbers, at most five, by name.
-    violated
-        a row or bound that the point does not fulfil; None where it is feasible.
-    """
-
-    value: Fraction
-    optimum: Fraction
-    allowance: Fraction
-    point: ExactPoint
-    n_fractional: int
-    most_fractional: dict[str, Number]
-    violated: Face | None
+    value: Fraction  # cost x + offset at the point, exactly: at least the relaxation's optimum
+    optimum: Fraction  # of the integer program, as it was given
+    allowance: Fraction  # how far the rounding of the program's costs may move the optimum; the gap must be larger
+    point: ExactPoint  # the point, in fractions
+    n_fractional: int  # how many coordinates are not whole
+    most_fractional: dict[str, Number]  # the farthest of them from whole numbers, at most five, by name
+    violated: Face | None  # a row or bound that the point does not fulfil; None where it is feasible
 
     @property
     def gap(self) -> Fraction:

@@ -83,17 +83,10 @@ METHOD = "entry by entry"
 
 @dataclass(frozen=True, eq=False)
 class RowOperations:
-    """Both matrices with the names of their columns, and how each row of the second follows from the first.
+    """Both matrices with the names of their columns, and how each row of the second follows from the first."""
 
-    Parameters
-    ----------
-    columns
-        names.
-    equations, network
-        int64, shapes (L, n) and (L + 1, n).
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names
+    # equations, network: int64, shapes (L, n) and (L + 1, n).
     equations: NDArray[np.int64]
     network: NDArray[np.int64]
 

@@ -50,32 +50,17 @@ class Point:
 
 @dataclass(frozen=True)
 class AtBudget:
-    """The optimum of LP1's relaxation at one budget.
-
-    Parameters
-    ----------
-    lam
-        lambda*: what a unit of the budget is worth there.
-    cheaper, dearer
-        the two prunings that it mixes; the same one where it is a breakpoint's.
-    weight
-        mu, the part of the dearer one.
-    value
-        of the relaxation.
-    integral
-        whether some pruning within the budget is as good; None: undecided.
-    components
-        of the edge: 1 where nothing lies between its ends, 0 at a breakpoint.
-    """
+    """The optimum of LP1's relaxation at one budget."""
 
     budget: Fraction
-    lam: Fraction
+    lam: Fraction  # lambda*: what a unit of the budget is worth there
+    # cheaper, dearer: the two prunings that it mixes; the same one where it is a breakpoint's.
     cheaper: Point
     dearer: Point
-    weight: Fraction
-    value: Fraction
-    integral: bool | None
-    components: int
+    weight: Fraction  # mu, the part of the dearer one
+    value: Fraction  # of the relaxation
+    integral: bool | None  # whether some pruning within the budget is as good; None: undecided
+    components: int  # of the edge: 1 where nothing lies between its ends, 0 at a breakpoint
 
     @property
     def answer(self) -> str:

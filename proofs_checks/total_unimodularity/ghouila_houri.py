@@ -29,21 +29,11 @@ LIMIT = 10**10
 
 @dataclass(frozen=True)
 class AllSigned:
-    """The evidence for a yes.
+    """The evidence for a yes."""
 
-    Parameters
-    ----------
-    lines
-        "rows", or "columns" where the transpose was examined.
-    subsets
-        how many subsets of them have a signing: all but the empty one.
-    signing
-        the signing of all of them.
-    """
-
-    lines: str
-    subsets: int
-    signing: tuple[int, ...]
+    lines: str  # "rows", or "columns" where the transpose was examined
+    subsets: int  # how many subsets of them have a signing: all but the empty one
+    signing: tuple[int, ...]  # the signing of all of them
 
     def __str__(self) -> str:
         signs = "".join("+" if s > 0 else "-" for s in self.signing)

@@ -32,22 +32,12 @@ MOST_SEARCHES = 50
 
 @dataclass(frozen=True, eq=False)
 class BranchAnswer:
-    """What branch and bound found.
+    """What branch and bound found."""
 
-    Parameters
-    ----------
-    bound
-        of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide.
-    last
-        HiGHS' last answer, and the program that it is about.
-    nodes
-        of all searches.
-    """
-
-    bound: float
+    bound: float  # of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide
     program: LinearProgram
-    last: LinearAnswer
-    nodes: int
+    last: LinearAnswer  # HiGHS' last answer, and the program that it is about
+    nodes: int  # of all searches
 
 
 def branch_within(

@@ -31,40 +31,20 @@ from formulations.programs.linear_program import LinearProgram
 
 @dataclass(frozen=True, eq=False)
 class LinearAnswer:
-    """An engine's answer. Nothing in it is proven, not even `bound`.
+    """An engine's answer. Nothing in it is proven, not even `bound`."""
 
-    Parameters
-    ----------
-    stopped
-        CONVERGED: solved within the engine's own tolerances. Otherwise a limit was reached, and `x` need not satisfy the rows.
-    x
-        the primal point, shape (n,), or None.
-    row_dual
-        shape (r,), or None; None for integer programs.
-    reduced_cost
-        shape (n,), or None; None for integer programs.
-    objective
-        cost x + offset, computed from the program; inf without `x`.
-    bound
-        the bound that the engine claims: the dual bound of an integer program less what tolerances may hide, or the dual
-        objective of a linear program; -inf without either. For reports.
-    iterations
-        of the simplex, of the interior point or of the first-order method.
-    nodes
-        of branch and bound; nan for linear programs.
-    seconds
-        of the native solve.
-    """
-
+    # CONVERGED: solved within the engine's own tolerances. Otherwise a limit was reached, and `x` need not satisfy the rows.
     stopped: StopReason
-    x: NDArray[np.float64] | None
-    row_dual: NDArray[np.float64] | None
-    reduced_cost: NDArray[np.float64] | None
-    objective: float
+    x: NDArray[np.float64] | None  # the primal point, shape (n,), or None
+    row_dual: NDArray[np.float64] | None  # shape (r,), or None; None for integer programs
+    reduced_cost: NDArray[np.float64] | None  # shape (n,), or None; None for integer programs
+    objective: float  # cost x + offset, computed from the program; inf without `x`
+    # the bound that the engine claims: the dual bound of an integer program less what tolerances may hide, or the dual objective
+    # of a linear program; -inf without either. For reports.
     bound: float
-    iterations: float
-    nodes: float
-    seconds: float
+    iterations: float  # of the simplex, of the interior point or of the first-order method
+    nodes: float  # of branch and bound; nan for linear programs
+    seconds: float  # of the native solve
 
 
 class LinearEngine(Protocol):
