@@ -76,13 +76,7 @@ def build_ip1(problem: PruningProblem, *, lam: Price, relax: bool = False, merge
 
 
 def build_ip2(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> pyo.ConcreteModel:
-    """(IP2): one tree with feature costs.
-
-    Raises
-    ------
-    InvalidInputError
-        for more trees than one, or an item that is paid once for all rows and asked for at several splits.
-    """
+    """(IP2): one tree with feature costs."""
     columns = one_tree_columns(problem, merge=merge)
     m = trees_model(problem, "IP2", relax=relax)
     add_purchases(m, columns, relax=relax)

@@ -103,13 +103,7 @@ def read_program(path: str | Path) -> LinearProgram:
 
 
 def _checked_contents(file: Path) -> Contents:
-    """What is in a file that follows its format.
-
-    Raises
-    ------
-    BrokenFileError
-        naming the file and the first thing that is wrong.
-    """
+    """What is in a file that follows its format; else a BrokenFileError that names the file and the first thing that is wrong."""
     try:
         text = file.read_bytes().decode("utf-8")
     except OSError as error:

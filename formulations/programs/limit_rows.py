@@ -235,14 +235,7 @@ class LimitRows:
 
 
 def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
-    """Limits as rows.
-
-    Raises
-    ------
-    InvalidInputError
-        without limits; for unknown items and currencies; for rows that are not there, occur twice, or have no weight; for two
-        limits of the same thing; for a limit below what is used in any case. The message names the limit.
-    """
+    """Limits as rows. An InvalidInputError names a limit that is none, that another repeats, or that no pruning can keep."""
     if not limits:
         raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10)]")
     meters, found = [], list[LimitRow]()
@@ -278,13 +271,7 @@ def _at_most(problem: PruningProblem, limit: Limit, meter: Meter, unit: Fraction
 
 
 def one_row(problem: PruningProblem, budget: Price) -> LimitRows:
-    """One budget for the mean cost of all examples: LP1's.
-
-    Raises
-    ------
-    InvalidInputError
-        for a budget that is negative or no number.
-    """
+    """One budget for the mean cost of all examples: LP1's."""
     return limit_rows(problem, [Limit(limit_of_mean_cost(problem, budget))])
 
 

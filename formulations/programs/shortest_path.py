@@ -175,18 +175,7 @@ class TreeNetwork:
         return np.concatenate([stop, own])
 
     def pruning_of(self, path: ArrayLike) -> NDArray[np.bool_]:
-        """The pruning that a path stands for: bool, shape (k,), whether each node of the tree is still a split.
-
-        Parameters
-        ----------
-        path
-            numbers of arcs, from boundary 0 to boundary L.
-
-        Raises
-        ------
-        InvalidInputError
-            if the arcs do not join up.
-        """
+        """The pruning that a path, numbers of arcs, stands for: bool, shape (k,), whether each node is still a split."""
         arcs = np.asarray(path, dtype=np.int64)
         head = self.head[arcs]
         if not arcs.size or (self.tail[arcs] != np.append(0, head[:-1])).any() or head[-1] != self.n_boundaries - 1:
@@ -246,16 +235,8 @@ def _leaves(
 def tree_network(problem: PruningProblem, t: int, *, expanded: bool = False) -> TreeNetwork:
     """The graph of tree t.
 
-    Parameters
-    ----------
-    expanded
-        an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands for the rows
-        of all examples at u: the graph then has about as many arcs as the tree has nodes.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no tree t.
+    With `expanded` an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands
+    for the rows of all examples at u: the graph then has about as many arcs as the tree has nodes.
     """
     ensemble = problem.ensemble
     if not 0 <= t < ensemble.n_trees:

@@ -48,25 +48,10 @@ def branch_within(
     time_limit: float,
     most_nodes: int = MOST_NODES,
 ) -> BranchAnswer:
-    """Search for the least error within limits.
+    """Search for the least error within limits. `offer` is called with every optimum that HiGHS claims, within the limits or not.
 
-    Parameters
-    ----------
-    program
-        with the block "budget" in integers; `formulations.programs.limit_matrix.in_integers`.
-    offer
-        is called with every optimum that HiGHS claims, within the limits or not.
-    time_limit
-        seconds.
-    most_nodes
-        of all searches together.
-
-    Raises
-    ------
-    SolverFailedError
-        if HiGHS fails.
-    InterruptedSolveError
-        on Ctrl-C.
+    The program's block "budget" is in integers, see `formulations.programs.limit_matrix.in_integers`; `most_nodes` counts all
+    searches together.
     """
     deadline, bound, nodes = time.perf_counter() + time_limit, -math.inf, 0
     for _ in range(MOST_SEARCHES):

@@ -56,20 +56,7 @@ class _Counts:
 
 
 def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False) -> Size:
-    """The size that a formulation's matrix would have. Arcs are listed only with `merge`.
-
-    Parameters
-    ----------
-    formulation
-        a name in `formulations.programs.matrix.MATRICES`.
-    merge
-        whether purchases with the same usage are one.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown name.
-    """
+    """The size that a formulation's matrix would have. Arcs are listed only with `merge`."""
     if formulation not in MATRICES:
         raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")
     ensemble = problem.ensemble
@@ -244,17 +231,10 @@ def _without_rows(subject: Any) -> Any:
 
 
 def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engine: str) -> None:
-    """Run `solve` in a thread and wait for it; on Ctrl-C call `cancel`.
+    """Run `solve` in a thread, wait for it, and raise what it raises; on Ctrl-C call `cancel` and raise InterruptedSolveError.
 
     `solve` must release the interpreter's lock while it works. If it takes more than `GRACE_SECONDS` to end after Ctrl-C, it goes
     on in its thread, which does not keep the process alive.
-
-    Raises
-    ------
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
-    BaseException
-        whatever `solve` raises.
     """
     failure: list[BaseException] = []
     # not Thread.join: in Python 3.11 and 3.12 an interrupted join treats the thread as ended

@@ -51,7 +51,11 @@ class LinearEngine(Protocol):
     """The one signature of all engines for linear programs."""
 
     def __call__(self, lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
-        """Minimise; time_limit in seconds."""
+        """Minimise; time_limit in seconds.
+
+        InvalidInputError is raised for an integer program that the engine does not take, SolverFailedError if it says infeasible
+        or unbounded, or fails, and InterruptedSolveError after Ctrl-C.
+        """
         ...
 
 
@@ -88,13 +92,7 @@ def dual_objective(lp: LinearProgram, row_dual: NDArray[np.float64], reduced: ND
 
 
 def check_linear(lp: LinearProgram, engine: str) -> None:
-    """Refuse integer programs.
-
-    Raises
-    ------
-    InvalidInputError
-        if a column is integer.
-    """
+    """Refuse integer programs."""
     if lp.integer.any():
         raise InvalidInputError(
             f"{engine} solves linear programs, {int(lp.integer.sum())} of the {lp.shape[1]} columns are integer; "
@@ -103,13 +101,7 @@ def check_linear(lp: LinearProgram, engine: str) -> None:
 
 
 def check_call(lp: LinearProgram, time_limit: float) -> float:
-    """Refuse input on which engines loop forever or fail without a message; returns the seconds as a float >= 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if the limit is negative or nan, or a cost or coefficient is not finite.
-    """
+    """Refuse input on which engines loop forever or fail without a message; returns the seconds as a float >= 0."""
     for what, numbers in (("costs", lp.cost), ("coefficients", lp.matrix.data)):
         if not np.isfinite(numbers).all():
             raise InvalidInputError(f"{what} of {lp!r} are not all finite: one is {numbers[~np.isfinite(numbers)][0]}")
@@ -117,13 +109,7 @@ def check_call(lp: LinearProgram, time_limit: float) -> float:
 
 
 def check_time_limit(time_limit: float) -> float:
-    """The seconds as a float >= 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if the limit is negative or nan.
-    """
+    """The seconds as a float >= 0; a limit that is negative or nan is refused."""
     if not time_limit >= 0:
         raise InvalidInputError(f"time_limit is {time_limit!r} seconds; it must be 0 or more, math.inf for none")
     return float(time_limit)
