@@ -10,8 +10,9 @@ set is one of them. The check takes nothing but the paper's text and that data s
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -31,7 +32,6 @@ from proofs_checks.counterexample.printed import (
     papers_name,
     parse,
 )
-from proofs_checks.counterexample.steps import Argument, Claim
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
@@ -39,6 +39,48 @@ from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
 from proofs_checks.verdict import Verdict, aligned
+
+WIDTH = 100
+"""Width of printed lines, in characters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """One sentence of an argument, and its evidence."""
+
+    sentence: str  # what is found, as a sentence
+    holds: bool | None  # True, False, or None where it was not decided
+    lines: tuple[str, ...] = ()  # what to print below it: a computation or a table
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # the same as data: numbers and fractions by name
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """A title and its steps."""
+
+    title: str  # what is argued
+    steps: tuple[Claim, ...]  # in their order
+
+    @property
+    def holds(self) -> bool | None:
+        """True where all steps hold, False where one does not, else None."""
+        found = [step.holds for step in self.steps]
+        return False if False in found else None if None in found else True
+
+    def __str__(self) -> str:
+        """The title, and the steps numbered; a step that fails or is open says so."""
+        parts = [textwrap.fill(self.title, WIDTH)]
+        for k, step in enumerate(self.steps, 1):
+            number = f"{k}. "
+            word = {True: "", False: "NOT SO: ", None: "NOT DECIDED: "}[step.holds]
+            parts.append(
+                textwrap.fill(
+                    f"{number}{word}{step.sentence}", WIDTH, subsequent_indent=" " * len(number), break_long_words=False
+                )
+            )
+            parts += [f"     {line}".rstrip() for line in step.lines]
+        return "\n".join(parts)
+
 
 TITLE = "NWS15, section 4: tree 1, one example, which goes to leaf 4; the relaxation of (IP1) has fractional vertices."
 METHOD = "the paper's rows, all vertices, exact fractions"

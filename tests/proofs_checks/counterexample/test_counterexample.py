@@ -13,9 +13,8 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from proofs_checks.counterexample.argument import check_counterexample
+from proofs_checks.counterexample.argument import Argument, Claim, check_counterexample
 from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation
-from proofs_checks.counterexample.steps import Argument, Claim
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
 from proofs_checks.verdict import Verdict
