@@ -11,12 +11,12 @@ from proofs_checks.integrality.reasons import (
     check_integrality as check_integrality,
     fractional_vertex as fractional_vertex,
 )
-from proofs_checks.integrality.vertex import check_vertex as check_vertex
+from proofs_checks.integrality.points import check_vertex as check_vertex
 from proofs_checks.integrality.vertices import (
     check_integral_vertices as check_integral_vertices,
     vertices as vertices,
 )
-from proofs_checks.integrality.weak_relaxation import check_weak_relaxation as check_weak_relaxation
+from proofs_checks.integrality.points import check_weak_relaxation as check_weak_relaxation
 from proofs_checks.integrality.zero_one import (
     check_balanced as check_balanced,
     check_perfect as check_perfect,

@@ -32,9 +32,9 @@ from proofs_checks.counterexample.printed import (
     papers_name,
     parse,
 )
+from proofs_checks.integrality.points import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity

@@ -19,10 +19,10 @@ from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from proofs_checks.integrality.objectives import arbitrary_objectives, draw_data, majority_errors, optima_of_random_objectives
+from proofs_checks.integrality.points import check_weak_relaxation
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
 from proofs_checks.integrality.vertices import Vertices, check_integral_vertices, vertices
-from proofs_checks.integrality.weak_relaxation import check_weak_relaxation
 from tests.instances import Node, ensemble_of, random_problem
 from tests.loops import looped
 
