@@ -100,16 +100,10 @@ def _columns(problem: PruningProblem, arcs: UsageArcs, user: NDArray[np.int32], 
         node, user, column = node[merged.arc], user[merged.arc], place[column[merged.arc]]
         of_purchase[purchase] = place
         purchase = purchase[stays]
-    item, row = _item_and_row(problem, purchase)
+    per_row = problem.costs.n_items * problem.n_rows  # purchases that are paid once for all rows have the numbers from here on
+    item = np.where(purchase < per_row, purchase // problem.n_rows, purchase - per_row).astype(np.int32)
+    row = np.where(purchase < per_row, purchase % problem.n_rows, FOR_ALL).astype(np.int32)
     return PurchaseColumns(node, column, user, purchase, price, of_purchase, item, row)
-
-
-def _item_and_row(problem: PruningProblem, purchase: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Item and row of purchases; those that are paid once for all rows have the numbers from M N on."""
-    per_row = problem.costs.n_items * problem.n_rows
-    item = np.where(purchase < per_row, purchase // problem.n_rows, purchase - per_row)
-    row = np.where(purchase < per_row, purchase % problem.n_rows, FOR_ALL)
-    return item.astype(np.int32), row.astype(np.int32)
 
 
 @njit(cache=True)

@@ -189,11 +189,10 @@ class LimitRows:
         """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
         weights, place = np.unique(self.problem.weights, return_inverse=True)
         decimals = [Fraction(repr(float(w))) for w in weights]
-        common = math.lcm(*(d.denominator for d in decimals))
-        integers = [int(d * common) for d in decimals]
-        divisor = math.gcd(*integers)
-        fits = max(integers) // divisor * self.problem.n_rows < INT64_SAFE
-        return np.array([i // divisor for i in integers], dtype=np.int64 if fits else object)[place]
+        unit = common_unit(decimals)
+        integers = [int(d / unit) for d in decimals]
+        fits = max(integers) * self.problem.n_rows < INT64_SAFE
+        return np.array(integers, dtype=np.int64 if fits else object)[place]
 
     @cached_property
     def _total(self) -> int:

@@ -157,7 +157,11 @@ def _naive_steps(case: _Case) -> Iterator[Claim]:
     yield _feasible_step(case, certificate)
     yield from _vertex_steps(case, certificate)
     arbitrary = _objective_of(case, certificate.tight)
-    yield _only_optimum(case, arbitrary, _sum_of_slacks(arbitrary), ())
+    by_1 = (
+        "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
+        f"So minimise the sum of their normals, {linear(arbitrary)}"
+    )
+    yield _only_optimum(case, arbitrary, by_1, ())
     objective, sentence, rows = data_set()
     yield _only_optimum(case, objective, sentence, _lines(rows))
 
@@ -245,14 +249,6 @@ def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Coefficients:
             for j, x in entries.items():
                 objective[case.names[j]] += sign * x
     return objective
-
-
-def _sum_of_slacks(objective: Coefficients) -> str:
-    """The sentence that derives the objective by (1)."""
-    return (
-        "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
-        f"So minimise the sum of their normals, {linear(objective)}"
-    )
 
 
 def _only_optimum(case: _Case, objective: Coefficients, sentence: str, lines: tuple[str, ...]) -> Claim:

@@ -30,7 +30,8 @@ Place = tuple[tuple[int, ...], tuple[int, ...]]
 
 def determinant(entries: Sequence[Sequence[Number]]) -> Number:
     """The determinant of a square matrix of integers or fractions, exactly; 1 for order 0."""
-    rows = _exact(entries)
+    # Python's own integers, which do not overflow
+    rows: list[list[Number]] = [[x if isinstance(x, Fraction) else operator.index(x) for x in row] for row in entries]
     sign, previous, n = 1, 1, len(rows)
     if any(len(row) != n for row in rows):
         raise InvalidInputError(f"a matrix with {n} rows and {max(map(len, rows))} columns has no determinant; give a square one")
@@ -44,11 +45,6 @@ def determinant(entries: Sequence[Sequence[Number]]) -> Number:
         _eliminate(rows, k, k, previous)
         previous = rows[k][k]  # type: ignore[assignment]
     return sign * previous
-
-
-def _exact(entries: Sequence[Sequence[Number]]) -> list[list[Number]]:
-    """Python's own integers, which do not overflow, and fractions."""
-    return [[x if isinstance(x, Fraction) else operator.index(x) for x in row] for row in entries]
 
 
 def _eliminate(rows: list[list[Number]], k: int, column: int, previous: Number) -> None:

@@ -261,16 +261,12 @@ def _node_ids(ids: Any, what: str) -> list[int]:
     return found
 
 
-def _down_all(numbers: list[Fraction]) -> NDArray[np.float64]:
-    """The floats below some fractions >= 0; `HUGE` at most."""
-    below: NDArray[np.float64] = np.nextafter(np.array([HUGE if x > HUGE else float(x) for x in numbers]), 0.0)
-    return below
-
-
 def _prices_below(recount: Recount, item: int, lam: Fraction) -> NDArray[np.float64]:
-    """Lambda times the price of each purchase of an item, rounded down."""
+    """Lambda times the price of each purchase of an item, rounded down; `HUGE` at most."""
     prices, place = recount.distinct_prices(item)
-    return _down_all([lam * recount.cost_unit * price for price in prices])[place]
+    exact_prices = [lam * recount.cost_unit * price for price in prices]
+    below: NDArray[np.float64] = np.nextafter(np.array([HUGE if x > HUGE else float(x) for x in exact_prices]), 0.0)
+    return below[place]
 
 
 def _quotient(price: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:

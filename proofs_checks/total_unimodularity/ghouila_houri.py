@@ -63,7 +63,8 @@ def _needed(entries: NDArray[np.int8], given: list[int], columns: list[int]) -> 
 
     By halves, which takes few searches where few columns are needed (QuickXplain, Junker 2004).
     """
-    if not _has_signing(entries[:, given]):
+    m = len(entries)
+    if _first_unsigned(np.ascontiguousarray(entries[:, given]), (1 << m) - 1, np.zeros(m, dtype=np.int8)):  # given ones do
         return []
     if len(columns) == 1:
         return columns
@@ -71,12 +72,6 @@ def _needed(entries: NDArray[np.int8], given: list[int], columns: list[int]) -> 
     one, other = columns[:half], columns[half:]
     second = _needed(entries, given + one, other)
     return _needed(entries, given + second, one) + second
-
-
-def _has_signing(entries: NDArray[np.int8]) -> bool:
-    """Whether (1) can be fulfilled for all the rows together."""
-    every = (1 << entries.shape[0]) - 1
-    return bool(_first_unsigned(np.ascontiguousarray(entries), every, np.zeros(entries.shape[0], dtype=np.int8)) == 0)
 
 
 @njit(cache=True)
