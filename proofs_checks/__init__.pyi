@@ -1,7 +1,7 @@
 """The public names of this package, and where each lives; see `formulations.lazy_names`."""
 
 from proofs_checks.counterexample.argument import check_counterexample as check_counterexample
-from proofs_checks.integrality.objective_study import optima_of_random_objectives as optima_of_random_objectives
+from proofs_checks.integrality.objectives import optima_of_random_objectives as optima_of_random_objectives
 from proofs_checks.integrality.objectives import (
     arbitrary_objectives as arbitrary_objectives,
     draw_data as draw_data,
@@ -11,12 +11,12 @@ from proofs_checks.integrality.reasons import (
     check_integrality as check_integrality,
     fractional_vertex as fractional_vertex,
 )
-from proofs_checks.integrality.vertex import check_vertex as check_vertex
+from proofs_checks.integrality.points import check_vertex as check_vertex
 from proofs_checks.integrality.vertices import (
     check_integral_vertices as check_integral_vertices,
     vertices as vertices,
 )
-from proofs_checks.integrality.weak_relaxation import check_weak_relaxation as check_weak_relaxation
+from proofs_checks.integrality.points import check_weak_relaxation as check_weak_relaxation
 from proofs_checks.integrality.zero_one import (
     check_balanced as check_balanced,
     check_perfect as check_perfect,
@@ -45,7 +45,6 @@ from proofs_checks.total_unimodularity import (
 from proofs_checks.total_unimodularity.explanation import explain_unimodularity as explain_unimodularity
 from proofs_checks.total_unimodularity.formulation_network import (
     check_formulation as check_formulation,
-    check_integral_formulation as check_integral_formulation,
     formulation_network as formulation_network,
 )
 from proofs_checks.total_unimodularity.violation_check import check_violation as check_violation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,3 +47,13 @@ class Verdict:
     def __str__(self) -> str:
         word = {True: "holds", False: "is refuted", None: "is undecided"}[self.holds]
         return f"{self.claim}: {word} ({self.method}; {self.certificate})"
+
+
+def aligned(rows: Sequence[Sequence[object]], *, left: int = 1) -> list[str]:
+    """Rows of cells as lines of text; the first `left` columns are aligned to the left, the others to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    columns = []
+    for k, column in enumerate(zip(*cells, strict=True)):
+        width = max(map(len, column))
+        columns.append([cell.ljust(width) if k < left else cell.rjust(width) for cell in column])
+    return ["  ".join(line).rstrip() for line in zip(*columns, strict=True)]

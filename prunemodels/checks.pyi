@@ -12,7 +12,6 @@ from proofs_checks import (
     check_corollary as check_corollary,
     check_counterexample as check_counterexample,
     check_formulation as check_formulation,
-    check_integral_formulation as check_integral_formulation,
     check_integral_vertices as check_integral_vertices,
     check_integrality as check_integrality,
     check_limits_solution as check_limits_solution,

@@ -21,9 +21,8 @@ from solvers.path.closure_path import closure_path
 from solvers.path.pruning_path import pruning_path
 from solvers.price_sharing import MemoryNeeds, memory_needed, price_sharing
 from solvers.primal_dual import primal_dual
-from solvers.programs.linear_program import integer_program, linear_program
+from solvers.programs.linear_program import integer_program, linear_program, pyomo_highs, solve_model
 from solvers.programs.relaxation import Relaxation, solve_relaxation
-from solvers.programs.through_pyomo import pyomo_highs, solve_model
 
 EXACT_SOLVERS: dict[str, Solver] = {
     "min_cut": min_cut,

@@ -5,7 +5,7 @@ float above or below them, or between. The references are the prunings of the fo
 `proofs_checks.optimality.recount`, which builds the instance from its trees, rows and prices; neither shares code with a solver.
 For each answer:
 
-    the call   ends, without a time limit, within `watchdog.MOST_CALLS` calls of functions                                (0)
+    the call   ends, without a time limit, within `child.MOST_CALLS` calls of functions                                (0)
     value      is the pruning's, recomputed                                                                               (1)
     bound      is at most the optimum                                                                                     (2)
     OPTIMAL    is said only where the value is the optimum's, up to the tolerance that the answer states                  (3)
@@ -31,7 +31,7 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from benchmarks.fuzzing import watchdog
+from benchmarks.fuzzing.child import NeverEndsError, limited
 from formulations import CostItems, Ensemble, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.budget_solution import Bounded, BudgetSolution
 from formulations.answers.solution import Status
@@ -104,10 +104,10 @@ def findings(seed: int, calls: Calls | None = None) -> Iterator[str]:
 def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
     """All that is wrong with one answer; errors and calls without an end are findings, too."""
     try:
-        with watchdog.limited():
+        with limited():
             wrong_answers = list(judge())
         yield from wrong_answers
-    except watchdog.NeverEndsError as error:
+    except NeverEndsError as error:
         yield f"does not end: {error}"
     except CapacityOverflowError as refused:
         if instance.problem.integers.exact or not call.startswith("pruning_path"):
@@ -184,16 +184,11 @@ def _ways(ensemble: Ensemble, h: int) -> Iterator[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Prices and weights of one instance: all alike, or of any size and any number of digits.
-
-    Parameters
-    ----------
-    kind
-        "plain": small integers; "decimals": so many digits behind the point; "dust": plain ones, far smaller ones, and ones a
-        little above a plain one; "any": over 24 orders of magnitude.
-    """
+    """Prices and weights of one instance: all alike, or of any size and any number of digits."""
 
     rng: np.random.Generator
+    # "plain": small integers; "decimals": so many digits behind the point; "dust": plain ones, far smaller ones, and ones a
+    # little above a plain one; "any": over 24 orders of magnitude.
     kind: str
     digits: int
 

@@ -1,24 +1,28 @@
-"""The formulations as Pyomo models, each beside its mathematics.
+"""The formulations as Pyomo models, with their mathematics in `formulations.models.nws15`.
 
 >>> from formulations.models import FORMULATIONS, read_pruning                   # doctest: +SKIP
 >>> model = FORMULATIONS["IP3"](problem, lam=0.01, relax=True)               # doctest: +SKIP
 >>> pyo.SolverFactory("highs").solve(model); read_pruning(model)              # doctest: +SKIP
+
+Every formulation but IP0 takes `lam`, error per unit of cost, >= 0; LP1 takes `budget`, the largest mean cost, in its place. With
+``relax=True`` it is the linear relaxation; with ``merge=True`` purchases in the same rows are one variable, exactly
+(`formulations.programs.columns`). Every model carries the instance as ``model.problem``, so that its answer can be read back.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from formulations.models import budgeted, closure, naive, single_tree, unimodular
-from formulations.models.own_rows import feature_used
+from formulations.models import nws15
+from formulations.models.nws15 import feature_used
 from formulations.models.reading import read_point, read_pruning, standard_form
 
 FORMULATIONS: dict[str, Callable[..., Any]] = {
-    "IP0": single_tree.build_ip0,
-    "IP1": naive.build,
-    "IP2": single_tree.build_ip2,
-    "IP3": unimodular.build,
-    "LP1": budgeted.build,
-    "closure": closure.build,
+    "IP0": nws15.build_ip0,
+    "IP1": nws15.build_ip1,
+    "IP2": nws15.build_ip2,
+    "IP3": nws15.build_ip3,
+    "LP1": nws15.build_lp1,
+    "closure": nws15.build_closure,
 }
 """Pyomo models by the papers' names; the same names as in `formulations.programs.matrix.MATRICES`."""
 

@@ -90,42 +90,54 @@ def _value(part: Any, name: str) -> float:
 
 @checked
 def standard_form(model: pyo.ConcreteModel) -> LinearProgram:
-    """Compile a model: rows and columns as it declares them, with its names.
+    """Compile a model: rows and columns as it declares them, with its names; a maximisation becomes a minimisation.
+
+    Rows that are not active bind nothing; a variable that is fixed has its value as both bounds, and no entries.
 
     Parameters
     ----------
     model
-        linear, minimising one objective, with bounded variables; rows with one side or equal sides.
+        linear, with one active objective.
     """
     m: Any = model
     variables = [v for component in m.component_objects(pyo.Var) for v in component.values()]
     rows = [c for component in m.component_objects(pyo.Constraint) for c in component.values()]
     compiled = LinearStandardFormCompiler().write(
-        m, mixed_form=True, set_sense=pyo.minimize, column_order=variables, row_order=rows
+        m, mixed_form=True, set_sense=pyo.minimize, column_order=variables, row_order=[r for r in rows if r.active]
     )
     column = _places(variables, compiled.columns)
-    row = _places(rows, [r.constraint for r in compiled.rows])  # Pyomo leaves out rows without variables
+    row = _places(rows, [r.constraint for r in compiled.rows])  # a row with two sides stands there twice, one behind the other
     kind = np.array([r.bound_type for r in compiled.rows], dtype=np.int64)
+    again = np.append(False, row[1:] == row[:-1])[: row.size]
     body = sparse.coo_array(compiled.A)
-    places = (row[body.row], column[body.col])
+    once = ~again[body.row]
+    places = (row[body.row[once]], column[body.col[once]])
     cost = np.zeros(len(variables))
     cost[column] = np.asarray(compiled.c.todense()).ravel()
-    lower = np.array([-np.inf if r.lb is None else r.lb for r in rows], dtype=np.float64)
-    upper = np.array([np.inf if r.ub is None else r.ub for r in rows], dtype=np.float64)
-    lower[row] = np.where(kind == 1, -np.inf, compiled.rhs)
-    upper[row] = np.where(kind == -1, np.inf, compiled.rhs)
+    side = np.array(compiled.rhs, dtype=np.float64)
+    sides = np.tile([-np.inf, np.inf], (len(rows), 1))
+    sides[row[kind != 1], 0], sides[row[kind != -1], 1] = side[kind != 1], side[kind != -1]
+    for k in set(range(len(rows))) - set(row.tolist()):  # Pyomo leaves out rows that are not active, and rows of constants
+        if rows[k].active:
+            sides[k] = np.array(_bounds(rows[k])) - pyo.value(rows[k].body)
+    bounds = np.array([(v.value, v.value) if v.fixed else _bounds(v) for v in variables], dtype=np.float64).reshape(-1, 2)
     return LinearProgram(
         cost=cost,
         offset=float(compiled.c_offset[0]),
-        matrix=sparse.csr_array(sparse.coo_array((body.data, places), shape=(len(rows), len(variables)))),
-        row_lower=lower,
-        row_upper=upper,
-        lower=np.array([v.lb for v in variables], dtype=np.float64),
-        upper=np.array([v.ub for v in variables], dtype=np.float64),
+        matrix=sparse.csr_array(sparse.coo_array((body.data[once], places), shape=(len(rows), len(variables)))),
+        row_lower=sides[:, 0].copy(),
+        row_upper=sides[:, 1].copy(),
+        lower=bounds[:, 0].copy(),
+        upper=bounds[:, 1].copy(),
         integer=np.array([v.is_integer() for v in variables], dtype=bool),
         columns=Names(tuple(_block(c) for c in m.component_objects(pyo.Var))),
         rows=Names(tuple(_block(c) for c in m.component_objects(pyo.Constraint))),
     )
+
+
+def _bounds(part: Any) -> tuple[float, float]:
+    """Both bounds of a variable or a row, infinite where there is none."""
+    return -np.inf if part.lb is None else part.lb, np.inf if part.ub is None else part.ub
 
 
 def _places(all_parts: list[Any], some: list[Any]) -> NDArray[np.int64]:

@@ -26,30 +26,17 @@ from formulations.programs.linear_program import FOR_ALL, Block
 
 @dataclass(frozen=True, eq=False)
 class PurchaseColumns:
-    """J purchase variables and a arcs.
+    """J purchase variables and a arcs."""
 
-    Parameters
-    ----------
-    node, column
-        int32, shape (a,): arc k binds node[k] to the variable column[k]; sorted by node.
-    user
-        int32, shape (a,): the split that charges the purchase to those who reach node[k]; `node` itself in (1).
-    purchase
-        int32, shape (J,): the purchase that each variable stands for, numbered as in `UsageArcs`.
-    price
-        float64, shape (J,): what it adds to the cost.
-    of_purchase
-        int32, one a purchase: its variable, -1 where no split needs it.
-    item, row
-        int32, shape (J,): m and i of `purchase`; i is `FOR_ALL` for an item that is paid once for all rows.
-    """
-
+    # node, column: int32, shape (a,): arc k binds node[k] to the variable column[k]; sorted by node.
     node: NDArray[np.int32]
     column: NDArray[np.int32]
+    # int32, shape (a,): the split that charges the purchase to those who reach node[k]; `node` itself in (1).
     user: NDArray[np.int32]
-    purchase: NDArray[np.int32]
-    price: NDArray[np.float64]
-    of_purchase: NDArray[np.int32]
+    purchase: NDArray[np.int32]  # int32, shape (J,): the purchase that each variable stands for, numbered as in `UsageArcs`
+    price: NDArray[np.float64]  # float64, shape (J,): what it adds to the cost
+    of_purchase: NDArray[np.int32]  # int32, one a purchase: its variable, -1 where no split needs it
+    # item, row: int32, shape (J,): m and i of `purchase`; i is `FOR_ALL` for an item that is paid once for all rows.
     item: NDArray[np.int32]
     row: NDArray[np.int32]
 
@@ -113,16 +100,10 @@ def _columns(problem: PruningProblem, arcs: UsageArcs, user: NDArray[np.int32], 
         node, user, column = node[merged.arc], user[merged.arc], place[column[merged.arc]]
         of_purchase[purchase] = place
         purchase = purchase[stays]
-    item, row = _item_and_row(problem, purchase)
+    per_row = problem.costs.n_items * problem.n_rows  # purchases that are paid once for all rows have the numbers from here on
+    item = np.where(purchase < per_row, purchase // problem.n_rows, purchase - per_row).astype(np.int32)
+    row = np.where(purchase < per_row, purchase % problem.n_rows, FOR_ALL).astype(np.int32)
     return PurchaseColumns(node, column, user, purchase, price, of_purchase, item, row)
-
-
-def _item_and_row(problem: PruningProblem, purchase: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Item and row of purchases; those that are paid once for all rows have the numbers from M N on."""
-    per_row = problem.costs.n_items * problem.n_rows
-    item = np.where(purchase < per_row, purchase // problem.n_rows, purchase - per_row)
-    row = np.where(purchase < per_row, purchase % problem.n_rows, FOR_ALL)
-    return item.astype(np.int32), row.astype(np.int32)
 
 
 @njit(cache=True)

@@ -62,8 +62,10 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
     file = Path(path)
     lines = _lp_text if _ending(file) == ".lp" else _mps_text
     _check_finite(lp)
-    if lines is _lp_text:
-        _check_one_sided(lp)
+    two_sided = np.isfinite(lp.row_lower) & np.isfinite(lp.row_upper) & (lp.row_lower != lp.row_upper)
+    if lines is _lp_text and two_sided.any():
+        name = lp.rows[int(np.argmax(two_sided))]
+        raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
     try:
         with file.open("w", encoding="ascii", newline="\n") as out:
             for text in lines(lp):
@@ -103,13 +105,7 @@ def read_program(path: str | Path) -> LinearProgram:
 
 
 def _checked_contents(file: Path) -> Contents:
-    """What is in a file that follows its format.
-
-    Raises
-    ------
-    BrokenFileError
-        naming the file and the first thing that is wrong.
-    """
+    """What is in a file that follows its format; else a BrokenFileError that names the file and the first thing that is wrong."""
     try:
         text = file.read_bytes().decode("utf-8")
     except OSError as error:
@@ -162,13 +158,6 @@ def _check_finite(lp: LinearProgram) -> None:
                 f"the program's {what} has the coefficient {numbers[~np.isfinite(numbers)][0]}; give a smaller lambda, smaller "
                 "prices, or another unit"
             )
-
-
-def _check_one_sided(lp: LinearProgram) -> None:
-    two_sided = np.isfinite(lp.row_lower) & np.isfinite(lp.row_upper) & (lp.row_lower != lp.row_upper)
-    if two_sided.any():
-        name = lp.rows[int(np.argmax(two_sided))]
-        raise InvalidInputError(f"row {name} has two sides, which .lp files lack; write an .mps file")
 
 
 def _lp_text(lp: LinearProgram) -> Iterator[str]:

@@ -37,17 +37,7 @@ MOST = 2**24
 
 
 def integer_row(price: NDArray[np.float64], limit: Fraction, scale: Fraction, error: float) -> tuple[NDArray[np.float64], float]:
-    """The coefficients and the right-hand side of (2).
-
-    Parameters
-    ----------
-    price
-        float64, shape (k,), each >= 0 and off by at most `error` times its size.
-    limit
-        B, exactly.
-    scale
-        s, at which all exact prices are integers.
-    """
+    """The coefficients and the right-hand side of (2). Prices are >= 0, each off by at most `error` times its size."""
     total = math.fsum(price)
     size = Fraction(total) * scale
     if size <= MOST and float(size) * error < 0.25:
@@ -59,15 +49,7 @@ def integer_row(price: NDArray[np.float64], limit: Fraction, scale: Fraction, er
 
 
 def limit_matrix(rows: LimitRows, *, relax: bool = False, merge: bool = True) -> LinearProgram:
-    """The closure form with the rows (1).
-
-    Parameters
-    ----------
-    relax
-        the linear relaxation. Without it the rows (1) are those of (2).
-    merge
-        one variable for purchases with the same usage.
-    """
+    """The closure form with the rows (1); without `relax` these are those of (2)."""
     problem = rows.metered
     closure = closure_matrix(problem, lam=0, relax=relax, merge=merge)
     prices = sparse.hstack([rows.of_splits()[:, problem.splits], rows.of_purchases(usage_columns(problem, merge=merge))])

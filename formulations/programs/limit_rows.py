@@ -40,49 +40,23 @@ INT64_SAFE = 2**62
 
 @dataclass(frozen=True, eq=False)
 class LimitRow:
-    """(1).
+    """(1)."""
 
-    Parameters
-    ----------
-    name
-        of the limit, and of the example where it is about a single one.
-    limit
-        the place of its limit.
-    meter
-        the place of its meter.
-    members
-        int64: places of its examples among those of positive weight.
-    at_most
-        B_r.
-    """
-
-    name: str
-    limit: int
-    meter: int
-    members: NDArray[np.int64]
-    at_most: Fraction
+    name: str  # of the limit, and of the example where it is about a single one
+    limit: int  # the place of its limit
+    meter: int  # the place of its meter
+    members: NDArray[np.int64]  # int64: places of its examples among those of positive weight
+    at_most: Fraction  # B_r
 
 
 @dataclass(frozen=True, eq=False)
 class LimitRows:
-    """R rows (1) over an instance.
+    """R rows (1) over an instance."""
 
-    Parameters
-    ----------
-    problem
-        the instance as the user knows it.
-    limits
-        as they were given.
-    meters
-        for each limit what it counts.
-    rows
-        one a limit, or one for each way through the forest where a limit is about every example.
-    """
-
-    problem: PruningProblem
-    limits: tuple[Limit, ...]
-    meters: tuple[Meter, ...]
-    rows: tuple[LimitRow, ...]
+    problem: PruningProblem  # the instance as the user knows it
+    limits: tuple[Limit, ...]  # as they were given
+    meters: tuple[Meter, ...]  # for each limit what it counts
+    rows: tuple[LimitRow, ...]  # one a limit, or one for each way through the forest where a limit is about every example
 
     @cached_property
     def made_when_broken(self) -> NDArray[np.bool_]:
@@ -215,11 +189,10 @@ class LimitRows:
         """The weights as integers, of arbitrary size where 64 bits do not hold their sum."""
         weights, place = np.unique(self.problem.weights, return_inverse=True)
         decimals = [Fraction(repr(float(w))) for w in weights]
-        common = math.lcm(*(d.denominator for d in decimals))
-        integers = [int(d * common) for d in decimals]
-        divisor = math.gcd(*integers)
-        fits = max(integers) // divisor * self.problem.n_rows < INT64_SAFE
-        return np.array([i // divisor for i in integers], dtype=np.int64 if fits else object)[place]
+        unit = common_unit(decimals)
+        integers = [int(d / unit) for d in decimals]
+        fits = max(integers) * self.problem.n_rows < INT64_SAFE
+        return np.array(integers, dtype=np.int64 if fits else object)[place]
 
     @cached_property
     def _total(self) -> int:
@@ -261,14 +234,7 @@ class LimitRows:
 
 
 def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
-    """Limits as rows.
-
-    Raises
-    ------
-    InvalidInputError
-        without limits; for unknown items and currencies; for rows that are not there, occur twice, or have no weight; for two
-        limits of the same thing; for a limit below what is used in any case. The message names the limit.
-    """
+    """Limits as rows. An InvalidInputError names a limit that is none, that another repeats, or that no pruning can keep."""
     if not limits:
         raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10)]")
     meters, found = [], list[LimitRow]()
@@ -304,13 +270,7 @@ def _at_most(problem: PruningProblem, limit: Limit, meter: Meter, unit: Fraction
 
 
 def one_row(problem: PruningProblem, budget: Price) -> LimitRows:
-    """One budget for the mean cost of all examples: LP1's.
-
-    Raises
-    ------
-    InvalidInputError
-        for a budget that is negative or no number.
-    """
+    """One budget for the mean cost of all examples: LP1's."""
     return limit_rows(problem, [Limit(limit_of_mean_cost(problem, budget))])
 
 

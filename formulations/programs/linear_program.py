@@ -22,18 +22,10 @@ FOR_ALL = -1
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows or columns of one kind: a component of the model and the indices of its members.
+    """Rows or columns of one kind: a component of the model and the indices of its members."""
 
-    Parameters
-    ----------
-    name
-        the component: ``z``, ``w``, ``coupling`` ...
-    index
-        one array for each part of the index, of one length; empty for a component without an index. `FOR_ALL` is written
-        ``all``.
-    """
-
-    name: str
+    name: str  # the component: ``z``, ``w``, ``coupling``
+    # one array for each part of the index, of one length; empty for a component without an index. `FOR_ALL` is written ``all``.
     index: tuple[NDArray[np.integer[Any]], ...]
 
     def __len__(self) -> int:

@@ -66,13 +66,7 @@ def ip1_matrix(problem: PruningProblem, *, lam: Price, relax: bool = False, merg
 
 
 def ip2_matrix(problem: PruningProblem, *, lam: Price, relax: bool = False, merge: bool = False) -> LinearProgram:
-    """(3), one tree.
-
-    Raises
-    ------
-    InvalidInputError
-        for more trees than one, or an item that is paid once for all rows and asked for at several splits.
-    """
+    """(3), one tree."""
     columns = one_tree_columns(problem, merge=merge)
     usage = _Rows(columns.arcs("usage", columns.node), [ancestors(problem, columns.node), _purchases(columns)], 1.0, 1.0)
     return _assemble([_z(problem), _w(columns)], [_leaf_rows(problem, 2), usage], lam=_rate(lam), relax=relax)
@@ -118,13 +112,7 @@ def closure_matrix(problem: PruningProblem, *, lam: Price, relax: bool = False, 
 
 
 def one_tree_columns(problem: PruningProblem, *, merge: bool) -> PurchaseColumns:
-    """Purchase variables for IP2: every one is needed at a single split.
-
-    Raises
-    ------
-    InvalidInputError
-        for more trees than one, and for an item that is paid once for all rows and asked for at several splits.
-    """
+    """Purchase variables for IP2, which takes one tree, where every purchase is needed at a single split; others are refused."""
     if problem.ensemble.n_trees != 1:
         raise InvalidInputError(
             f"IP2 is the one-tree case, the forest has {problem.ensemble.n_trees} trees; use IP3, or problem.only_tree(t)"

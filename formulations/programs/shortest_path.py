@@ -41,22 +41,13 @@ ALL_ROWS = -2
 
 @dataclass(frozen=True, eq=False)
 class FictitiousLeaves:
-    """Children of splits that stand for their usage rows.
+    """Children of splits that stand for their usage rows."""
 
-    Parameters
-    ----------
-    node
-        int32: the split u that each hangs below, ascending; numbered in the forest.
-    item, row
-        int32: m and i; i is `ALL_ROWS` where there are several, `FOR_ALL` for an item that
-        is paid once for all.
-    start, stop
-        int64: the range of usage rows, among those of the forest, that each stands for.
-    """
-
-    node: NDArray[np.int32]
+    node: NDArray[np.int32]  # int32: the split u that each hangs below, ascending; numbered in the forest
+    # item, row: int32: m and i; i is `ALL_ROWS` where there are several, `FOR_ALL` for an item that is paid once for all.
     item: NDArray[np.int32]
     row: NDArray[np.int32]
+    # start, stop: int64: the range of usage rows, among those of the forest, that each stands for.
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
 
@@ -86,23 +77,15 @@ class Runs:
 
 @dataclass(frozen=True, eq=False)
 class TreeNetwork:
-    """The graph of one tree: k arcs (1), one for each node, then those of (2).
+    """The graph of one tree: k arcs (1), one for each node, then those of (2)."""
 
-    Parameters
-    ----------
-    problem, tree
-        the instance, and t.
-    tail, head
-        int32, one for each arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
-    leaves
-        the fictitious leaves, in the order of their arcs.
-    """
-
+    # problem, tree: the instance, and t.
     problem: PruningProblem
     tree: int
+    # tail, head: int32, one for each arc: boundaries, tail < head. Arc j < k belongs to the tree's j-th node.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
-    leaves: FictitiousLeaves
+    leaves: FictitiousLeaves  # the fictitious leaves, in the order of their arcs
 
     @cached_property
     def nodes(self) -> slice:
@@ -192,18 +175,7 @@ class TreeNetwork:
         return np.concatenate([stop, own])
 
     def pruning_of(self, path: ArrayLike) -> NDArray[np.bool_]:
-        """The pruning that a path stands for: bool, shape (k,), whether each node of the tree is still a split.
-
-        Parameters
-        ----------
-        path
-            numbers of arcs, from boundary 0 to boundary L.
-
-        Raises
-        ------
-        InvalidInputError
-            if the arcs do not join up.
-        """
+        """The pruning that a path, numbers of arcs, stands for: bool, shape (k,), whether each node is still a split."""
         arcs = np.asarray(path, dtype=np.int64)
         head = self.head[arcs]
         if not arcs.size or (self.tail[arcs] != np.append(0, head[:-1])).any() or head[-1] != self.n_boundaries - 1:
@@ -263,16 +235,8 @@ def _leaves(
 def tree_network(problem: PruningProblem, t: int, *, expanded: bool = False) -> TreeNetwork:
     """The graph of tree t.
 
-    Parameters
-    ----------
-    expanded
-        an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands for the rows
-        of all examples at u: the graph then has about as many arcs as the tree has nodes.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no tree t.
+    With `expanded` an arc for every usage row (m, i), as the papers draw it; else one for each split u and item m, which stands
+    for the rows of all examples at u: the graph then has about as many arcs as the tree has nodes.
     """
     ensemble = problem.ensemble
     if not 0 <= t < ensemble.n_trees:

@@ -4,45 +4,83 @@ With rows a_k x >= b_k tight at the point x*, any y > 0 and c = sum of y_k a_k o
 
     c x  >=  sum of y_k b_k  =  c x*      for all feasible x, and equal only where all these rows are tight,           (1)
 
-If the tight rows have full rank, that is at x* alone, so each vertex is the only optimum of some objective. To find an objective
-that data can produce, the check searches class counts at the leaves and prices, fewest rows first. It takes nothing but the
-paper's text as given.
+If the tight rows have full rank, that is at x* alone, so each vertex is the only optimum of some objective; that of a small data
+set is one of them. The check takes nothing but the paper's text and that data set as given.
 """
 
 from __future__ import annotations
 
-import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proofs_checks.counterexample.printed import (
     ACTIVE,
-    MOST_ROWS,
     POINT,
     ROWS,
     UNIMODULAR_ROWS,
     UNIMODULAR_VARIABLES,
     VARIABLES,
+    data_set,
     face_text,
     linear,
     lines_of,
     papers_name,
     parse,
-    smallest_data_set,
 )
-from proofs_checks.counterexample.steps import Argument, Claim, table
+from proofs_checks.integrality.points import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.polyhedron import Face, Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertex import VertexCertificate, rank_of, vertex_certificate
 from proofs_checks.integrality.vertices import Vertices, vertices
 from proofs_checks.matrices.violation import Number, determinant
 from proofs_checks.total_unimodularity import check_total_unimodularity
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import Verdict, aligned
+
+WIDTH = 100
+"""Width of printed lines, in characters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claim:
+    """One sentence of an argument, and its evidence."""
+
+    sentence: str  # what is found, as a sentence
+    holds: bool | None  # True, False, or None where it was not decided
+    lines: tuple[str, ...] = ()  # what to print below it: a computation or a table
+    evidence: Mapping[str, Any] = field(default_factory=dict)  # the same as data: numbers and fractions by name
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """A title and its steps."""
+
+    title: str  # what is argued
+    steps: tuple[Claim, ...]  # in their order
+
+    @property
+    def holds(self) -> bool | None:
+        """True where all steps hold, False where one does not, else None."""
+        found = [step.holds for step in self.steps]
+        return False if False in found else None if None in found else True
+
+    def __str__(self) -> str:
+        """The title, and the steps numbered; a step that fails or is open says so."""
+        parts = [textwrap.fill(self.title, WIDTH)]
+        for k, step in enumerate(self.steps, 1):
+            number = f"{k}. "
+            word = {True: "", False: "NOT SO: ", None: "NOT DECIDED: "}[step.holds]
+            parts.append(
+                textwrap.fill(
+                    f"{number}{word}{step.sentence}", WIDTH, subsequent_indent=" " * len(number), break_long_words=False
+                )
+            )
+            parts += [f"     {line}".rstrip() for line in step.lines]
+        return "\n".join(parts)
+
 
 TITLE = "NWS15, section 4: tree 1, one example, which goes to leaf 4; the relaxation of (IP1) has fractional vertices."
 METHOD = "the paper's rows, all vertices, exact fractions"
@@ -85,7 +123,7 @@ def check_counterexample(naive: Any, unimodular: Any) -> Verdict:
     Returns
     -------
     Verdict
-        certificate: `Argument`, which prints as text, or gives plain data for JSON.
+        certificate: `Argument`, which prints as text.
 
     Examples
     --------
@@ -119,26 +157,22 @@ def _naive_steps(case: _Case) -> Iterator[Claim]:
     yield _feasible_step(case, certificate)
     yield from _vertex_steps(case, certificate)
     arbitrary = _objective_of(case, certificate.tight)
-    yield _only_optimum(case, arbitrary, _sum_of_slacks(arbitrary), ())
-    data = smallest_data_set(*_scaled(case))
-    if data is None:
-        yield Claim(f"No data set of up to {MOST_ROWS} rows makes the point the only optimum.", None)
-    else:
-        yield _only_optimum(case, data.objective, str(data), table(data.table()))
+    by_1 = (
+        "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
+        f"So minimise the sum of their normals, {linear(arbitrary)}"
+    )
+    yield _only_optimum(case, arbitrary, by_1, ())
+    objective, sentence, rows = data_set()
+    yield _only_optimum(case, objective, sentence, _lines(rows))
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(aligned(rows, left=3))
 
 
 def _names(body: Polyhedron) -> list[str]:
     """The papers' names of the columns; our name where the papers have none."""
     return [papers_name(name) or name for name in body.columns]
-
-
-def _scaled(case: _Case) -> tuple[NDArray[np.int64], int]:
-    """All vertices times a common denominator, columns as in `VARIABLES`; and the index of the paper's point, or -1."""
-    common = math.lcm(*(int(d) for d in case.corners.denominators), *(x.denominator for x in POINT.values()))
-    order = [case.names.index(name) for name in VARIABLES]
-    points = [[int(v.numerators[j]) * (common // v.denominator) for j in order] for v in case.corners]
-    papers = [int(POINT[name] * common) for name in VARIABLES]
-    return np.array(points, dtype=np.int64), points.index(papers) if papers in points else -1
 
 
 def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequence[str]) -> Claim:
@@ -149,7 +183,7 @@ def _rows_step(what: str, body: Polyhedron, text: Sequence[str], variables: Sequ
     more = [f"{body.rows[k]}: {row}" for k, row in enumerate(ours) if row not in printed]
     box = [name for name, low, high in zip(names, body.lower, body.upper, strict=True) if (low, high) != (0, 1)]
     holds = all(len(found) == 1 for found in places) and not more and not box and sorted(names) == sorted(variables)
-    lines = table([(line, ", ".join(found) or "missing") for line, found in zip(text, places, strict=True)])
+    lines = _lines([(line, ", ".join(found) or "missing") for line, found in zip(text, places, strict=True)])
     lines += tuple(f"not in the paper: {row}" for row in more)
     if box:
         lines += (f"not between 0 and 1: {', '.join(box)}",)
@@ -186,7 +220,7 @@ def _vertex_steps(case: _Case, certificate: VertexCertificate) -> Iterator[Claim
     holds = certificate.feasible and certificate.rank == papers_rank == n and len(papers) == len(ACTIVE)
     marks = ["listed in the paper" if face in papers else "not listed" for face in tight]
     kinds = [f"{'bound of' if face.is_bound else 'row'} {face.name}" for face in tight]
-    rows = table(list(zip(text, kinds, marks, strict=True)))
+    rows = _lines(list(zip(text, kinds, marks, strict=True)))
     evidence = {"tight": text, "not listed": rest, "rank": certificate.rank, "rank of the listed": papers_rank, "variables": n}
     yield Claim(sentence.strip(), holds, rows, evidence)
     broken = {case.names[int(j)]: certificate.point.value(int(j)) for j in certificate.point.fractional}
@@ -215,14 +249,6 @@ def _objective_of(case: _Case, tight: tuple[Face, ...]) -> Coefficients:
             for j, x in entries.items():
                 objective[case.names[j]] += sign * x
     return objective
-
-
-def _sum_of_slacks(objective: Coefficients) -> str:
-    """The sentence that derives the objective by (1)."""
-    return (
-        "Where all tight inequalities are tight, their sum is least, and they are so at this point alone, by their rank. "
-        f"So minimise the sum of their normals, {linear(objective)}"
-    )
 
 
 def _only_optimum(case: _Case, objective: Coefficients, sentence: str, lines: tuple[str, ...]) -> Claim:

@@ -5,17 +5,14 @@
 
 The rows are kept as text and read from it, so that they can be compared with the page letter by letter.
 
-The paper's point is to be the only optimum for some data set, the smallest by search: training rows of two classes fall into
-leaves 2, 4 and 5; e_h counts those below h outside their majority class. With n rows, prices c_1, c_2 and lambda = 1 / n,
+The paper's point is the only optimum for some data set: training rows of two classes fall into leaves 2, 4 and 5; e_h counts
+those below h outside their majority class. With n rows, prices c_1, c_2 and lambda = 1 / n,
 
     n (error + lambda * cost)  =  sum_h e_h z_h  +  c_1 w1 + c_2 w2                                                (1)
-
-so every row of (1) with such e and prices > 0 is an objective that data can produce.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +20,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proofs_checks.integrality.polyhedron import Face, Polyhedron, Sense
 from proofs_checks.matrices.violation import Number
@@ -47,9 +43,6 @@ POINT: Mapping[str, Fraction] = {
 
 ACTIVE = ("z1 + z3 + z4 = 1", "z1 + z3 + z5 = 1", "w1 >= z4", "w1 >= z3", "w2 >= z4", "z1 = 0", "z2 = 1")
 """The set of 7 constraints that are active."""
-
-CHILDREN: Mapping[int, tuple[int, int]] = {1: (2, 3), 3: (4, 5)}
-"""Tree 1 of Figure 1: feature 1 at node 1, feature 2 at node 3."""
 
 _OURS = re.compile(r"(?P<kind>z|w|w_t)\[(?P<key>\d+(,\d+)*)\]")
 
@@ -139,77 +132,20 @@ def linear(coefficients: Mapping[str, Number]) -> str:
     return ("-" + text[3:] if text.startswith(" - ") else text[3:]) or "0"
 
 
-MOST_ROWS = 12
-"""The search goes up to this many training rows."""
-
-LEAVES = (2, 4, 5)
+LEAF_COUNTS: Mapping[int, tuple[int, int]] = {2: (1, 0), 4: (1, 0), 5: (0, 2)}
+"""The data set of (1): rows of class A and of class B at the leaves of tree 1 of Figure 1, the fewest that do; prices are 1."""
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """Class counts at the leaves, and prices."""
-
-    counts: dict[int, tuple[int, int]]  # rows of class A and of class B, by leaf.
-    errors: dict[int, int]  # e_h by node.
-    prices: tuple[int, int]  # of features 1 and 2.
-
-    @property
-    def n_rows(self) -> int:
-        """Number of training rows."""
-        return sum(map(sum, self.counts.values()))
-
-    @property
-    def objective(self) -> dict[str, Number]:
-        """The coefficients of (1), by variable."""
-        return {**{f"z{h}": e for h, e in sorted(self.errors.items())}, "w1": self.prices[0], "w2": self.prices[1]}
-
-    def __str__(self) -> str:
-        n, (first, second) = self.n_rows, self.prices
-        return (
-            f"Data can produce such an objective: {n} training rows of two classes, prices {first} and {second} of features 1 "
-            f"and 2, lambda = 1/{n}. Times {n}, minimise {linear(self.objective)}"
-        )
-
-    def table(self) -> list[tuple[str, ...]]:
-        """Counts at the leaves, and errors."""
-        rows = [(f"leaf {h}", f"{a} of class A, {b} of class B") for h, (a, b) in sorted(self.counts.items())]
-        return [*rows, ("errors", ", ".join(f"e{h} = {e}" for h, e in sorted(self.errors.items())))]
-
-
-def smallest_data_set(points: NDArray[np.int64], place: int) -> DataSet | None:
-    """The data set with the fewest rows, then the lowest prices, for which one point is the only optimum among all.
-
-    `points` are all vertices times a common denominator, columns as in `VARIABLES`; `place` is -1 where it is none of them.
-    None if no data set of at most `MOST_ROWS` rows, with prices from 1 to its number of rows, will do.
-    """
-    if place < 0:
-        return None
-    others = np.delete(points, place, axis=0) - points[place]  # at the only optimum, all others cost more
-    for n in range(1, MOST_ROWS + 1):
-        counts = _compositions(n, 2 * len(LEAVES))
-        errors = _majority_errors(counts)
-        prices = sorted(itertools.product(range(1, n + 1), repeat=2), key=lambda pair: (sum(pair), pair))
-        for first, second in prices:
-            excess = errors @ others[:, : errors.shape[1]].T + others[:, errors.shape[1] :] @ np.array([first, second])
-            found = np.flatnonzero((excess > 0).all(axis=1))
-            if found.size:
-                pairs = counts[found[0]].reshape(-1, 2).tolist()
-                leaves = {h: (a, b) for h, (a, b) in zip(LEAVES, pairs, strict=True)}
-                return DataSet(leaves, dict(enumerate(errors[found[0]].tolist(), 1)), (first, second))
-    return None
-
-
-def _compositions(n: int, parts: int) -> NDArray[np.int64]:
-    """All ways to write n as an ordered sum of numbers >= 0, the first parts largest first."""
-    bars = np.array(list(itertools.combinations(range(n + parts - 1), parts - 1)), dtype=np.int64)
-    edge = np.full((len(bars), 1), -1)
-    return (np.diff(np.hstack([edge, bars, edge + n + parts]), axis=1) - 1)[::-1]
-
-
-def _majority_errors(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """e_1 .. e_5 from the class counts at the leaves, shape (k, 6)."""
-    classes = {h: counts[:, 2 * i : 2 * i + 2] for i, h in enumerate(LEAVES)}
-    for h, (left, right) in sorted(CHILDREN.items(), reverse=True):
-        classes[h] = classes[left] + classes[right]
-    n_nodes = sum(name.startswith("z") for name in VARIABLES)
-    return np.stack([classes[h].min(axis=1) for h in range(1, n_nodes + 1)], axis=1)
+def data_set() -> tuple[dict[str, Number], str, list[tuple[str, str]]]:
+    """The objective (1) of that data set by variable, a sentence, and the counts and errors as rows of a table."""
+    classes = dict(LEAF_COUNTS)
+    for h, (left, right) in ((3, (4, 5)), (1, (2, 3))):
+        classes[h] = classes[left][0] + classes[right][0], classes[left][1] + classes[right][1]
+    n, errors = sum(classes[1]), {h: min(classes[h]) for h in sorted(classes)}
+    objective: dict[str, Number] = {**{f"z{h}": e for h, e in errors.items()}, "w1": 1, "w2": 1}
+    sentence = (
+        f"Data can produce such an objective: {n} training rows of two classes, prices 1 and 1 of features 1 and 2, "
+        f"lambda = 1/{n}. Times {n}, minimise {linear(objective)}"
+    )
+    rows = [(f"leaf {h}", f"{a} of class A, {b} of class B") for h, (a, b) in LEAF_COUNTS.items()]
+    return objective, sentence, [*rows, ("errors", ", ".join(f"e{h} = {e}" for h, e in errors.items()))]

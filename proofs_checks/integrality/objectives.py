@@ -1,4 +1,4 @@
-"""Objectives to try a polyhedron with: any integers, and those that data can produce.
+"""Objectives to try a polyhedron with, any integers and those that data can produce; and how often their optima are fractional.
 
 Drawing **data** instead of coefficients: every tree's error sample is W rows over its leaves and classes, cells drawn at random
 (a bootstrap of its own, so that trees may differ); e_h counts those outside the majority class of the rows below h. Items have
@@ -8,14 +8,20 @@ prices c_m >= 0, cost rows weights omega_i > 0, and lambda > 0. With T trees and
     T W q (OBJ)  =  sum_h q e_h z_h  +  sum mu c_m omega_i w_{m,i}  +  sum_{m paid once} mu N c_m w_{m,all}             (1)
 
 and in terms of splits, z_h = y_parent(h) - y_h turns q e_h z_h into -q (e_h - e_left - e_right) y_h and a constant.   (2)
+
+With all vertices v known, the least c v for all objectives c is one matrix product, in whole numbers:
+
+    min over vertices  (c numerators_v) (D / denominator_v),        D a common denominator                              (3)
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,35 +32,24 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.node_errors import ErrorComponent, NodeErrors
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import n_examples
+from proofs_checks.integrality.polyhedron import ExactPoint, Polyhedron
+from proofs_checks.integrality.reading import read_polyhedron
+from proofs_checks.integrality.vertices import Vertices
+from proofs_checks.integrality.vertices import vertices as all_vertices
 
 _NAME = re.compile(r"(?P<kind>z|y|w|w_t)\[(?P<key>[^\]]+)\]")
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnData:
-    """k instances on the same trees and cost rows.
+    """k instances on the same trees and cost rows."""
 
-    Parameters
-    ----------
-    problem
-        whose trees and routes they have.
-    errors
-        int64, shape (k, n): e_h.
-    sample_size
-        int64, shape (k,): W, the same for all trees.
-    prices
-        int64, shape (k, M): c_m; 0 for items that are free in `problem`, which have no columns.
-    weights
-        int64, shape (k, N): omega_i > 0.
-    rate, divisor
-        int64, shape (k,): mu and q.
-    """
-
-    problem: PruningProblem
-    errors: NDArray[np.int64]
-    sample_size: NDArray[np.int64]
-    prices: NDArray[np.int64]
-    weights: NDArray[np.int64]
+    problem: PruningProblem  # whose trees and routes they have
+    errors: NDArray[np.int64]  # int64, shape (k, n): e_h
+    sample_size: NDArray[np.int64]  # int64, shape (k,): W, the same for all trees
+    prices: NDArray[np.int64]  # int64, shape (k, M): c_m; 0 for items that are free in `problem`, which have no columns
+    weights: NDArray[np.int64]  # int64, shape (k, N): omega_i > 0
+    # rate, divisor: int64, shape (k,): mu and q.
     rate: NDArray[np.int64]
     divisor: NDArray[np.int64]
 
@@ -182,3 +177,101 @@ def _errors_of_tree(tree: Ensemble, size: NDArray[np.int64], rng: np.random.Gene
     counts = np.zeros((len(size), tree.n_nodes, 2), dtype=np.int64)
     counts[:, leaves] = rng.multinomial(size, cells).reshape(len(size), len(leaves), 2)
     return majority_errors(tree, counts)
+
+
+BLOCK = 2**22
+"""Values in memory at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectiveStudy:
+    """How many of k objectives, minimised over a polytope, have fractional optima."""
+
+    n_objectives: int  # k
+    only_fractional: int  # objectives whose optima are all fractional: below the best integral point
+    some_fractional: int  # objectives with a fractional vertex among their optima
+    # an objective and its fractional optimum, of the first kind if there is one; None where none is fractional.
+    example: tuple[NDArray[Any], ExactPoint] | None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n_objectives:,} objectives: the optima of {self.only_fractional:,} are all fractional, "
+            f"a fractional vertex is optimal for {self.some_fractional:,}"
+        )
+
+
+@checked
+def optima_of_random_objectives(polyhedron: Any, objectives: Any, vertices: Vertices | None = None) -> ObjectiveStudy:
+    """Which of many objectives have fractional optima?
+
+    Parameters
+    ----------
+    polyhedron
+        bounded; see `proofs_checks.integrality.reading.read_polyhedron`.
+    objectives
+        integers, shape (k, n), to be minimised; see `proofs_checks.integrality.objectives`.
+    vertices
+        all vertices, where they are known; see `proofs_checks.integrality.vertices.vertices`.
+
+    Raises
+    ------
+    InvalidInputError
+        for objectives that are not integers, sizes that do not fit, a polyhedron that is empty, unbounded, or too large.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> polyhedron = pm.checks.read_polyhedron(pm.programs.FORMULATIONS["IP1"](two_trees(), lam=1, relax=True))
+    >>> objectives = pm.checks.arbitrary_objectives(len(polyhedron.columns), 1000, seed=0)
+    >>> study = pm.checks.optima_of_random_objectives(polyhedron, objectives)
+    >>> print(f"{study.only_fractional} of {study.n_objectives} objectives have only fractional optima")
+    115 of 1000 objectives have only fractional optima
+    """
+    body = read_polyhedron(polyhedron)
+    c, found = _checked(objectives, body), all_vertices(body) if vertices is None else vertices
+    if found.numerators.shape[1] != len(body.columns) or not len(found) or not found.bounded:
+        raise InvalidInputError(f"vertices are {found!r}; give a polyhedron that is bounded and not empty, and its own")
+    only = some = 0
+    example: tuple[NDArray[Any], ExactPoint] | None = None
+    fractional, integral = np.flatnonzero(~found.is_integral), np.flatnonzero(found.is_integral)
+    for start, values in _values(c, found) if fractional.size else ():
+        least = values[:, fractional].min(axis=1)
+        best = values[:, integral].min(axis=1) if integral.size else None
+        strict = np.ones(len(values), dtype=bool) if best is None else least < best
+        optimal = strict if best is None else least <= best
+        for chosen, known in ((strict, only), (optimal, some)):  # the first of the better kind
+            if chosen.any() and not known and (chosen is strict or example is None):
+                k = int(np.argmax(chosen))
+                example = c[start + k].copy(), found[int(fractional[np.argmin(values[k, fractional])])]
+        only += int(strict.sum())
+        some += int(optimal.sum())
+    return ObjectiveStudy(len(c), only, some, example)
+
+
+def _checked(objectives: Any, body: Polyhedron) -> NDArray[Any]:
+    """The objectives as int64 or Python's integers, after checking their shape and type."""
+    c = np.asarray(objectives)
+    if c.ndim != 2 or c.shape[1] != len(body.columns):
+        raise InvalidInputError(f"objectives have the shape {c.shape}; give (k, {len(body.columns)}), a coefficient a column")
+    if c.dtype.kind not in "iuO" or (c.dtype == object and not all(isinstance(x, int) for x in c.flat)):
+        raise InvalidInputError(f"objectives are {c.dtype}; clear their denominators and give integers")
+    return c.astype(np.int64) if c.dtype.kind == "i" else c.astype(object)
+
+
+def _values(c: NDArray[Any], found: Vertices) -> Iterator[tuple[int, NDArray[Any]]]:
+    """(3) for blocks of objectives: whole numbers, as float64 where all sums stay below 2^53, where that is exact."""
+    common = math.lcm(*(int(d) for d in found.denominators))
+    if common != 1:
+        scaled = np.array(
+            [[int(x) * (common // int(d)) for x in v] for v, d in zip(found.numerators, found.denominators, strict=True)],
+            dtype=object,
+        )
+    else:
+        scaled = found.numerators.astype(object)
+    largest = [max((abs(int(x)) for x in (a.max(initial=0), a.min(initial=0))), default=0) for a in (c, scaled)]
+    kind: Any = np.float64 if c.shape[1] * largest[0] * largest[1] < 2**53 else object
+    points = scaled.T.astype(kind)
+    step = max(1, BLOCK // max(points.shape[1], 1))
+    for start in range(0, len(c), step):
+        yield start, c[start : start + step].astype(kind) @ points

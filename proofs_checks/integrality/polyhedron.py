@@ -82,21 +82,11 @@ Sense = Literal["=", ">=", "<="]
 
 @dataclass(frozen=True, eq=False)
 class ExactPoint(Mapping[str, Number]):
-    """A point with a common denominator; a mapping from names to integers and fractions.
+    """A point with a common denominator; a mapping from names to integers and fractions."""
 
-    Parameters
-    ----------
-    columns
-        the n names.
-    numerators
-        integers, shape (n,).
-    denominator
-        > 0.
-    """
-
-    columns: Sequence[str]
-    numerators: ExactArray
-    denominator: int
+    columns: Sequence[str]  # the n names
+    numerators: ExactArray  # integers, shape (n,)
+    denominator: int  # > 0
 
     def value(self, j: int) -> Number:
         """The j-th coordinate."""
@@ -131,28 +121,15 @@ class ExactPoint(Mapping[str, Number]):
 
 @dataclass(frozen=True)
 class Face:
-    """One inequality of (1), of a row or a variable's bound, that a point fulfils with equality or violates.
+    """One inequality of (1), of a row or a variable's bound, that a point fulfils with equality or violates."""
 
-    Parameters
-    ----------
-    name
-        of the row, or of the variable whose bound it is.
-    is_bound
-        whether it is a variable's bound.
-    place
-        index of the row or column.
-    sense, bound
-        ``A x sense bound``.
-    value
-        of the row or variable at the point.
-    """
-
-    name: str
-    is_bound: bool
-    place: int
+    name: str  # of the row, or of the variable whose bound it is
+    is_bound: bool  # whether it is a variable's bound
+    place: int  # index of the row or column
+    # sense, bound: ``A x sense bound``.
     sense: Sense
     bound: Number
-    value: Number
+    value: Number  # of the row or variable at the point
 
     def __str__(self) -> str:
         what = self.name if self.is_bound else f"row {self.name}"
@@ -163,27 +140,19 @@ class Face:
 
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
-    """(1): r rows and n columns; made by `proofs_checks.integrality.reading.read_polyhedron`.
+    """(1): r rows and n columns; made by `proofs_checks.integrality.reading.read_polyhedron`."""
 
-    Parameters
-    ----------
-    start, index, entry
-        A by rows: row k has the entries ``entry[start[k]:start[k + 1]]`` in the columns `index`.
-    row_lower, row_upper
-        shape (r,); -inf and inf where there is none.
-    lower, upper
-        shape (n,).
-    rows, columns
-        the names.
-    """
-
+    # start, index, entry: A by rows: row k has the entries ``entry[start[k]:start[k + 1]]`` in the columns `index`.
     start: NDArray[np.int64]
     index: NDArray[np.int64]
     entry: ExactArray
+    # row_lower, row_upper: shape (r,); -inf and inf where there is none.
     row_lower: ExactArray
     row_upper: ExactArray
+    # lower, upper: shape (n,).
     lower: ExactArray
     upper: ExactArray
+    # rows, columns: the names.
     rows: Sequence[str]
     columns: Sequence[str]
 

@@ -36,17 +36,10 @@ from proofs_checks.verdict import Verdict
 
 @dataclass(frozen=True, eq=False)
 class Reasons:
-    """What was found.
+    """What was found."""
 
-    Parameters
-    ----------
-    vertices
-        of all vertices: a `VertexCount`, or why they were not listed.
-    matrix
-        the verdicts on the matrix: totally unimodular, balanced, perfect; each only where it would be a reason.
-    """
-
-    vertices: Any
+    vertices: Any  # of all vertices: a `VertexCount`, or why they were not listed
+    # the verdicts on the matrix: totally unimodular, balanced, perfect; each only where it would be a reason.
     matrix: tuple[Verdict, ...]
 
     def __str__(self) -> str:

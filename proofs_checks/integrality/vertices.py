@@ -157,25 +157,15 @@ def _rows(rows: list[list[int]], width: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class VertexCount:
-    """How many vertices there are, and how many of them are fractional.
+    """How many vertices there are, and how many of them are fractional."""
 
-    Parameters
-    ----------
-    n_vertices, n_fractional
-        all, and those with a coordinate that is not whole.
-    example
-        a fractional vertex, one with the fewest coordinates that are not whole; None where there is none.
-    denominators
-        number of vertices by least common denominator.
-    n_directions
-        extreme rays of the recession cone: 0 where the polyhedron is bounded.
-    """
-
+    # n_vertices, n_fractional: all, and those with a coordinate that is not whole.
     n_vertices: int
     n_fractional: int
+    # a fractional vertex, one with the fewest coordinates that are not whole; None where there is none.
     example: ExactPoint | None
-    denominators: Mapping[int, int]
-    n_directions: int
+    denominators: Mapping[int, int]  # number of vertices by least common denominator
+    n_directions: int  # extreme rays of the recession cone: 0 where the polyhedron is bounded
 
     def __str__(self) -> str:
         if not self.n_vertices:

@@ -21,7 +21,7 @@ from scipy import sparse
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.sparse_arrays import dense_array
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import Verdict, aligned
 
 PrintedRows = tuple[tuple[int, ...], ...]
 
@@ -83,17 +83,10 @@ METHOD = "entry by entry"
 
 @dataclass(frozen=True, eq=False)
 class RowOperations:
-    """Both matrices with the names of their columns, and how each row of the second follows from the first.
+    """Both matrices with the names of their columns, and how each row of the second follows from the first."""
 
-    Parameters
-    ----------
-    columns
-        names.
-    equations, network
-        int64, shapes (L, n) and (L + 1, n).
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names
+    # equations, network: int64, shapes (L, n) and (L + 1, n).
     equations: NDArray[np.int64]
     network: NDArray[np.int64]
 
@@ -103,26 +96,15 @@ class RowOperations:
         last = len(self.equations)
         return ["-r1", *(f"r{k} - r{k + 1}" for k in range(1, last)), f"r{last}"]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return {
-            "columns": list(self.columns),
-            "equations": self.equations.tolist(),
-            "network": dict(zip(self.names, self.network.tolist(), strict=True)),
-        }
-
     def __str__(self) -> str:
         """Both matrices, one below the other."""
         plain = [f"r{k + 1}" for k in range(len(self.equations))]
-        name_width = max(map(len, self.names))
-        widths = [max(len(name), 2) for name in self.columns]
-        lines = []
-        for names, rows in ((plain, self.equations), (self.names, self.network)):
-            lines.append(" " * name_width + "".join(f"  {name:>{w}}" for name, w in zip(self.columns, widths, strict=True)))
-            for name, row in zip(names, rows.tolist(), strict=True):
-                lines.append(f"{name:>{name_width}}" + "".join(f"  {x:>{w}}" for x, w in zip(row, widths, strict=True)))
-            lines.append("")
-        return "\n".join(lines[:-1])
+        head, empty = ["", *self.columns], [""] * (len(self.columns) + 1)
+        first, second = (
+            [[name, *row] for name, row in zip(names, rows.tolist(), strict=True)]
+            for names, rows in ((plain, self.equations), (self.names, self.network))
+        )
+        return "\n".join(aligned([head, *first, empty, head, *second]))
 
 
 @checked

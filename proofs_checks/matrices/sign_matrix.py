@@ -23,21 +23,13 @@ from formulations.sparse_arrays import check_sparse, without_duplicates
 
 @dataclass(frozen=True, eq=False)
 class SignMatrix:
-    """A matrix with entries -1, 0 and 1, m rows and n columns.
+    """A matrix with entries -1, 0 and 1, m rows and n columns."""
 
-    Parameters
-    ----------
-    entries
-        int8, shape (m, n), compressed by columns, indices in ascending order, no zeros stored.
-    rows, columns
-        the names.
-    other
-        row, column and value of the first entry that is none of -1, 0, 1 (the matrix holds 0 there); None where all are.
-    """
-
-    entries: sparse.csc_array
+    entries: sparse.csc_array  # int8, shape (m, n), compressed by columns, indices in ascending order, no zeros stored
+    # rows, columns: the names.
     rows: Sequence[str]
     columns: Sequence[str]
+    # row, column and value of the first entry that is none of -1, 0, 1 (the matrix holds 0 there); None where all are.
     other: tuple[int, int, Fraction] | None = None
 
     @property

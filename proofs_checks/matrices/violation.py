@@ -20,13 +20,18 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.sign_matrix import SignMatrix
+from proofs_checks.verdict import aligned
 
 Number = int | Fraction
+
+Place = tuple[tuple[int, ...], tuple[int, ...]]
+"""Rows and columns of a square submatrix."""
 
 
 def determinant(entries: Sequence[Sequence[Number]]) -> Number:
     """The determinant of a square matrix of integers or fractions, exactly; 1 for order 0."""
-    rows = _exact(entries)
+    # Python's own integers, which do not overflow
+    rows: list[list[Number]] = [[x if isinstance(x, Fraction) else operator.index(x) for x in row] for row in entries]
     sign, previous, n = 1, 1, len(rows)
     if any(len(row) != n for row in rows):
         raise InvalidInputError(f"a matrix with {n} rows and {max(map(len, rows))} columns has no determinant; give a square one")
@@ -40,11 +45,6 @@ def determinant(entries: Sequence[Sequence[Number]]) -> Number:
         _eliminate(rows, k, k, previous)
         previous = rows[k][k]  # type: ignore[assignment]
     return sign * previous
-
-
-def _exact(entries: Sequence[Sequence[Number]]) -> list[list[Number]]:
-    """Python's own integers, which do not overflow, and fractions."""
-    return [[x if isinstance(x, Fraction) else operator.index(x) for x in row] for row in entries]
 
 
 def _eliminate(rows: list[list[Number]], k: int, column: int, previous: Number) -> None:
@@ -95,14 +95,8 @@ class ViolatingSubmatrix:
 
     def __str__(self) -> str:
         """The submatrix as a table with its names, and the determinant below."""
-        head = ["", *self.column_names]
-        body = [[name, *map(str, row)] for name, row in zip(self.row_names, self.entries, strict=True)]
-        widths = [max(len(line[k]) for line in (head, *body)) for k in range(len(head))]
-        lines = []
-        for line in (head, *body):
-            cells = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
-            lines.append("  ".join(cells).rstrip())
-        return "\n".join([*lines, f"determinant {self.determinant}"])
+        body = [[name, *row] for name, row in zip(self.row_names, self.entries, strict=True)]
+        return "\n".join([*aligned([["", *self.column_names], *body]), f"determinant {self.determinant}"])
 
 
 def submatrix(matrix: SignMatrix, rows: Sequence[int], columns: Sequence[int]) -> ViolatingSubmatrix:

@@ -33,7 +33,7 @@ from formulations.instance.limit import limit_of_mean_cost
 from proofs_checks.optimality.edges import LevelComponents, edges_of, prove_edges
 from proofs_checks.optimality.path_optimality import PathProof
 from proofs_checks.optimality.recount import Refuted
-from proofs_checks.verdict import Verdict
+from proofs_checks.verdict import Verdict, aligned
 
 CLAIM = "the linear relaxation of LP1 has an integral optimum at {} (Corollary 4.3 of NWS15)"
 
@@ -50,51 +50,17 @@ class Point:
 
 @dataclass(frozen=True)
 class AtBudget:
-    """The optimum of LP1's relaxation at one budget.
-
-    Parameters
-    ----------
-    lam
-        lambda*: what a unit of the budget is worth there.
-    cheaper, dearer
-        the two prunings that it mixes; the same one where it is a breakpoint's.
-    weight
-        mu, the part of the dearer one.
-    value
-        of the relaxation.
-    integral
-        whether some pruning within the budget is as good; None: undecided.
-    components
-        of the edge: 1 where nothing lies between its ends, 0 at a breakpoint.
-    """
+    """The optimum of LP1's relaxation at one budget."""
 
     budget: Fraction
-    lam: Fraction
+    lam: Fraction  # lambda*: what a unit of the budget is worth there
+    # cheaper, dearer: the two prunings that it mixes; the same one where it is a breakpoint's.
     cheaper: Point
     dearer: Point
-    weight: Fraction
-    value: Fraction
-    integral: bool | None
-    components: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON: floats, and the exact weight as text."""
-        return {
-            "budget": float(self.budget),
-            "lambda": float(self.lam),
-            "cheaper": {"cost": float(self.cheaper.cost), "error": float(self.cheaper.error)},
-            "dearer": {"cost": float(self.dearer.cost), "error": float(self.dearer.error)},
-            "weight": float(self.weight),
-            "weight_exact": str(self.weight),
-            "value": float(self.value),
-            "integral": self.integral,
-            "components": self.components,
-        }
-
-    def cells(self) -> tuple[str, ...]:
-        """The numbers of a line of `Budgets.table`."""
-        numbers = (self.budget, self.lam, self.cheaper.cost, self.cheaper.error, self.dearer.cost, self.dearer.error)
-        return (*(f"{float(x):.6g}" for x in (*numbers, self.weight, self.value)), str(self.components))
+    weight: Fraction  # mu, the part of the dearer one
+    value: Fraction  # of the relaxation
+    integral: bool | None  # whether some pruning within the budget is as good; None: undecided
+    components: int  # of the edge: 1 where nothing lies between its ends, 0 at a breakpoint
 
     @property
     def answer(self) -> str:
@@ -132,31 +98,21 @@ class Budgets:
         """The first budget without an integral optimum."""
         return next((row for row in self.rows if row.integral is False), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "budgets": [row.to_dict() for row in self.rows],
-            "breakpoints": [{"cost": float(p.cost), "error": float(p.error)} for p in self.breakpoints],
-            "lambda": [float(x) for x in self.lam],
-            "components": list(self.components),
-        }
-
     def table(self, limit: int | None = None) -> str:
         """The budgets line by line, to be read; those on the longest edges where there are more than `limit`."""
-        heads = ("budget", "lambda", "cheaper", "its error", "dearer", "its error", "weight", "LP1", "components")
         shown = list(self.rows)
         if limit is not None and len(shown) > limit:
             longest = sorted(shown, key=lambda row: row.cheaper.cost - row.dearer.cost)[:limit]
             shown = [row for row in shown if row in longest]
-        cells = [heads, *(row.cells() for row in shown)]
-        widths = [max(len(line[k]) for line in cells) for k in range(len(heads))]
-        answers = ["optimum", *(row.answer for row in shown)]
-        lines = [
-            "  ".join([*(cell.rjust(width) for cell, width in zip(line, widths, strict=True)), answer])
-            for line, answer in zip(cells, answers, strict=True)
-        ]
+        heads = ["optimum", "budget", "lambda", "cheaper", "its error", "dearer", "its error", "weight", "LP1", "components"]
+        cells = []
+        for row in shown:
+            ends = (row.cheaper.cost, row.cheaper.error, row.dearer.cost, row.dearer.error)
+            numbers = (row.budget, row.lam, *ends, row.weight, row.value)
+            cells.append([row.answer, *(f"{float(x):.6g}" for x in numbers), str(row.components)])
         omitted = len(self.rows) - len(shown)
-        return "\n".join([*lines, *([f"and {omitted:,} more, on shorter edges"] if omitted else []), "", self._counts()])
+        more = [f"and {omitted:,} more, on shorter edges"] if omitted else []
+        return "\n".join([*aligned([heads, *cells]), *more, "", self._counts()])
 
     def _counts(self) -> str:
         """How many budgets have an integral optimum, a fractional one, or were not decided."""
@@ -200,9 +156,9 @@ def check_corollary(path: PruningPath, budgets: Iterable[Price] | None = None, X
     >>> verdict.holds
     False
     >>> print(verdict.certificate.table())
-    budget  lambda  cheaper  its error  dearer  its error  weight     LP1  components  optimum
-         3       0        3      0.125       3      0.125       1   0.125           0  integral
-       2.5   0.125        2       0.25       3      0.125     0.5  0.1875           1  fractional
+    optimum     budget  lambda  cheaper  its error  dearer  its error  weight     LP1  components
+    integral         3       0        3      0.125       3      0.125       1   0.125           0
+    fractional     2.5   0.125        2       0.25       3      0.125     0.5  0.1875           1
     <BLANKLINE>
     1 integral, 1 fractional, 0 undecided
     """

@@ -108,13 +108,11 @@ def edges_of(proof: PathProof) -> dict[int, LevelComponents]:
             found = members.setdefault(at, {})
             found[int(label[h])] = found.get(int(label[h]), 0) + int(gain[h])
     needs = _needs(label, tail, head, {c for found in members.values() for c in found})
-    return {at: _edge(found, needs) for at, found in members.items()}
-
-
-def _edge(gains: dict[int, int], needs: dict[int, set[int]]) -> LevelComponents:
-    """Components numbered from 0."""
-    place = {c: k for k, c in enumerate(gains)}
-    return LevelComponents(tuple(gains.values()), tuple(frozenset(place[d] for d in needs.get(c, ())) for c in gains))
+    components = {}
+    for at, found in members.items():
+        place = {c: k for k, c in enumerate(found)}
+        components[at] = LevelComponents(tuple(found.values()), tuple(frozenset(place[d] for d in needs[c]) for c in found))
+    return components
 
 
 def _needs(label: NDArray[Any], tail: NDArray[Any], head: NDArray[Any], of_splits: set[int]) -> dict[int, set[int]]:

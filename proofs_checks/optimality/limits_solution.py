@@ -4,7 +4,7 @@
 
 Uses are added up from what each example asks for, in fractions. For given multipliers a purchase costs sum_r mu_r amount_{r,j}.
 D(mu), the least over all prunings, is bounded by the certificate of one closure with these prices, as
-`proofs_checks.optimality.item_duals` and `shared_prices` do for a lambda. Errors of prunings are multiples of one number apart,
+`proofs_checks.optimality.solution_optimality` does for a lambda. Errors of prunings are multiples of one number apart,
 so D(mu) is raised to the next error that there can be. A bound above that, from branch and bound, is beyond what multipliers
 prove.
 """

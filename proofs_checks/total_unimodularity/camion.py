@@ -22,27 +22,36 @@ Hence A[R, C] is square and minimal.                                            
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.total_unimodularity.claim import Place, Reference, written
+from proofs_checks.matrices.violation import Place
 
 LIMIT = 5 * 10**9
 """Largest number of elementary steps: 23 rows and columns, or 10 rows and 488,000 columns."""
 
 
+def written(count: int) -> str:
+    """A count as text: in full below 10^15, else its order of magnitude."""
+    if count < 10**15:
+        return f"{count:,}"
+    return f"more than 10^{int((count.bit_length() - 1) * math.log10(2))}"
+
+
 def least_violation(entries: NDArray[np.int8]) -> Place | None:
     """Rows and columns of a minimal violating submatrix, for few rows."""
-    return _search(entries, "rows")[0]
+    return search(entries, "rows")[0]
 
 
-def _steps(m: int, n: int) -> int:
+def steps(m: int, n: int) -> int:
     """Subsets of rows times columns times independent columns before each; counted up to 128 rows, where it is 10^40."""
     return int(2 ** min(m, 128) * max(n, 1) * max(m, 1))
 
 
-def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
+def search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
     """Go through the subsets of rows, columns being bit masks of rows."""
     m, n = entries.shape
     bit = np.int64(1) << np.arange(m, dtype=np.int64)
@@ -70,10 +79,6 @@ def _circuit(vectors: list[int], last: int, names: list[int], name: int) -> tupl
         if vector:
             basis[vector.bit_length()] = vector, members
     return (*(c for place, c in enumerate(names) if members >> place & 1), name)
-
-
-by_camion = Reference("Camion's Eulerian submatrices", LIMIT, _steps, _search)
-"""Has every Eulerian submatrix an entry sum that is divisible by 4? The certificate of a yes says how many there are."""
 
 
 @njit(cache=True)

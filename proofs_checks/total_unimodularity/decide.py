@@ -15,20 +15,23 @@ most `LARGEST` entries, zeros included: beyond that, and only there, the answer 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
-from proofs_checks.matrices.violation import of_whole
+from proofs_checks.matrices.violation import Place, of_whole, submatrix
 from proofs_checks.total_unimodularity import camion, ghouila_houri, subdeterminants
-from proofs_checks.total_unimodularity.blocks import find_network
-from proofs_checks.total_unimodularity.claim import claim, entry_refutes, too_large
+from proofs_checks.total_unimodularity.camion import written
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
-from proofs_checks.total_unimodularity.pieces import Piece, Pieces, kind_of
-from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
+from proofs_checks.total_unimodularity.pieces import Piece, Pieces, claim, kind_of
+from proofs_checks.total_unimodularity.reductions import blocks_of, find_network, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby, wrong_cycle
 from proofs_checks.verdict import Verdict
 
@@ -81,7 +84,7 @@ def by_network(matrix: SignMatrix) -> Verdict:
     If it is neither, that does not refute total unimodularity; a chordless cycle with wrong signs does, and is looked for.
     """
     method = "network matrix"
-    refuted = entry_refutes(matrix, method)
+    refuted = _entry_refutes(matrix, method)
     if refuted is not None:
         return refuted
     for transposed in (False, True):
@@ -95,18 +98,62 @@ def by_network(matrix: SignMatrix) -> Verdict:
     return Verdict(claim(matrix), None, method, neither)
 
 
+@dataclass(frozen=True)
+class Reference:
+    """An exponential search, within its limit, in the matrix or its transpose, whichever takes fewer steps."""
+
+    method: str  # its name in the verdict
+    limit: int  # number of steps allowed; beyond it the answer is undecided
+    steps: Callable[[int, int], int]  # for m rows and n columns
+    # (the entries, what their rows are called) -> (a minimal violating submatrix or None, the certificate of a yes)
+    search: Callable[[NDArray[np.int8], str], tuple[Place | None, Any]]
+
+    def __call__(self, matrix: SignMatrix) -> Verdict:
+        """The answer; the certificate of None says why."""
+        refuted = _entry_refutes(matrix, self.method)
+        if refuted is not None:
+            return refuted
+        m, n = matrix.shape
+        upright, flipped = self.steps(m, n), self.steps(n, m)
+        if min(upright, flipped) > self.limit:
+            return Verdict(claim(matrix), None, self.method, too_large((m, n), min(upright, flipped), self.limit))
+        if upright <= flipped:
+            place, certificate = self.search(matrix.dense(), "rows")
+        else:
+            place, certificate = self.search(np.ascontiguousarray(matrix.dense().T), "columns")
+            place = None if place is None else (place[1], place[0])
+        if place is None:
+            return Verdict(claim(matrix), True, self.method, certificate)
+        return Verdict(claim(matrix), False, self.method, submatrix(matrix, *place))
+
+
+def too_large(shape: tuple[int, int], work: int, limit: int) -> str:
+    """Why a method did not begin: the elementary steps that it may need, and those that it is allowed."""
+    return f"{shape[0]:,} x {shape[1]:,} entries may take {written(work)} steps, the limit is {limit:,}"
+
+
+def _entry_refutes(matrix: SignMatrix, method: str) -> Verdict | None:
+    """The answer where one entry is none of -1, 0, 1: a violating submatrix of order 1."""
+    if matrix.other is None:
+        return None
+    row, column, _ = matrix.other
+    return Verdict(claim(matrix), False, method, submatrix(matrix, [row], [column]))
+
+
 METHODS: dict[str, Callable[[SignMatrix], Verdict]] = {
     "network": by_network,
-    "subdeterminants": subdeterminants.by_subdeterminants,
-    "ghouila_houri": ghouila_houri.by_ghouila_houri,
-    "camion": camion.by_camion,
+    "subdeterminants": Reference(
+        "all square subdeterminants", subdeterminants.LIMIT, subdeterminants.steps, subdeterminants.search
+    ),
+    "ghouila_houri": Reference("Ghouila-Houri's signings", ghouila_houri.LIMIT, ghouila_houri.steps, ghouila_houri.search),
+    "camion": Reference("Camion's Eulerian submatrices", camion.LIMIT, camion.steps, camion.search),
 }
 """All methods by name. The last three are exponential references: each answers yes or no within its limit, None beyond."""
 
 
 def _fastest(matrix: SignMatrix) -> Verdict:
     """(1)-(6)."""
-    refuted = entry_refutes(matrix, "entries")
+    refuted = _entry_refutes(matrix, "entries")
     if refuted is not None:
         return refuted
     nearby = violation_nearby(matrix)

@@ -4,7 +4,7 @@ For each block that is neither a network matrix nor the transpose of one, nor R1
 
     it may be a 2-sum                                                  `sums`                                             (1)
     else it has a least minor that is not easy                         `hard_minors`                                      (2)
-    R12: it induces a 3-separation, and the block is a 3-sum           `separations`, `sums`                              (3)
+    R12: it induces a 3-separation, and the block is a 3-sum           `sums`                                             (3)
     else the block is not totally unimodular                                                                              (4)
 
 Both parts of a sum have fewer lines than the block, and are totally unimodular if it is: as submatrices or as minors of it. So
@@ -34,9 +34,8 @@ from proofs_checks.total_unimodularity.hard_minors import is_r10, least_hard_min
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.pieces import R10, Piece, Pieces, Split, ThreeSum, TwoSum
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
-from proofs_checks.total_unimodularity.separations import induced_separation, sides_of_r12
 from proofs_checks.total_unimodularity.signing import wrong_cycle
-from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of, take_apart
+from proofs_checks.total_unimodularity.sums import find_two_sum, induced_separation, parts_of, sides_of_r12, take_apart
 from proofs_checks.total_unimodularity.ternary import Ints
 
 FEW_LINES = 14

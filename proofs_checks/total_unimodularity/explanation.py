@@ -46,22 +46,14 @@ REASONS = {
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Lines that end together: a network, a transpose, R10, or what was left out.
+    """Lines that end together: a network, a transpose, R10, or what was left out."""
 
-    Parameters
-    ----------
-    kind
-        in words.
-    rows, columns
-        indices in the whole matrix; every line is in one leaf. Lines that stand for the other side of a sum are left away.
-    depth
-        number of sums around it.
-    """
-
-    kind: str
+    kind: str  # in words
+    # rows, columns: indices in the whole matrix; every line is in one leaf. Lines that stand for the other side of a sum are left
+    # away.
     rows: NDArray[np.int64]
     columns: NDArray[np.int64]
-    depth: int
+    depth: int  # number of sums around it
 
 
 def leaves_of(pieces: Pieces, shape: tuple[int, int]) -> list[Leaf]:

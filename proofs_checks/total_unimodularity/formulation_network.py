@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.instance.problem import PruningProblem
-from formulations.programs.linear_program import LinearProgram, Names
+from formulations.programs.linear_program import Names
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix, paths_in_tree
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.total_unimodularity import check_total_unimodularity
@@ -95,40 +95,6 @@ def check_formulation(problem: PruningProblem, program: Any) -> Verdict:
     if network is not None:
         return check_network_matrix(matrix, network)
     return check_total_unimodularity(matrix)
-
-
-@checked
-def check_integral_formulation(problem: PruningProblem, program: LinearProgram) -> Verdict:
-    """Are all vertices of the relaxation integral, because its matrix is totally unimodular and its bounds are integers?
-
-    Hoffman and Kruskal (1956). It is no necessary condition: where the matrix is not totally unimodular, or a bound is
-    fractional, the answer is None, not False; `proofs_checks.integrality.vertices` then lists the vertices of small instances.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> problem = two_trees()
-    >>> program = pm.programs.solve_relaxation(problem, 0.1, formulation="IP3").program
-    >>> pm.checks.check_integral_formulation(problem, program).holds
-    True
-    """
-    claim = "every vertex of the relaxation is integral"
-    method = "total unimodularity and integral bounds (Hoffman and Kruskal)"
-    ends = (
-        ("row", "lower", program.row_lower, program.rows),
-        ("row", "upper", program.row_upper, program.rows),
-        ("variable", "lower", program.lower, program.columns),
-        ("variable", "upper", program.upper, program.columns),
-    )
-    for kind, side, bound, names in ends:
-        broken = np.flatnonzero(np.isfinite(bound) & (bound != np.floor(bound)))
-        if broken.size:
-            k = int(broken[0])
-            return Verdict(claim, None, method, f"the {side} bound of {kind} {names[k]} is {bound[k]:.9g}, no integer")
-    unimodular = check_formulation(problem, program)
-    holds = True if unimodular.holds else None
-    return Verdict(claim, holds, method, unimodular.certificate)
 
 
 def _network(problem: PruningProblem, matrix: SignMatrix) -> NetworkMatrix | None:

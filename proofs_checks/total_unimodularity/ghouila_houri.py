@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.total_unimodularity.claim import Place, Reference
+from proofs_checks.matrices.violation import Place
 
 LIMIT = 10**10
 """Largest number of elementary steps: 18 rows and columns, or 10 rows and 169,000 columns."""
@@ -29,33 +29,23 @@ LIMIT = 10**10
 
 @dataclass(frozen=True)
 class AllSigned:
-    """The evidence for a yes.
+    """The evidence for a yes."""
 
-    Parameters
-    ----------
-    lines
-        "rows", or "columns" where the transpose was examined.
-    subsets
-        how many subsets of them have a signing: all but the empty one.
-    signing
-        the signing of all of them.
-    """
-
-    lines: str
-    subsets: int
-    signing: tuple[int, ...]
+    lines: str  # "rows", or "columns" where the transpose was examined
+    subsets: int  # how many subsets of them have a signing: all but the empty one
+    signing: tuple[int, ...]  # the signing of all of them
 
     def __str__(self) -> str:
         signs = "".join("+" if s > 0 else "-" for s in self.signing)
         return f"each of {self.subsets:,} subsets of the {self.lines} has a signing; that of all of them is {signs or 'empty'}"
 
 
-def _steps(m: int, n: int) -> int:
+def steps(m: int, n: int) -> int:
     """Every row is out, + or -; counted up to 80 rows, where it is 10^38."""
     return int(3 ** min(m, 80) * max(n, 1))
 
 
-def _search(entries: NDArray[np.int8], lines: str) -> tuple[Place | None, AllSigned | None]:
+def search(entries: NDArray[np.int8], lines: str) -> tuple[Place | None, AllSigned | None]:
     """Sign every subset of rows."""
     m = entries.shape[0]
     signing = np.zeros(m, dtype=np.int8)
@@ -73,7 +63,8 @@ def _needed(entries: NDArray[np.int8], given: list[int], columns: list[int]) -> 
 
     By halves, which takes few searches where few columns are needed (QuickXplain, Junker 2004).
     """
-    if not _has_signing(entries[:, given]):
+    m = len(entries)
+    if _first_unsigned(np.ascontiguousarray(entries[:, given]), (1 << m) - 1, np.zeros(m, dtype=np.int8)):  # given ones do
         return []
     if len(columns) == 1:
         return columns
@@ -81,16 +72,6 @@ def _needed(entries: NDArray[np.int8], given: list[int], columns: list[int]) -> 
     one, other = columns[:half], columns[half:]
     second = _needed(entries, given + one, other)
     return _needed(entries, given + second, one) + second
-
-
-def _has_signing(entries: NDArray[np.int8]) -> bool:
-    """Whether (1) can be fulfilled for all the rows together."""
-    every = (1 << entries.shape[0]) - 1
-    return bool(_first_unsigned(np.ascontiguousarray(entries), every, np.zeros(entries.shape[0], dtype=np.int8)) == 0)
-
-
-by_ghouila_houri = Reference("Ghouila-Houri's signings", LIMIT, _steps, _search)
-"""Has every subset of rows a signing with column sums -1, 0 and 1? The certificate of a yes is `AllSigned`."""
 
 
 @njit(cache=True)

@@ -30,8 +30,18 @@ from formulations.compiled import njit
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import determinant
-from proofs_checks.total_unimodularity.claim import claim
-from proofs_checks.total_unimodularity.pieces import COPY, R10, UNIT, ZERO, Pieces, Reductions, Split, ThreeSum, TwoSum
+from proofs_checks.total_unimodularity.pieces import (
+    COPY,
+    R10,
+    UNIT,
+    ZERO,
+    Pieces,
+    Reductions,
+    Split,
+    ThreeSum,
+    TwoSum,
+    claim,
+)
 from proofs_checks.verdict import Verdict
 
 METHOD = "every step of the decomposition recomputed"

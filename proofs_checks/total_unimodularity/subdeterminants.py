@@ -21,25 +21,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.compiled import njit
-from proofs_checks.total_unimodularity.claim import Place, Reference, written
+from proofs_checks.matrices.violation import Place
 
 LIMIT = 5 * 10**9
 """Largest number of elementary steps: 16 rows and columns, or 5 rows and 160 columns; half a gigabyte of tables at most."""
 
 
-def _steps(m: int, n: int) -> int:
+def steps(m: int, n: int) -> int:
     """The sum over k of k C(m, k) C(n, k), which is m C(m + n - 1, m); orders beyond 32 are not counted, it is 10^19 by then."""
     small, large = sorted((m, n))
     small = min(small, 32)
     return small * math.comb(small + large - 1, small) if small else 0
 
 
-def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
+def search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
     """Go order by order until a determinant is none of -1, 0, 1."""
     m, n = entries.shape
     if m < n:
         # the stretches are rows: let them be the longer side
-        place, certificate = _search(np.ascontiguousarray(entries.T), _)
+        place, certificate = search(np.ascontiguousarray(entries.T), _)
         return (None if place is None else (place[1], place[0])), certificate
     binomial = np.array([[math.comb(a, k) for k in range(n + 2)] for a in range(m + 1)], dtype=np.int64)
     below = np.ones((1, 1), dtype=np.int8)
@@ -50,7 +50,7 @@ def _search(entries: NDArray[np.int8], _: str) -> tuple[Place | None, str]:
         if column >= 0:
             return (_subset(row, k), _subset(column, k)), ""
         below = minors
-    return None, f"all {written(math.comb(m + n, n) - 1)} square submatrices have determinant -1, 0 or 1"
+    return None, f"all {math.comb(m + n, n) - 1:,} square submatrices have determinant -1, 0 or 1"
 
 
 def _subset(number: int, k: int) -> tuple[int, ...]:
@@ -63,10 +63,6 @@ def _subset(number: int, k: int) -> tuple[int, ...]:
         number -= math.comb(last, size)
         found.append(last)
     return tuple(reversed(found))
-
-
-by_subdeterminants = Reference("all square subdeterminants", LIMIT, _steps, _search)
-"""Are all square subdeterminants -1, 0 or 1? The certificate of a yes says how many there are."""
 
 
 @njit(cache=True)

@@ -41,6 +41,7 @@ from solvers.column_generation.pricing import PricingMethod
 from solvers.column_generation.scheme import AnyScheme
 from solvers.programs.budget_program import branch_within
 from solvers.programs.engines.answer import LinearAnswer
+from solvers.programs.linear_program import solve_model
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import program_stats
 from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, Given, program_nonzeros, stoppable
@@ -93,7 +94,6 @@ def pyomo_within(problem: PruningProblem, budget: Price, *, time_limit: Seconds 
     def solved(seconds: float) -> tuple[LinearProgram, LinearAnswer]:
         with naming_extras():
             from formulations.models import FORMULATIONS
-        from solvers.programs.through_pyomo import solve_model
 
         model = FORMULATIONS["LP1"](problem, budget=budget, relax=True, merge=True)
         return solve_model(model, time_limit=max(0.0, seconds - (time.perf_counter() - started)))

@@ -32,22 +32,12 @@ MOST_SEARCHES = 50
 
 @dataclass(frozen=True, eq=False)
 class BranchAnswer:
-    """What branch and bound found.
+    """What branch and bound found."""
 
-    Parameters
-    ----------
-    bound
-        of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide.
-    last
-        HiGHS' last answer, and the program that it is about.
-    nodes
-        of all searches.
-    """
-
-    bound: float
+    bound: float  # of the error of all prunings within the limits: HiGHS' bound less what its tolerances may hide
     program: LinearProgram
-    last: LinearAnswer
-    nodes: int
+    last: LinearAnswer  # HiGHS' last answer, and the program that it is about
+    nodes: int  # of all searches
 
 
 def branch_within(
@@ -58,25 +48,10 @@ def branch_within(
     time_limit: float,
     most_nodes: int = MOST_NODES,
 ) -> BranchAnswer:
-    """Search for the least error within limits.
+    """Search for the least error within limits. `offer` is called with every optimum that HiGHS claims, within the limits or not.
 
-    Parameters
-    ----------
-    program
-        with the block "budget" in integers; `formulations.programs.limit_matrix.in_integers`.
-    offer
-        is called with every optimum that HiGHS claims, within the limits or not.
-    time_limit
-        seconds.
-    most_nodes
-        of all searches together.
-
-    Raises
-    ------
-    SolverFailedError
-        if HiGHS fails.
-    InterruptedSolveError
-        on Ctrl-C.
+    The program's block "budget" is in integers, see `formulations.programs.limit_matrix.in_integers`; `most_nodes` counts all
+    searches together.
     """
     deadline, bound, nodes = time.perf_counter() + time_limit, -math.inf, 0
     for _ in range(MOST_SEARCHES):

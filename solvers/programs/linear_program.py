@@ -3,6 +3,9 @@
 IP3, IP2 and the closure form have integral relaxations, so level-set rounding and the bound of the dual values meet. IP1's
 relaxation may be fractional and its bound below the optimum: it needs branch and bound. No number of an engine is trusted, see
 `solvers.programs.rounding`.
+
+A Pyomo model is compiled to the same arrays (`formulations.models.standard_form`), which HiGHS solves. It is for small instances,
+whose models a person can read.
 """
 
 from __future__ import annotations
@@ -12,15 +15,21 @@ import time
 from dataclasses import replace
 from typing import Any, Literal
 
-from formulations.answers.solution import Solution
+import numpy as np
+
+from formulations.answers.solution import Solution, StopReason
 from formulations.arguments import Seconds, checked
+from formulations.errors import InvalidInputError, SolverFailedError
+from formulations.extras import naming_extras, package
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
+from formulations.programs.linear_program import LinearProgram
 from solvers.closures.integer_objective import useful_rate
+from solvers.programs.engines.answer import LinearAnswer, linear_answer
 from solvers.programs.engines.highs import highs
 from solvers.programs.relaxation import engine_named, program_of
 from solvers.programs.rounding import HIDDEN, integer_solution, relaxation_solution, unsolved
-from solvers.programs.stoppable import MOST_NONZEROS, program_nonzeros, stoppable
+from solvers.programs.stoppable import MOST_NONZEROS, MOST_PYOMO_NONZEROS, program_nonzeros, stoppable
 
 Form = Literal["IP1", "IP2", "IP3", "closure"]
 
@@ -127,3 +136,136 @@ def integer_program(
     program = program_of(problem, formulation, lam=rate, merge=merge)
     answer = highs(program, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
     return integer_solution(problem, lam, program, answer, started=started)
+
+
+@checked
+@stoppable(program_nonzeros, MOST_PYOMO_NONZEROS, lambda given, seconds: replace(unsolved(given, seconds), method="pyomo_highs"))
+def pyomo_highs(
+    problem: PruningProblem,
+    lam: float,
+    *,
+    time_limit: Seconds = math.inf,
+    formulation: Form = "IP3",
+    relax: bool = True,
+    merge: bool = True,
+) -> Solution:
+    """A formulation as its Pyomo model, solved by HiGHS.
+
+    Parameters
+    ----------
+    lam
+        error per unit of cost, >= 0.
+    time_limit
+        seconds for building and solving, see `solvers.programs.stoppable`; when they are over, as in `linear_program`.
+    formulation
+        IP1, IP2 (one tree), IP3 or closure.
+    relax
+        solve the linear relaxation and round it by level sets; with False the integer program.
+    merge
+        one variable for purchases with the same usage: the same optimum, from a smaller model.
+
+    Returns
+    -------
+    Solution
+        certificate: `ItemDuals` for a relaxation, none for an integer program.
+    """
+    with naming_extras():
+        from formulations.models import FORMULATIONS
+
+    started = time.perf_counter()
+    rate = useful_rate(problem, exact(lam, "lam"))
+    model = FORMULATIONS[formulation](problem, lam=rate, relax=relax, merge=merge)
+    program, answer = solve_model(model, time_limit=max(0.0, time_limit - (time.perf_counter() - started)))
+    if not relax:
+        solution = integer_solution(problem, lam, program, answer, started=started)
+    else:
+        solution = relaxation_solution(problem, lam, program, answer, formulation, merge=merge, tolerance=1e-9, started=started)
+    return replace(solution, method="pyomo_highs")
+
+
+@checked
+def solve_model(model: Any, *, time_limit: Seconds = math.inf, solver: str = "highs") -> tuple[LinearProgram, LinearAnswer]:
+    """Solve a model of `formulations.models` in place: its variables get values. Rows and objectives of one's own may be in it.
+
+    A relaxation's dual values and reduced costs come back in ``model.dual`` and ``model.rc``, by constraint and by variable:
+    d objective / d right-hand side of the row as it is written, and cost less what the rows' dual values charge.
+
+    Parameters
+    ----------
+    time_limit
+        seconds; for HiGHS alone.
+    solver
+        ``"highs"``, or any name that ``pyomo.environ.SolverFactory`` knows, as ``"glpk"`` or ``"cbc"``, whose program is
+        installed. Another solver than HiGHS gives values, but neither dual values nor a bound.
+
+    Returns
+    -------
+    LinearProgram, LinearAnswer
+        the model as arrays, and the solver's answer in the same order: iterations, nodes, bound, how it stopped.
+
+    Raises
+    ------
+    InvalidInputError
+        for an unknown solver or one that is not installed, and for a model without one active objective.
+    SolverFailedError
+        if the solver ends otherwise than at an optimum or the time limit.
+    InterruptedSolveError
+        after Ctrl-C; the model is as it was.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from formulations.instance.papers import two_trees
+    >>> model = pm.programs.FORMULATIONS["IP3"](two_trees(), lam=0.1, relax=True)
+    >>> program, answer = pm.programs.solve_model(model)
+    >>> pm.programs.read_pruning(model)
+    Pruning(cost=3, error=0.125, 5 splits)
+    """
+    pyo = package("pyomo.environ")
+
+    from formulations.models import standard_form
+
+    if not hasattr(model, "component_data_objects"):
+        raise InvalidInputError(
+            f"model is a {type(model).__name__}; give a Pyomo model, such as FORMULATIONS['IP3'](problem, lam=0.1)"
+        )
+    active = list(model.component_data_objects(pyo.Objective, active=True))
+    if len(active) != 1:
+        raise InvalidInputError(
+            f"the model has {len(active)} active objectives; deactivate all but one: model.objective.deactivate()"
+        )
+    program = standard_form(model)
+    if solver != "highs":
+        return program, _by_another(model, program, solver)
+    for suffix in ("dual", "rc"):
+        model.del_component(suffix)
+        model.add_component(suffix, pyo.Suffix(direction=pyo.Suffix.IMPORT))
+    try:
+        answer = highs(program, time_limit=time_limit)
+    except SolverFailedError as error:
+        raise SolverFailedError(f"the model {model.name}: {error}") from error
+    variables = [v for component in model.component_objects(pyo.Var) for v in component.values()]
+    rows = [c for component in model.component_objects(pyo.Constraint) for c in component.values()]
+    if answer.x is not None:
+        for variable, value in zip(variables, answer.x.tolist(), strict=True):
+            if not variable.fixed:
+                variable.set_value(value, skip_validation=True)
+    if answer.row_dual is not None and answer.reduced_cost is not None:
+        sign = int(active[0].sense)  # -1 for a maximisation, which the program has as a minimisation
+        model.dual.update(zip(rows, (sign * answer.row_dual).tolist(), strict=True))
+        model.rc.update(zip(variables, (sign * answer.reduced_cost).tolist(), strict=True))
+    return program, answer
+
+
+def _by_another(model: Any, program: LinearProgram, name: str) -> LinearAnswer:
+    """The point of a solver that Pyomo knows by name."""
+    pyo = package("pyomo.environ")
+
+    engine = pyo.SolverFactory(name)
+    if not engine.available(exception_flag=False):
+        raise InvalidInputError(f"solver is {name!r}, which Pyomo does not find; install it, or give 'highs'")
+    result = engine.solve(model)
+    if str(result.solver.termination_condition) != "optimal":
+        raise SolverFailedError(f"{name} ended the model {model.name} with {result.solver.termination_condition}")
+    x = np.array([v.value or 0.0 for v in model.component_data_objects(pyo.Var)], dtype=np.float64)
+    return linear_answer(program, StopReason.CONVERGED, x, None, iterations=0.0, seconds=0.0)

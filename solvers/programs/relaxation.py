@@ -127,13 +127,7 @@ def solve_relaxation(
 
 
 def engine_named(name: str) -> LinearEngine:
-    """An engine of the registry.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown name.
-    """
+    """An engine of the registry."""
     if name not in LINEAR_ENGINES:
         raise InvalidInputError(f"there is no engine {name!r} for linear programs; there are {', '.join(LINEAR_ENGINES)}")
     return LINEAR_ENGINES[name]
@@ -148,13 +142,7 @@ def program_of(
     relax: bool = False,
     merge: bool = False,
 ) -> LinearProgram:
-    """A formulation as arrays, with the number that it takes.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown name, and for a number that is missing or that the formulation does not take.
-    """
+    """A formulation as arrays, with the number that it takes; another number is refused."""
     if formulation not in MATRICES:
         raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")
     needs = {"IP0": (), "LP1": ("budget",)}.get(formulation, ("lam",))

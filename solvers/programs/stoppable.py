@@ -46,30 +46,8 @@ class Size:
     nonzeros: int
 
 
-@dataclass(frozen=True)
-class _Counts:
-    """Arcs of a formulation, the nodes at and above their ends, and its purchase variables."""
-
-    arcs: int
-    on_paths: int
-    purchases: int
-
-
 def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False) -> Size:
-    """The size that a formulation's matrix would have. Arcs are listed only with `merge`.
-
-    Parameters
-    ----------
-    formulation
-        a name in `formulations.programs.matrix.MATRICES`.
-    merge
-        whether purchases with the same usage are one.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown name.
-    """
+    """The size that a formulation's matrix would have. Arcs are listed only with `merge`."""
     if formulation not in MATRICES:
         raise InvalidInputError(f"there is no formulation {formulation!r}; there are {', '.join(MATRICES)}")
     ensemble = problem.ensemble
@@ -77,15 +55,15 @@ def model_size(problem: PruningProblem, formulation: str, *, merge: bool = False
     leaves, nodes, cut = leaf_depth.size, ensemble.n_nodes, int(leaf_depth.sum()) + leaf_depth.size
     if formulation == "IP0":
         return Size(leaves, nodes, cut)
-    c = _merged(problem, formulation) if merge else _unmerged(problem, formulation)
+    arcs, on_paths, purchases = _counts(problem, formulation, merge=merge)
     below = int((ensemble.parent[problem.splits] >= 0).sum())
-    budget = c.purchases + int(np.count_nonzero(evaluation_above(problem)))
+    budget = purchases + int(np.count_nonzero(evaluation_above(problem)))
     return {
-        "IP1": Size(leaves + c.arcs, nodes + c.purchases, cut + 2 * c.arcs),
-        "IP2": Size(leaves + c.arcs, nodes + c.purchases, cut + c.on_paths + c.arcs),
-        "IP3": Size(leaves + 2 * c.arcs, nodes + c.arcs + c.purchases, cut + c.on_paths + 3 * c.arcs),
-        "LP1": Size(leaves + 2 * c.arcs + 1, nodes + c.arcs + c.purchases, cut + c.on_paths + 3 * c.arcs + budget),
-        "closure": Size(below + c.arcs, ensemble.n_splits + c.purchases, 2 * below + 2 * c.arcs),
+        "IP1": Size(leaves + arcs, nodes + purchases, cut + 2 * arcs),
+        "IP2": Size(leaves + arcs, nodes + purchases, cut + on_paths + arcs),
+        "IP3": Size(leaves + 2 * arcs, nodes + arcs + purchases, cut + on_paths + 3 * arcs),
+        "LP1": Size(leaves + 2 * arcs + 1, nodes + arcs + purchases, cut + on_paths + 3 * arcs + budget),
+        "closure": Size(below + arcs, ensemble.n_splits + purchases, 2 * below + 2 * arcs),
     }[formulation]
 
 
@@ -137,20 +115,17 @@ def size_report(problem: PruningProblem) -> pd.DataFrame:
     return pd.DataFrame(report, columns=heads)
 
 
-def _unmerged(problem: PruningProblem, formulation: str) -> _Counts:
-    """Counts from the ranges of the routing."""
-    ensemble, once = problem.ensemble, problem.costs.paid_once
-    charges = items_above(problem)[0] if formulation == "IP1" else problem.usage.charges
-    per_node = count_arcs(charges, problem.routing, once)
+def _counts(problem: PruningProblem, formulation: str, *, merge: bool) -> tuple[int, int, int]:
+    """Arcs of a formulation, the nodes at and above their ends, and its purchase variables; unmerged ones from ranges of rows."""
+    ensemble, naive = problem.ensemble, formulation == "IP1"
+    if merge:
+        columns = (naive_columns if naive else usage_columns)(problem, merge=True)
+        on_paths = int((ensemble.depth[columns.node].astype(np.int64) + 1).sum())
+        return columns.node.size, on_paths, columns.n_columns
+    charges = items_above(problem)[0] if naive else problem.usage.charges
+    per_node = count_arcs(charges, problem.routing, problem.costs.paid_once)
     needed = problem.usage.highest_user(problem.splits, np.zeros(ensemble.n_nodes, dtype=np.int32)) >= 0
-    return _Counts(int(per_node.sum()), int((per_node * (ensemble.depth + 1)).sum()), int(needed.sum()))
-
-
-def _merged(problem: PruningProblem, formulation: str) -> _Counts:
-    """Counts from the list of arcs."""
-    columns = (naive_columns if formulation == "IP1" else usage_columns)(problem, merge=True)
-    on_paths = int((problem.ensemble.depth[columns.node].astype(np.int64) + 1).sum())
-    return _Counts(columns.node.size, on_paths, columns.n_columns)
+    return int(per_node.sum()), int((per_node * (ensemble.depth + 1)).sum()), int(needed.sum())
 
 
 Arguments = ParamSpec("Arguments")
@@ -244,17 +219,10 @@ def _without_rows(subject: Any) -> Any:
 
 
 def interruptible(solve: Callable[[], None], cancel: Callable[[], object], engine: str) -> None:
-    """Run `solve` in a thread and wait for it; on Ctrl-C call `cancel`.
+    """Run `solve` in a thread, wait for it, and raise what it raises; on Ctrl-C call `cancel` and raise InterruptedSolveError.
 
     `solve` must release the interpreter's lock while it works. If it takes more than `GRACE_SECONDS` to end after Ctrl-C, it goes
     on in its thread, which does not keep the process alive.
-
-    Raises
-    ------
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
-    BaseException
-        whatever `solve` raises.
     """
     failure: list[BaseException] = []
     # not Thread.join: in Python 3.11 and 3.12 an interrupted join treats the thread as ended

@@ -31,47 +31,31 @@ from formulations.programs.linear_program import LinearProgram
 
 @dataclass(frozen=True, eq=False)
 class LinearAnswer:
-    """An engine's answer. Nothing in it is proven, not even `bound`.
+    """An engine's answer. Nothing in it is proven, not even `bound`."""
 
-    Parameters
-    ----------
-    stopped
-        CONVERGED: solved within the engine's own tolerances. Otherwise a limit was reached, and `x` need not satisfy the rows.
-    x
-        the primal point, shape (n,), or None.
-    row_dual
-        shape (r,), or None; None for integer programs.
-    reduced_cost
-        shape (n,), or None; None for integer programs.
-    objective
-        cost x + offset, computed from the program; inf without `x`.
-    bound
-        the bound that the engine claims: the dual bound of an integer program less what tolerances may hide, or the dual
-        objective of a linear program; -inf without either. For reports.
-    iterations
-        of the simplex, of the interior point or of the first-order method.
-    nodes
-        of branch and bound; nan for linear programs.
-    seconds
-        of the native solve.
-    """
-
+    # CONVERGED: solved within the engine's own tolerances. Otherwise a limit was reached, and `x` need not satisfy the rows.
     stopped: StopReason
-    x: NDArray[np.float64] | None
-    row_dual: NDArray[np.float64] | None
-    reduced_cost: NDArray[np.float64] | None
-    objective: float
+    x: NDArray[np.float64] | None  # the primal point, shape (n,), or None
+    row_dual: NDArray[np.float64] | None  # shape (r,), or None; None for integer programs
+    reduced_cost: NDArray[np.float64] | None  # shape (n,), or None; None for integer programs
+    objective: float  # cost x + offset, computed from the program; inf without `x`
+    # the bound that the engine claims: the dual bound of an integer program less what tolerances may hide, or the dual objective
+    # of a linear program; -inf without either. For reports.
     bound: float
-    iterations: float
-    nodes: float
-    seconds: float
+    iterations: float  # of the simplex, of the interior point or of the first-order method
+    nodes: float  # of branch and bound; nan for linear programs
+    seconds: float  # of the native solve
 
 
 class LinearEngine(Protocol):
     """The one signature of all engines for linear programs."""
 
     def __call__(self, lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
-        """Minimise; time_limit in seconds."""
+        """Minimise; time_limit in seconds.
+
+        InvalidInputError is raised for an integer program that the engine does not take, SolverFailedError if it says infeasible
+        or unbounded, or fails, and InterruptedSolveError after Ctrl-C.
+        """
         ...
 
 
@@ -108,13 +92,7 @@ def dual_objective(lp: LinearProgram, row_dual: NDArray[np.float64], reduced: ND
 
 
 def check_linear(lp: LinearProgram, engine: str) -> None:
-    """Refuse integer programs.
-
-    Raises
-    ------
-    InvalidInputError
-        if a column is integer.
-    """
+    """Refuse integer programs."""
     if lp.integer.any():
         raise InvalidInputError(
             f"{engine} solves linear programs, {int(lp.integer.sum())} of the {lp.shape[1]} columns are integer; "
@@ -123,13 +101,7 @@ def check_linear(lp: LinearProgram, engine: str) -> None:
 
 
 def check_call(lp: LinearProgram, time_limit: float) -> float:
-    """Refuse input on which engines loop forever or fail without a message; returns the seconds as a float >= 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if the limit is negative or nan, or a cost or coefficient is not finite.
-    """
+    """Refuse input on which engines loop forever or fail without a message; returns the seconds as a float >= 0."""
     for what, numbers in (("costs", lp.cost), ("coefficients", lp.matrix.data)):
         if not np.isfinite(numbers).all():
             raise InvalidInputError(f"{what} of {lp!r} are not all finite: one is {numbers[~np.isfinite(numbers)][0]}")
@@ -137,13 +109,7 @@ def check_call(lp: LinearProgram, time_limit: float) -> float:
 
 
 def check_time_limit(time_limit: float) -> float:
-    """The seconds as a float >= 0.
-
-    Raises
-    ------
-    InvalidInputError
-        if the limit is negative or nan.
-    """
+    """The seconds as a float >= 0; a limit that is negative or nan is refused."""
     if not time_limit >= 0:
         raise InvalidInputError(f"time_limit is {time_limit!r} seconds; it must be 0 or more, math.inf for none")
     return float(time_limit)

@@ -52,26 +52,11 @@ def highs(
 ) -> LinearAnswer:
     """Solve a linear or integer program with HiGHS.
 
-    Parameters
-    ----------
-    time_limit
-        seconds. At the limit the answer holds the incumbent of an integer program, the last iterate of a linear program, which
-        need not be feasible, or no point.
-    method
-        for linear programs: the dual simplex; the interior point method without crossover to a vertex; or the first-order method
-        PDLP. If the last two stop before a relative tolerance of 1e-8 is reached, the answer says ITERATION_LIMIT; so it does
-        after 100,000 iterations of PDLP.
-    most_nodes
-        of the tree of branch and cut, after which the answer says ITERATION_LIMIT: a limit that does not depend on the clock.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown method, or an integer program with another method than "simplex".
-    SolverFailedError
-        if HiGHS says infeasible or unbounded, or fails.
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
+    At the time limit the answer holds the incumbent of an integer program, the last iterate of a linear program, which need not
+    be feasible, or no point. Linear programs are solved by the dual simplex, the interior point method without crossover to a
+    vertex, or the first-order method PDLP. If the last two stop before a relative tolerance of 1e-8 is reached, the answer says
+    ITERATION_LIMIT; so it does after 100,000 iterations of PDLP, and after `most_nodes` of branch and cut: limits that do not
+    depend on the clock.
     """
     if method not in ("simplex", "ipm", "pdlp"):
         raise InvalidInputError(f"method is {method!r}; HiGHS has 'simplex', 'ipm' and 'pdlp'")

@@ -54,20 +54,6 @@ def pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
     """Solve a linear program with PDLP; at a limit the answer holds the last iterate and its duals.
 
     Where PDLP gives up because its numbers become too large or too small, the answer says ITERATION_LIMIT too.
-
-    Parameters
-    ----------
-    time_limit
-        seconds.
-
-    Raises
-    ------
-    InvalidInputError
-        for an integer program.
-    SolverFailedError
-        if PDLP says infeasible or unbounded, or fails.
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
     """
     check_linear(lp, "PDLP")
     limit = check_call(lp, time_limit)
@@ -140,22 +126,7 @@ WITHOUT_PREPROCESSING = "use_preprocessing: false"
 
 @stoppable(linear_nonzeros, MOST_NONZEROS, no_answer)
 def glop(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
-    """Solve a linear program with GLOP.
-
-    Parameters
-    ----------
-    time_limit
-        seconds; if GLOP reaches them, it mostly returns no point.
-
-    Raises
-    ------
-    InvalidInputError
-        for an integer program.
-    SolverFailedError
-        if GLOP says infeasible or unbounded, or fails.
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
-    """
+    """Solve a linear program with GLOP; where it reaches the time limit, it mostly returns no point."""
     from ortools.linear_solver.python import model_builder_helper as ortools
 
     check_linear(lp, "GLOP")

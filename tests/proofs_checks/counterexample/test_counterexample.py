@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -15,10 +13,8 @@ import prunemodels as pm
 from formulations.instance.papers import two_trees
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
-from proofs_checks.counterexample.argument import check_counterexample
-from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation, smallest_data_set
-from proofs_checks.counterexample.steps import Argument, Claim, plain
-from proofs_checks.integrality.vertices import vertices
+from proofs_checks.counterexample.argument import Argument, Claim, check_counterexample
+from proofs_checks.counterexample.printed import ACTIVE, PrintedRow, linear, papers_name, parse, relation
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
 from proofs_checks.verdict import Verdict
@@ -72,43 +68,6 @@ def test_the_data_set_is_an_instance(argument: Argument) -> None:
     assert pm.programs.solve_relaxation(problem, 0.25, formulation="IP1").objective == pytest.approx(float(evidence["value"]) / 4)
     assert pm.engines.min_cut(problem, 0.25).value == float(evidence["integral optimum"]) / 4
     assert pm.programs.solve_relaxation(problem, 0.25, formulation="IP3").objective == pytest.approx(0.5)
-
-
-def test_no_smaller_data_set_will_do() -> None:
-    """All class counts of up to three rows, all prices up to three: the point is never the only optimum; at four it is."""
-    points = np.array([[int(2 * x) for x in v.values()] for v in vertices(program("IP1"))])
-    halves = [0, 2, 1, 1, 1, 1, 1]
-    place = points.tolist().index(halves)
-    found = smallest_data_set(points, place)
-    assert found is not None
-    assert found.n_rows == 4
-    smallest = set()
-    for counts in itertools.product(range(5), repeat=6):
-        if sum(counts) <= 4:
-            two, four, five = (np.array(counts[k : k + 2]) for k in (0, 2, 4))
-            errors = [min(two + four + five), min(two), min(four + five), min(four), min(five)]
-            for price in itertools.product(range(1, 5), repeat=2):
-                values = points @ np.array([*errors, *price])
-                if (values > values[place]).sum() == len(points) - 1:
-                    smallest.add((sum(counts), sum(price)))
-    assert min(smallest) == (found.n_rows, sum(found.prices))
-    # the errors stated are those of the counts stated
-    c = {h: np.array(pair) for h, pair in found.counts.items()}
-    c[3] = c[4] + c[5]
-    c[1] = c[2] + c[3]
-    assert found.errors == {h: int(min(c[h])) for h in range(1, 6)}
-    assert smallest_data_set(points, -1) is None
-
-
-def test_for_programs(argument: Argument) -> None:
-    """The argument goes through JSON: fractions as text, whole numbers as numbers."""
-    data = json.loads(json.dumps(argument.to_dict()))
-    assert data["holds"] is True
-    assert len(data["steps"]) == 10
-    assert data["steps"][1]["evidence"]["point"] == {
-        "z1": 0, "z2": 1, "z3": "1/2", "z4": "1/2", "z5": "1/2", "w1": "1/2", "w2": "1/2",
-    }  # fmt: skip
-    assert plain([np.int64(3), None, 1.5, (Fraction(4, 2),)]) == ["3", None, 1.5, [2]]
 
 
 @pytest.mark.parametrize("row", ["z5 = 0", "w1 >= z4"])

@@ -23,9 +23,9 @@ from proofs_checks import (
     fractional_vertex,
 )
 from proofs_checks.integrality import reasons, zero_one
+from proofs_checks.integrality.points import check_vertex, rank_and_kernel
 from proofs_checks.integrality.polyhedron import Polyhedron
 from proofs_checks.integrality.reading import read_polyhedron
-from proofs_checks.integrality.vertex import check_vertex, rank_and_kernel
 from proofs_checks.integrality.vertices import vertices
 from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
 from proofs_checks.verdict import Verdict

@@ -150,7 +150,7 @@ def test_the_papers_trees(t: int) -> None:
     assert found.names[0] == "-r1"
     assert found.names[1] == "r1 - r2"
     assert found.names[-1] == f"r{len(PRINTED_TREES[t].equations)}"
-    assert found.to_dict()["network"]["r1 - r2"] == list(PRINTED_TREES[t].network[1])
+    assert found.network[1].tolist() == list(PRINTED_TREES[t].network[1])
     first_row = re.search(r"^ *-r1 (.*)$", str(found), re.MULTILINE)
     assert first_row is not None
     assert [int(x) for x in first_row.group(1).split()] == list(PRINTED_TREES[t].network[0])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -158,20 +157,14 @@ def test_budgets_that_are_none_are_refused(budget: Any) -> None:
         check_corollary(pruning_path(two_trees()), [0, budget])
 
 
-def test_it_is_written_as_json() -> None:
-    """The table goes through JSON, exact weights as text; the screen shows the longest edges."""
-    table = json.loads(json.dumps(check_corollary(pruning_path(two_trees())).certificate.to_dict()))
-    assert [row["integral"] for row in table["budgets"]] == [False, False]
-    assert table["budgets"][0]["weight_exact"] == "1/2"
-    assert len(table["breakpoints"]) == len(table["lambda"]) + 1 == len(table["components"]) + 1 == 3
+def test_the_table_shows_the_longest_edges() -> None:
+    """A line for each budget and the counts below; of more than there is room for, those on the longest edges."""
     written = check_corollary(pruning_path(two_trees()), [0.5, 2]).certificate.table().splitlines()
-    assert [line.split()[-1] for line in written[:3]] == ["optimum", "fractional", "integral"]
-    assert len({len(line.rsplit(maxsplit=1)[0]) for line in written[1:3]}) == 1
+    assert [line.split()[0] for line in written[:3]] == ["optimum", "fractional", "integral"]
     assert written[3:] == ["", "1 integral, 1 fractional, 0 undecided"]
     short = check_corollary(pruning_path(two_trees()), [2.5, 1]).certificate.table(1).splitlines()
-    assert short[1].split()[0] == "1"  # the edge from 0 to 2, the other has length 1
+    assert short[1].split()[1] == "1"  # the edge from 0 to 2, the other has length 1
     assert short[2] == "and 1 more, on shorter edges"
-    assert set(table["budgets"][0]) >= {"budget", "lambda", "cheaper", "dearer", "weight", "value", "components"}
 
 
 @settings(deadline=None)

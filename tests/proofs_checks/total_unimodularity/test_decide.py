@@ -20,7 +20,6 @@ from proofs_checks.total_unimodularity import METHODS, Pieces, check_total_unimo
 from proofs_checks.total_unimodularity.formulation_network import (
     HUB,
     check_formulation,
-    check_integral_formulation,
     formulation_network,
 )
 from tests.instances import random_problem, with_usage
@@ -185,7 +184,6 @@ def test_every_instance_has_the_certificate(seed: int, merge: bool) -> None:
         assert network is not None, name
         assert check_network_matrix(linear, network)
         assert check_formulation(own, linear).certificate.transposed
-        assert check_integral_formulation(own, linear)
 
 
 @pytest.mark.parametrize("name", ["IP1", "LP1"])
@@ -208,21 +206,6 @@ def test_ip1_and_lp1_are_refuted_on_the_papers_trees(name: str) -> None:
     dense = linear.matrix.toarray()[np.ix_(found.rows, found.columns)]
     np.testing.assert_array_equal(dense, np.array(found.entries, dtype=float))
     assert round(np.linalg.det(dense)) == found.determinant
-
-
-def test_integrality_needs_integral_bounds() -> None:
-    """A totally unimodular matrix with the bound 1/2 has fractional vertices; the check names the bound and claims nothing."""
-    problem = two_trees()
-    linear = ip3_program(problem, "IP3")
-    upper = linear.upper.copy()
-    upper[3] = 0.5
-    verdict = check_integral_formulation(problem, replace(linear, upper=upper))
-    assert verdict.holds is None
-    assert verdict.certificate == "the upper bound of variable z[3] is 0.5, no integer"
-    lower = linear.row_lower.copy()
-    lower[1] = 0.25
-    assert "lower bound of row" in check_integral_formulation(problem, replace(linear, row_lower=lower)).certificate
-    assert check_integral_formulation(problem, ip3_program(problem, "IP1")).holds is None
 
 
 def test_a_program_of_another_forest_is_refused() -> None:

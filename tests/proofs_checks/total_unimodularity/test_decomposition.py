@@ -13,6 +13,7 @@ import pytest
 from formulations.errors import SolverFailedError
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.total_unimodularity import (
+    METHODS,
     Pieces,
     Split,
     ThreeSum,
@@ -21,11 +22,9 @@ from proofs_checks.total_unimodularity import (
     decomposition,
 )
 from proofs_checks.total_unimodularity.decomposition import decompose, minimal_violation
-from proofs_checks.total_unimodularity.ghouila_houri import by_ghouila_houri
 from proofs_checks.total_unimodularity.hard_minors import is_r10
 from proofs_checks.total_unimodularity.pieces_check import three_sum_parts
-from proofs_checks.total_unimodularity.separations import sides_of_r12
-from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
+from proofs_checks.total_unimodularity.sums import sides_of_r12
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from tests.loops import looped
 from tests.proofs_checks.total_unimodularity import matrix_families as families
@@ -107,7 +106,7 @@ def test_other_binary_matroids_of_the_literature(name: str) -> None:
     """No signing is totally unimodular: all ones, and random signs."""
     for seed in range(4):
         matrix = families.randomly_signed(NOT_REGULAR[name], seed) if seed else np.ascontiguousarray(NOT_REGULAR[name])
-        assert by_subdeterminants(read_matrix(matrix)).holds is False
+        assert METHODS["subdeterminants"](read_matrix(matrix)).holds is False
         assert decided_alone(matrix) is False
 
 
@@ -133,8 +132,8 @@ def _agree(seeds: range) -> None:
     for seed in seeds:
         matrix = _random_matrix(seed)
         assert max(matrix.shape) <= 13
-        truth = by_subdeterminants(read_matrix(matrix)).holds
-        assert by_ghouila_houri(read_matrix(matrix)).holds is truth
+        truth = METHODS["subdeterminants"](read_matrix(matrix)).holds
+        assert METHODS["ghouila_houri"](read_matrix(matrix)).holds is truth
         assert proven(matrix, check_total_unimodularity(matrix)) is truth, matrix.tolist()
         assert decided_alone(matrix) is truth, matrix.tolist()
         answers[bool(truth)] += 1

@@ -13,6 +13,7 @@ from formulations.programs.matrix import MATRICES
 from proofs_checks.matrices.sign_matrix import read_matrix
 from proofs_checks.matrices.violation import submatrix
 from proofs_checks.total_unimodularity import (
+    METHODS,
     R10,
     Piece,
     Pieces,
@@ -28,7 +29,6 @@ from proofs_checks.total_unimodularity.pieces import COPY, UNIT, ZERO, Reduction
 from proofs_checks.total_unimodularity.pieces_check import two_sum_parts
 from proofs_checks.total_unimodularity.reductions import blocks_of, reduce_matrix
 from proofs_checks.total_unimodularity.signing import violation_nearby
-from proofs_checks.total_unimodularity.subdeterminants import by_subdeterminants
 from proofs_checks.total_unimodularity.sums import find_two_sum, parts_of
 from proofs_checks.total_unimodularity.violation_check import check_violation
 from proofs_checks.verdict import Verdict
@@ -336,7 +336,7 @@ def test_minimality_agrees_with_the_definition() -> None:
         if found.determinant in (-1, 0, 1):
             continue
         truth = all(
-            by_subdeterminants(read.part(np.delete(np.arange(k), i), np.delete(np.arange(k), j))).holds is True
+            METHODS["subdeterminants"](read.part(np.delete(np.arange(k), i), np.delete(np.arange(k), j))).holds is True
             for i in range(k)
             for j in range(k)
         )

@@ -16,8 +16,7 @@ from formulations.errors import SolverFailedError
 from proofs_checks.matrices.network_matrix import NetworkMatrix, check_network_matrix
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import determinant
-from proofs_checks.total_unimodularity import blocks, find_network, network_recognition
-from proofs_checks.total_unimodularity import reductions as reductions_module
+from proofs_checks.total_unimodularity import find_network, network_recognition, reductions
 from proofs_checks.total_unimodularity.network_recognition import recognise_network
 from proofs_checks.total_unimodularity.reductions import COPY, UNIT, ZERO, reduce_matrix
 from proofs_checks.total_unimodularity.signing import wrong_cycle
@@ -162,7 +161,7 @@ def test_a_tree_that_fails_the_verification_is_a_fault_not_an_answer(monkeypatch
         recognise_network(read_matrix([[1], [0], [0]]))
     monkeypatch.undo()
     bad = NetworkMatrix(np.array([0]), np.array([1]), np.array([0]), np.array([0]))
-    monkeypatch.setattr(blocks, "lift", lambda *args, **options: bad)
+    monkeypatch.setattr(reductions, "lift", lambda *args, **options: bad)
     with pytest.raises(SolverFailedError, match="c0 is not the path"):
         find_network(read_matrix([[1]]))
 
@@ -210,18 +209,18 @@ def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.M
     Sums that are equal by chance do no harm: with equal weights, most of them are.
     """
     if seed % 2:
-        monkeypatch.setattr(reductions_module, "random_weights", lambda size: np.ones(size, dtype=np.int64))
+        monkeypatch.setattr(reductions, "random_weights", lambda size: np.ones(size, dtype=np.int64))
     rng = np.random.default_rng(seed)
     base = families.random_signs(int(rng.integers(1, 7)), int(rng.integers(1, 7)), 0.6, rng)
     matrix = families.mixed(base, rng, steps=25, largest=16, pivots=False)
     m = len(matrix)
-    reductions = reduce_matrix(read_matrix(matrix))
+    steps = reduce_matrix(read_matrix(matrix))
     left = matrix.copy()
 
     def line(x: int) -> Matrix:
         return left[x] if x < m else left[:, x - m]
 
-    for kind, x, partner, sign in zip(reductions.kind, reductions.line, reductions.partner, reductions.sign, strict=True):
+    for kind, x, partner, sign in zip(steps.kind, steps.line, steps.partner, steps.sign, strict=True):
         if kind == ZERO:
             assert not line(x).any()
         elif kind == UNIT:
@@ -234,10 +233,10 @@ def test_every_step_is_allowed_and_none_is_left(seed: int, monkeypatch: pytest.M
             assert np.array_equal(line(x), sign * line(partner))
             assert line(x).any()
         line(x)[:] = 0
-    gone = set(reductions.line.tolist())
-    assert len(gone) == len(reductions) == m + matrix.shape[1] - len(reductions.rows) - len(reductions.columns)
-    assert sorted(gone | set(reductions.rows.tolist()) | set((reductions.columns + m).tolist())) == list(range(sum(matrix.shape)))
-    assert not _reducible(matrix[np.ix_(reductions.rows, reductions.columns)])
+    gone = set(steps.line.tolist())
+    assert len(gone) == len(steps) == m + matrix.shape[1] - len(steps.rows) - len(steps.columns)
+    assert sorted(gone | set(steps.rows.tolist()) | set((steps.columns + m).tolist())) == list(range(sum(matrix.shape)))
+    assert not _reducible(matrix[np.ix_(steps.rows, steps.columns)])
 
 
 def test_series_parallel_chains_vanish() -> None:

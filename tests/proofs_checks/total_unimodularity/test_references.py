@@ -13,18 +13,14 @@ from numpy.typing import NDArray
 
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.total_unimodularity import Pieces, camion, check_total_unimodularity, ghouila_houri, subdeterminants
-from proofs_checks.total_unimodularity.claim import too_large
+from proofs_checks.total_unimodularity.decide import METHODS, too_large
 from proofs_checks.total_unimodularity.explanation import LEFT_OUT, REASONS, explain_unimodularity, leaves_of
 from proofs_checks.verdict import Verdict
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.proofs_checks.total_unimodularity.matrix_families import Matrix, nested, two_sum
 
-REFERENCES: dict[str, Callable[[SignMatrix], Verdict]] = {
-    "subdeterminants": subdeterminants.by_subdeterminants,
-    "ghouila_houri": ghouila_houri.by_ghouila_houri,
-    "camion": camion.by_camion,
-}
 MODULES = {"subdeterminants": subdeterminants, "ghouila_houri": ghouila_houri, "camion": camion}
+REFERENCES = {name: METHODS[name] for name in MODULES}
 
 reference = pytest.mark.parametrize("decide", REFERENCES.values(), ids=REFERENCES)
 
@@ -111,7 +107,7 @@ def test_beyond_the_limit_nothing_is_claimed(decide: Callable[[SignMatrix], Verd
     verdict = decide(matrix)
     assert verdict.holds is None
     assert not verdict
-    assert verdict.certificate == too_large((40, 40), module._steps(40, 40), module.LIMIT)
+    assert verdict.certificate == too_large((40, 40), module.steps(40, 40), module.LIMIT)
     assert "40 x 40" in str(verdict)
     assert f"the limit is {module.LIMIT:,}" in str(verdict)
     assert "totally unimodular: is undecided" in str(verdict)
@@ -121,7 +117,7 @@ def test_beyond_the_limit_nothing_is_claimed(decide: Callable[[SignMatrix], Verd
 def test_work_of_huge_matrices(name: str) -> None:
     """The count of steps stays a number that can be compared and printed, however large the matrix."""
     module = MODULES[name]
-    steps = module._steps(10**7, 10**9)
+    steps = module.steps(10**7, 10**9)
     assert steps / module.LIMIT > 1
     assert "more than 10^" in too_large((10**7, 10**9), steps, module.LIMIT)
 
@@ -136,16 +132,16 @@ def test_counts_of_a_yes(shape: tuple[int, int]) -> None:
         orders = range(1, min(m, n) + 1)
         squares = sum(math.comb(m, k) * math.comb(n, k) for k in orders)
         steps = sum(k * math.comb(m, k) * math.comb(n, k) for k in orders)
-        assert subdeterminants.by_subdeterminants(given_matrix).certificate.startswith(f"all {squares:,} square")
-        assert subdeterminants._steps(m, n) == steps
-        assert ghouila_houri._steps(m, n) == 3**m * n
-        assert camion._steps(m, n) == 2**m * m * n
+        assert METHODS["subdeterminants"](given_matrix).certificate.startswith(f"all {squares:,} square")
+        assert subdeterminants.steps(m, n) == steps
+        assert ghouila_houri.steps(m, n) == 3**m * n
+        assert camion.steps(m, n) == 2**m * m * n
         eulerian = 0
         for i, j in itertools.product(range(1, m + 1), range(1, n + 1)):
             for rows, columns in itertools.product(itertools.combinations(range(m), i), itertools.combinations(range(n), j)):
                 part = matrix[np.ix_(rows, columns)]
                 eulerian += not (part.sum(axis=0) % 2).any() and not (part.sum(axis=1) % 2).any()
-        assert camion.by_camion(given_matrix).certificate.startswith(f"all {eulerian:,} Eulerian")
+        assert METHODS["camion"](given_matrix).certificate.startswith(f"all {eulerian:,} Eulerian")
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (6, 6)], ids=str)
@@ -153,7 +149,7 @@ def test_the_signing_of_all_lines(shape: tuple[int, int]) -> None:
     """Ghouila-Houri's certificate holds a signing of all rows, or of all columns, with sums -1, 0 and 1."""
     for seed in range(20):
         matrix = families.random_network(*shape, seed)
-        certificate = ghouila_houri.by_ghouila_houri(read_matrix(matrix)).certificate
+        certificate = METHODS["ghouila_houri"](read_matrix(matrix)).certificate
         lines = matrix if certificate.lines == "rows" else matrix.T
         assert len(lines) == min(shape)
         assert certificate.subsets == 2 ** len(lines) - 1

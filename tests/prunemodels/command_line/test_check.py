@@ -64,6 +64,19 @@ def test_the_exit_status_is_the_answer(words: str, status: int, capsys: pytest.C
     assert (False in holds) == (status == 1)
 
 
+def test_certificates_are_told_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    """Fractions as text, whole numbers as numbers: of the corollary's budgets, and of each step of the counterexample."""
+    corollary, steps = (
+        told(capsys, f"check {words}", status)["verdicts"][0]["certificate"]
+        for words, status in (("corollary papers", 1), ("counterexample", 0))
+    )
+    assert [(row["budget"], row["weight"], row["dearer"]["cost"]) for row in corollary["rows"]] == [
+        ("5/2", "1/2", 3),
+        (1, "1/2", 2),
+    ]
+    assert steps["steps"][1]["evidence"]["point"] == {"z1": 0, "z2": 1, **dict.fromkeys(("z3", "z4", "z5", "w1", "w2"), "1/2")}
+
+
 def test_a_violating_submatrix_is_shown_with_its_names(capsys: pytest.CaptureFixture[str]) -> None:
     """IP1: a square submatrix of the named rows and columns; its determinant, recomputed here, is the one told."""
     found = told(capsys, "check tu papers --formulation IP1", 1)["verdicts"][0]["certificate"]

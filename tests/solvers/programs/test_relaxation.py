@@ -94,7 +94,6 @@ def test_pyomo_duals_come_back_by_component() -> None:
     assert {c.name: value for c, value in model.dual.items()} == dict(zip(program.rows, answer.row_dual.tolist(), strict=True))
     assert len(model.rc) == program.shape[1]
     assert pyo.value(model.objective) == pytest.approx(0.425)
-    assert model.objective.active
     assert read_pruning(model).value(0.1) == pytest.approx(0.425)
     again, other = solve_model(model)  # a model can be solved again, at another lambda
     assert other.objective == pytest.approx(answer.objective)
@@ -104,14 +103,32 @@ def test_pyomo_duals_come_back_by_component() -> None:
 
 
 def test_an_infeasible_model_is_reported() -> None:
-    """A model made infeasible by hand raises, naming the model and HiGHS' verdict; it keeps its own objective."""
+    """A model made infeasible by hand raises, naming the model and HiGHS' verdict."""
     model: Any = FORMULATIONS["IP3"](two_trees(), lam=0.1)
     model.z[0].fix(1)
     model.contradiction = pyo.Constraint(expr=model.z[1] >= 1)
-    with pytest.raises(SolverFailedError, match="ended the model IP3 with"):
+    with pytest.raises(SolverFailedError, match="the model IP3: HiGHS ended with the status 'Infeasible'"):
         solve_model(model)
-    assert model.objective.active
-    assert not hasattr(model, "scaled_objective")
+
+
+def test_any_linear_model_is_solved() -> None:
+    """A maximisation, a row of two sides, one switched off, a fixed variable and free ones: maximise 3 x + 2 y + f.
+
+    x + y <= 4 and x <= y give x = y = 2, worth 10; f = 2. Duals p and q of these rows: p + q = 3 and p - q = 2.
+    """
+    m: Any = pyo.ConcreteModel("mine")
+    m.x, m.y, m.f = pyo.Var(), pyo.Var(), pyo.Var(bounds=(0, 10))
+    m.f.fix(2)
+    m.total = pyo.Constraint(expr=(1, m.x + m.y, 4))
+    m.order = pyo.Constraint(expr=m.x <= m.y)
+    m.off = pyo.Constraint(expr=m.x + m.f <= 0)
+    m.off.deactivate()
+    m.worth = pyo.Objective(expr=3 * m.x + 2 * m.y + m.f, sense=pyo.maximize)
+    program, answer = solve_model(m)
+    assert (pyo.value(m.x), pyo.value(m.y), pyo.value(m.f), pyo.value(m.worth)) == pytest.approx((2, 2, 2, 12))
+    assert [m.dual[row] for row in (m.total, m.order, m.off)] == pytest.approx([2.5, 0.5, 0])
+    assert answer.objective == answer.bound == pytest.approx(-12)
+    assert program.matrix.toarray().tolist() == [[1, 1, 0], [1, -1, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(
