@@ -32,9 +32,8 @@ from prunemodels.exits.fitting import (
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import Stages, table_of
+from prunemodels.exits.stages import WITHIN, Calls, Stages, WaitLimits, calls_of, combined, table_of, wait_limits
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.exits.waiting import WITHIN, Calls, WaitLimits, calls_of, combined, wait_limits
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule

@@ -63,7 +63,7 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.named_stages.CascadeRegressor",
     "prunemodels.exits.policy.Cut",
     "prunemodels.exits.policy.ExitPolicy",
-    "prunemodels.exits.regions.Regional",
+    "prunemodels.exits.chains.Regional",
     "prunemodels.exits.sample.ExitSample",
     "prunemodels.exits.set_stages.BlendedStage",
     "prunemodels.exits.set_stages.Constant",

@@ -22,8 +22,7 @@ from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
 from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
-from prunemodels.exits.stages import Stages, StageTable, table_of
-from prunemodels.exits.waiting import WITHIN, Late
+from prunemodels.exits.stages import WITHIN, Late, Stages, StageTable, table_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 
@@ -334,7 +333,7 @@ def learn_exit_path(
     n_levels
         number of levels of doubt at a stage.
     late
-        limits on rounds and latency that the policies chosen from the path keep, see `prunemodels.exits.waiting`.
+        limits on rounds and latency that the policies chosen from the path keep, see `prunemodels.exits.stages`.
 
     Raises
     ------

@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.elimination import JudgedFold, constant_of
-from prunemodels.exits.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of
-from prunemodels.exits.stage_columns import on_columns
+from prunemodels.exits.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
 from prunemodels.exits.stages import Stages, StageTable, losses, table_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample

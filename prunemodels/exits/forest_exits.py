@@ -23,9 +23,8 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
-from prunemodels.exits.stages import table_of
+from prunemodels.exits.stages import Latency, table_of, wait_limits
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
-from prunemodels.exits.waiting import Latency, wait_limits
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 

@@ -1,6 +1,6 @@
 """Compute all optimal exit policies from the outputs and costs of the stages on labelled rows, and judge them on other rows.
 
-With N rows of weights w_i (sum W), their losses (`judged_losses`), levels l of `prunemodels.exits.levels`, and y_{s,l} = 1
+With N rows of weights w_i (sum W), their losses (`judged_losses`), levels l of `prunemodels.exits.policy`, and y_{s,l} = 1
 where rows of level l go on from s,
 
     gain_{s,l}  = (1/W) sum over i with level_s(i) = l of  w_i (loss_{s,i} - loss_{s+1,i})
@@ -31,8 +31,7 @@ from sklearn.model_selection import KFold
 
 from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
 from prunemodels.exits.doubt import Doubt
-from prunemodels.exits.levels import levels, prices_of_cost, thresholds
-from prunemodels.exits.policy import Cut, ExitPolicy
+from prunemodels.exits.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
 from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stacking import Stack
 from solvers.path.closure_path import closure_path

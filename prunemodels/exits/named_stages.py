@@ -23,9 +23,8 @@ from prunemodels.exits.fitting import (
     check_kinds,
     is_unfitted,
 )
-from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.waiting import Latency
+from prunemodels.exits.set_stages import SetStages, check_named_columns
+from prunemodels.exits.stages import Latency
 from prunemodels.models.costs import Costs
 from prunemodels.points import Rule
 

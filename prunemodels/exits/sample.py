@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.stacking import calibrated
-from prunemodels.exits.stages import StageTable, is_beyond_chance, losses
-from prunemodels.exits.waiting import Late
+from prunemodels.exits.stages import Late, StageTable, is_beyond_chance, losses
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +43,7 @@ class ExitSample:
         bool, shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that
         were fitted in the same way on other folds. What is stated of a policy holds on the own rows.
     late
-        limits on rounds and latency, see `prunemodels.exits.waiting`.
+        limits on rounds and latency, see `prunemodels.exits.stages`.
     """
 
     doubt: Floats

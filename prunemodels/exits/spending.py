@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from prunemodels.exits.learning import LearnedExits
-from prunemodels.exits.levels import between, ends_of, levels
-from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
+from prunemodels.exits.policy import Cut, ExitPolicy, between, ends_of, levels, stages_reached
 from prunemodels.exits.sample import ROUNDING, ExitSample
-from prunemodels.exits.waiting import WITHIN
+from prunemodels.exits.stages import WITHIN
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]

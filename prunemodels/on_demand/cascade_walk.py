@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.exits.policy import ExitPolicy, Visit
 from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
-from prunemodels.on_demand.accounts import account_of
-from prunemodels.on_demand.answers import Answer, Cells, logger
-from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.request import NEVER, Acquire, Request
+from prunemodels.on_demand.answers import Answer, logger
+from prunemodels.on_demand.asking import Start, account_of
+from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
@@ -80,21 +78,13 @@ class CascadeWalk(Walk):
     ----------
     steps, policy
         what the stages need and predict, and which rows go on.
-    asking, acquire, rows, known
+    start
         see `Walk`.
     """
 
-    def __init__(
-        self,
-        steps: StageSteps,
-        policy: ExitPolicy,
-        asking: Asking,
-        acquire: Acquire | None,
-        rows: pd.Index[Any],
-        known: Cells,
-    ) -> None:
-        super().__init__(steps.plan, steps.orders, asking, acquire, rows, known)
-        n, classes = len(rows), steps.plan.classes
+    def __init__(self, steps: StageSteps, policy: ExitPolicy, start: Start) -> None:
+        super().__init__(steps.plan, steps.orders(steps.plan.needs), start)
+        n, classes = len(start.rows), steps.plan.classes
         self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)
         K = 1 if classes is None else len(classes)

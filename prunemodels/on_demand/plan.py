@@ -18,7 +18,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.requests import Requests
 from prunemodels.models.response import Response, average_response
 from prunemodels.models.tree_model import TreeModel
-from prunemodels.on_demand.stopping import Extremes, extremes_of
+from prunemodels.on_demand.deciding import Extremes, extremes_of
 
 MOST_UNITS = 2**62
 """The most that a row may pay, in units."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -20,8 +21,8 @@ from prunemodels.exits.cascade import Cascade
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
 from prunemodels.on_demand.answers import Cells, column
-from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.beginning import Begin, cap_of_limits, cascade_walks, forest_walks
+from prunemodels.on_demand.asking import Asking, Start
+from prunemodels.on_demand.beginning import cascade_walks, forest_walks
 from prunemodels.on_demand.deciding import Options
 from prunemodels.on_demand.request import Acquire
 from prunemodels.on_demand.result import OnDemandResult
@@ -134,20 +135,19 @@ class OnDemandPredictor:
         self.acquire: Acquire | None = acquire
         cap = None if max_cost is None else exact(max_cost, "max_cost")
         if limits is not None:
-            cap = cap_of_limits(limits, max_cost)
-        asking = Asking(max_rows, ask_again, absent, cap)
+            cap = _cap_of(limits, max_cost)
+        self._asking = Asking(max_rows, ask_again, absent, cap)
         self._probabilities_open = not isinstance(model, Cascade) and early_stopping and tolerance is None
         if isinstance(model, Cascade):
             _refuse_choices(model, early_stopping, tolerance, threshold, order, max_rounds)
-            self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking)
+            self._plan, self._walk = cascade_walks(model, costs, evaluation_cost)
         else:
             if max_rounds is not None and cap is not None:
                 raise InvalidInputError(
                     "max_rounds and max_cost: a row that cannot pay for all at once needs more rounds; give one of them"
                 )
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order, max_rounds=max_rounds)
-            self._start = forest_walks(model, costs, evaluation_cost, threshold, options, asking)
-        self._plan = self._start.plan
+            self._plan, self._walk = forest_walks(model, costs, evaluation_cost, threshold, options)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -179,7 +179,7 @@ class OnDemandPredictor:
             for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
         """
         labels = _labels(rows)
-        return self._start.walk(self.acquire, labels, self._known(known, labels))
+        return self._walk(Start(self.acquire, labels, self._known(known, labels), self._asking))
 
     @checked
     def run(self, rows: Any, *, known: Any = None, max_total_cost: Price | None = None) -> OnDemandResult:
@@ -347,8 +347,7 @@ def _options(model: TreeModel, early: bool, tolerance: float | None, order: Any,
     numbers = model.task == "regression"
     if early and numbers and tolerance is None:
         raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
-    stops = early or tolerance is not None
-    return Options(stops, early and not numbers, tolerance, _places(order, model.ensemble), max_rounds)
+    return Options(early and not numbers, tolerance, _places(order, model.ensemble), max_rounds)
 
 
 def _refuse_choices(
@@ -373,3 +372,25 @@ def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:
     if given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(trees.n_trees)):
         raise InvalidInputError(f"order is no permutation of the trees 0 to {trees.n_trees - 1}; name each once")
     return np.argsort(given).astype(np.int64)
+
+
+def _cap_of(limits: Sequence[Limit], max_cost: Price | None) -> Fraction:
+    """`max_cost` from limits on what every row costs, the smallest one."""
+    if max_cost is not None:
+        raise InvalidInputError(
+            "max_cost and limits are both given; max_cost=B is the short form of limits=[Limit(B, each=True)]"
+        )
+    if not limits:
+        raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10, each=True)]")
+    for k, limit in enumerate(limits):
+        if limit.of != "cost":
+            raise InvalidInputError(
+                f"limits[{k}] is {limit!r}, but a walk counts what a row costs, nothing else; prune the model within this limit, "
+                "then walk the pruned one"
+            )
+        if not limit.each or limit.rows is not None:
+            raise InvalidInputError(
+                f"limits[{k}] is {limit!r}, a mean over examples, which a walk of one row cannot keep; give each=True, prune the "
+                "model within this limit, or cap what all rows of a run pay: run(rows, max_total_cost=...)"
+            )
+    return min(exact(limit.at_most, "limits") for limit in limits)

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from proofs_checks import check_closure_path
-from prunemodels.exits import budget_cascade, elimination, regions
+from prunemodels.exits import budget_cascade, chains, elimination
 from prunemodels.exits.evaluation import stops_of
 from tests.prunemodels.exits.tables import ITEMS
 
@@ -215,7 +215,7 @@ def with_regions(kind: str) -> Any:
     X, y = quadrants(4000, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget_cascade, "FEWEST_ROWS", 1000)
-        patch.setattr(regions, "MEETING", 6)
+        patch.setattr(chains, "MEETING", 6)
         if kind == "classes":
             tree: Any = DecisionTreeClassifier(max_depth=7, min_samples_leaf=30)
             model = pm.BudgetCascadeClassifier(tree, PRICES, lam=0.0, doubt="margin", n_levels=8, random_state=0)

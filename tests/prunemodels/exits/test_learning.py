@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from proofs_checks import check_closure_path
-from prunemodels.exits import levels as levels_module
+from prunemodels.exits import policy as policy_module
 from prunemodels.exits.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.exits.learning import LearnedExits, exit_problem
-from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
-from prunemodels.exits.policy import decide
+from prunemodels.exits.policy import decide, levels, next_level, prices_of_cost, thresholds
 from prunemodels.exits.stages import StageTable
 from solvers.path.closure_path import closure_path
 from tests.loops import looped
@@ -36,7 +35,7 @@ SEEDS = range(24)
 @pytest.fixture(autouse=True)
 def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds between any two rows, however few there are."""
-    monkeypatch.setattr(levels_module, "FEWEST_ROWS_BETWEEN", 1)
+    monkeypatch.setattr(policy_module, "FEWEST_ROWS_BETWEEN", 1)
 
 
 def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[LearnedExits, StageTable, np.ndarray, np.ndarray]:

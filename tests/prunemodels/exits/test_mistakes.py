@@ -23,10 +23,9 @@ from formulations import CostItems
 from formulations.errors import InvalidInputError
 from prunemodels.exits import forest_exits
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.staged_models import staged_model
 from prunemodels.exits.stages import StageTable, table_of
 from prunemodels.exits.table_preparation import TableColumns
-from prunemodels.exits.tree_stages import prunings_as_stages, trees_as_stages
+from prunemodels.exits.tree_stages import prunings_as_stages, staged_model, trees_as_stages
 from prunemodels.rivals.cegb import CEGBClassifier
 from prunemodels.rivals.greedy_miser import GreedyMiserRegressor
 from tests.prunemodels.cascades import case

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from prunemodels.on_demand.request import AcquisitionFailedError, InterruptedAcquisitionError
 from tests.prunemodels.on_demand.cases import Line, Spy, forest_of, stump, votes
 
 THREE = votes(3)
