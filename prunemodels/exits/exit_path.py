@@ -355,12 +355,8 @@ def learn_exit_path(
         raise InvalidInputError(
             f"the stages know one class, {stages.classes.tolist()[0]!r}, and never doubt; give models of two at least"
         )
-    weights = check_weights(sample_weight, table.n_rows, "sample_weight")
+    weights = weights_to_learn(sample_weight, table.n_rows)
     used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
-    if used.sum() < 2:
-        raise InvalidInputError(
-            f"n_samples={used.sum()}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
-        )
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
     late = tuple((over[:, used], most) for over, most in late)
     if any(over[0] @ weights > (most + ROUNDING) * weights.sum() for over, most in late):
@@ -384,6 +380,16 @@ def learn_exit_path(
         found.append(ExitPath(stages, learned, sample, folds))
     costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     return min(found, key=lambda path: path.cross_fitted.area(costs))
+
+
+def weights_to_learn(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """The weights of n rows, at least two of which must count."""
+    weights = check_weights(sample_weight, n, "sample_weight")
+    if (used := (weights > 0).sum()) < 2:
+        raise InvalidInputError(
+            f"n_samples={used}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
+        )
+    return weights
 
 
 @checked

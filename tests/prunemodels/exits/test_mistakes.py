@@ -142,10 +142,9 @@ FEW_LEVELS = "give a number from 2 to 10,000"
     ],
 )
 def test_exit_path_refuses(kind: str, changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows, labels, weights and options; those of a pipeline are tried before a pruning is computed."""
+    """Rows, labels, weights and options, before a pruning is computed."""
     given = exit_arguments(kind)
-    if kind == "pipeline":
-        monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
     with pytest.raises(InvalidInputError, match=words):
         pm.exit_path(**{**given, **changes})
 
