@@ -319,12 +319,7 @@ def check_options(cascade: Any) -> None:
 def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
     """Refuse a budget with which nothing can be bought, before any work.
 
-    Parameters
-    ----------
-    cheapest
-        the price of the cheapest way to know anything.
-    what
-        its name.
+    `cheapest`: the price of the cheapest way to know anything.
     """
     if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(WITHIN)):
         raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")

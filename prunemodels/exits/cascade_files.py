@@ -171,13 +171,7 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
 
 
 def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
-    """Whether a file holds a cascade rather than a forest; a skops file is not loaded for this.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        for another ending, a file that is absent, and a joblib file that is not trusted or cannot be loaded.
-    """
+    """Whether a file holds a cascade rather than a forest; a skops file is not loaded for this."""
     place = Path(path)
     if place.suffix in BOOSTED_ENDINGS:
         return False

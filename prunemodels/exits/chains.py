@@ -116,17 +116,7 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
 def best_orders(judged: Judged[SetStages], orders: Sequence[Places], limits: WaitLimits) -> list[Judged[SetStages]]:
     """The chains that policies are learned for: at most `MOST_CHAINS`, and as many again that keep a soft limit for every row.
 
-    Parameters
-    ----------
-    judged
-        a model of every set.
-    orders
-        places of the sets.
-
-    Raises
-    ------
-    InvalidInputError
-        if every order makes too many rounds.
+    `judged`: a model of every set. `orders`: places of the sets.
     """
     everything = judged.stages
     if limits.asking_matters(everything.items):
@@ -171,12 +161,8 @@ def _parts_of(order: Places, most: int) -> Iterable[Places]:
 def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:
     """Places of at most `MOST_CHAINS` chains: those of least (1) at most prices of cost.
 
-    Parameters
-    ----------
-    costs
-        for each chain, shape (its stages,): what a row has paid by each stage.
-    loss, doubt
-        shape (sets, N): judged losses and doubts.
+    `costs`: for each chain, shape (its stages,): what a row has paid by each stage. `loss`, `doubt`: shape (sets, N): judged
+    losses and doubts.
     """
     if len(chains) <= MOST_CHAINS:
         return list(range(len(chains)))
@@ -207,30 +193,14 @@ def _prices(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats) -> 
 
 @dataclass(frozen=True, eq=False)
 class Regional:
-    """The models of a stage, one for each region, as one model of the columns of all of them.
+    """The models of a stage, one for each region, as one model of the columns of all of them."""
 
-    Parameters
-    ----------
-    router
-        fitted decision tree whose leaves are the regions.
-    fork
-        int64: positions of the router's columns among the model's.
-    leaves
-        int64, shape (R,): the router's leaves, ascending.
-    models
-        the R fitted models.
-    columns
-        R int64 arrays: positions of each model's columns among those of all.
-    classes_
-        the labels, for classification.
-    """
-
-    router: Any
-    fork: Places
-    leaves: Places
-    models: tuple[Any, ...]
-    columns: tuple[Places, ...]
-    classes_: NDArray[Any] | None
+    router: Any  # fitted decision tree whose leaves are the regions
+    fork: Places  # positions of the router's columns among the model's
+    leaves: Places  # shape (R,): the router's leaves, ascending
+    models: tuple[Any, ...]  # the R fitted models
+    columns: tuple[Places, ...]  # R int64 arrays: positions of each model's columns among those of all
+    classes_: NDArray[Any] | None  # the labels, for classification
 
     def region(self, X: Any) -> Places:
         """The region of each row, shape (N,)."""
@@ -253,14 +223,8 @@ class Regional:
 def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> Judged[SetStages] | None:
     """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
 
-    Parameters
-    ----------
-    judged
-        the chain, and its outputs for held-out rows.
-    training
-        of the chain's stages.
-    model
-        unfitted; of the regions' stages.
+    `judged`: the chain, and its outputs for held-out rows. `training`: of the chain's stages. `model`: unfitted; of the regions'
+    stages.
     """
     stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
     if not isinstance(training.held_out, Sample):

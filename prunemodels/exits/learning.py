@@ -50,19 +50,12 @@ MOST_POINTS = 40
 
 @dataclass(frozen=True, eq=False)
 class LearnedExits:
-    """All optimal policies between the candidates.
+    """All optimal policies between the candidates."""
 
-    Parameters
-    ----------
-    doubt, theta, stack
-        see `ExitPolicy`.
-    path
-        the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once.
-    """
-
+    # doubt, theta, stack: see `ExitPolicy`.
     doubt: Doubt
     theta: Floats
-    path: ClosurePath
+    path: ClosurePath  # the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once
     stack: Stack | None = None
 
     def policy(self, k: int) -> ExitPolicy:
@@ -82,12 +75,7 @@ def solve_exits(
 ) -> LearnedExits:
     """The levels and all optima of (1), given the doubts of the rows.
 
-    Parameters
-    ----------
-    doubt, stack
-        by which the sample was made, for new rows.
-    n_levels
-        J - 1: all rows reach the first level.
+    `doubt`, `stack`: by which the sample was made, for new rows. `n_levels`: J - 1: all rows reach the first level.
     """
     loss, doubts = sample.judged, sample.doubt
     lams = prices_of_cost(loss, sample.cost, sample.weights, doubts, n_levels) if len(doubts) else np.zeros(1)
@@ -100,10 +88,7 @@ def solve_exits(
 def exit_problem(sample: ExitSample, level: NDArray[np.int64], count: int) -> ParametricClosure:
     """The maximum closure (1) with the arcs (2).
 
-    Parameters
-    ----------
-    level
-        shape (S - 1, N), from 0 (never goes on) to `count`.
+    `level`: shape (S - 1, N), from 0 (never goes on) to `count`.
     """
     loss, weights = sample.judged, sample.weights
     total = float(weights.sum())
@@ -152,20 +137,13 @@ Method = Callable[[LearnedExits, ExitSample], ExitPolicy]
 
 
 class HeldOutPolicies(NamedTuple):
-    """What policies do on rows that they were not learned from.
+    """What policies do on rows that they were not learned from."""
 
-    Parameters
-    ----------
-    cost, loss, judged
-        float64, shape (N,): each row's cost, loss, and `ExitSample.judged` loss.
-    weights
-        float64, shape (N,).
-    """
-
+    # cost, loss, judged: shape (N,): each row's cost, loss, and `ExitSample.judged` loss.
     cost: Floats
     loss: Floats
     judged: Floats
-    weights: Floats
+    weights: Floats  # shape (N,)
 
     def mean(self, amounts: Floats) -> float:
         """The weighted mean over the rows."""
@@ -174,21 +152,12 @@ class HeldOutPolicies(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """Levels and optima learned without a fold of the rows, for every fold.
-
-    Parameters
-    ----------
-    sample
-        all rows.
-    folds
-        the held-out rows of each fold, and what was learned without them.
-    lam
-        shape (P,), ascending: prices of cost for curves.
-    """
+    """Levels and optima learned without a fold of the rows, for every fold."""
 
     sample: ExitSample
+    # the held-out rows of each fold, and what was learned without them.
     folds: tuple[tuple[NDArray[np.int64], LearnedExits], ...]
-    lam: Floats
+    lam: Floats  # shape (P,), ascending: prices of cost for curves
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again."""
@@ -226,10 +195,7 @@ class CrossFitted:
 def cross_fit(sample: ExitSample, learned: LearnedExits, *, n_levels: int, rng: np.random.RandomState) -> CrossFitted:
     """Learn levels and policies again on all folds but one, for every fold.
 
-    Parameters
-    ----------
-    learned
-        from all rows. Doubt and stack have few coefficients and stay the same for all folds.
+    `learned`: from all rows. Doubt and stack have few coefficients and stay the same for all folds.
     """
     lams = learned.path.lam
     wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(MOST_POINTS, lams.size)), method="nearest"))

@@ -56,12 +56,7 @@ SMALLEST_PRICE = 3e-4
 def prices_of_cost(loss: Floats, cost: Floats, weights: Floats, doubt: Floats, count: int) -> Floats:
     """lambda: 0, then geometrically up to a price at which not even the most doubtful twentieth of the rows goes on anywhere.
 
-    Parameters
-    ----------
-    loss, cost
-        shape (S, N).
-    doubt
-        shape (S - 1, N).
+    `loss`, `cost`: shape (S, N). `doubt`: shape (S - 1, N).
     """
     top = 0.0
     for s in range(len(doubt)):
@@ -129,10 +124,7 @@ def between(falling: Floats, ends: NDArray[np.int64]) -> Floats:
 def next_level(level: NDArray[np.int64], doubt: Floats, theta: Floats) -> NDArray[np.int64]:
     """(2): the levels at a stage from those at the stage before.
 
-    Parameters
-    ----------
-    theta
-        shape (J,): the stage's thresholds, rising.
+    `theta`: shape (J,): the stage's thresholds, rising.
     """
     return np.asarray(np.minimum(level, np.searchsorted(theta, doubt, side="right")), dtype=np.int64)
 
@@ -149,37 +141,19 @@ def levels(doubt: Floats, theta: Floats) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Where some rows stopped, and with which output.
+    """Where some rows stopped, and with which output."""
 
-    Parameters
-    ----------
-    stage
-        int64, shape (N,): the stage at which each row stopped.
-    value
-        float64, shape (N, K): that stage's output for it.
-    """
-
-    stage: NDArray[np.int64]
-    value: NDArray[np.float64]
+    stage: NDArray[np.int64]  # shape (N,): the stage at which each row stopped
+    value: NDArray[np.float64]  # shape (N, K): that stage's output for it
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Where the money ends between two policies.
+    """Where the money ends between two policies."""
 
-    Parameters
-    ----------
-    stage
-        at this stage rows that the policy stops and `more` sends on go on after all, if
-    doubt
-        their doubt is at least this.
-    more
-        bool, shape (S - 1, J + 1): what such rows follow from there.
-    """
-
-    stage: int
-    doubt: float
-    more: NDArray[np.bool_]
+    stage: int  # at this stage rows that the policy stops and `more` sends on go on after all, if
+    doubt: float  # their doubt is at least this
+    more: NDArray[np.bool_]  # shape (S - 1, J + 1): what such rows follow from there
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,31 +242,21 @@ class ExitPolicy:
 
 @dataclass(frozen=True, eq=False)
 class Visit:
-    """Rows that have come to a stage: their places, their levels, and the output of the stage before.
-
-    Parameters
-    ----------
-    sent
-        bool, shape (rows,): rows that a `Cut` sent on.
-    past
-        shape (stage, rows, K): the `stack_inputs` of every stage before; None without a stack, and before the first stage.
-    """
+    """Rows that have come to a stage: their places, their levels, and the output of the stage before."""
 
     stage: int
     rows: NDArray[np.int64]
     level: NDArray[np.int64]
-    sent: NDArray[np.bool_]
+    sent: NDArray[np.bool_]  # shape (rows,): rows that a `Cut` sent on
     before: StageOutput | None
+    # shape (stage, rows, K): the `stack_inputs` of every stage before; None without a stack, and before the first stage.
     past: NDArray[np.float64] | None
 
 
 def stages_reached(go: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[np.int64]:
     """The number of stages from which rows of given levels go on, shape (N,), by (3) and (4).
 
-    Parameters
-    ----------
-    level
-        shape (S - 1, N).
+    `level`: shape (S - 1, N).
     """
     return np.asarray(np.take_along_axis(go, level, axis=1).sum(axis=0), dtype=np.int64)
 

@@ -23,37 +23,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ExitSample:
-    """N labelled rows at S stages; none of the stages was trained on the row whose output it gives.
+    """N labelled rows at S stages; none of the stages was trained on the row whose output it gives."""
 
-    Parameters
-    ----------
-    doubt
-        shape (S - 1, N): doubts of the fitted object.
-    cost
-        shape (S, N): what each row has bought by each stage.
-    once
-        shape (S,): see `Stages.once`.
-    loss
-        shape (S, N): 0-1 loss or squared error of what the stages predict.
-    judged
-        shape (S, N): the losses that policies are learned from, see `judged_losses`.
-    weights
-        shape (N,), > 0.
-    own
-        bool, shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that
-        were fitted in the same way on other folds. What is stated of a policy holds on the own rows.
-    late
-        limits on rounds and latency, see `prunemodels.exits.stages`.
-    """
-
-    doubt: Floats
-    cost: Floats
-    once: Floats
-    loss: Floats
-    judged: Floats
-    weights: Floats
+    doubt: Floats  # shape (S - 1, N): doubts of the fitted object
+    cost: Floats  # shape (S, N): what each row has bought by each stage
+    once: Floats  # shape (S,): see `Stages.once`
+    loss: Floats  # shape (S, N): 0-1 loss or squared error of what the stages predict
+    judged: Floats  # shape (S, N): the losses that policies are learned from, see `judged_losses`
+    weights: Floats  # shape (N,), > 0
+    # shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that were fitted
+    # in the same way on other folds. What is stated of a policy holds on the own rows.
     own: NDArray[np.bool_]
-    late: Late = ()
+    late: Late = ()  # limits on rounds and latency, see `prunemodels.exits.stages`
 
     @property
     def n_rows(self) -> int:

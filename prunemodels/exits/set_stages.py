@@ -36,28 +36,16 @@ from prunemodels.exits.stages import Calls, StageOutput, combined
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A stage that reads nothing: the class shares, or the mean, of the training rows.
+    """A stage that reads nothing: the class shares, or the mean, of the training rows."""
 
-    Parameters
-    ----------
-    value
-        float64, shape (K,).
-    """
-
-    value: NDArray[np.float64]
+    value: NDArray[np.float64]  # shape (K,)
 
 
 @dataclass(frozen=True, eq=False)
 class BlendedStage:
-    """A stage that predicts the mean of several models' probabilities, or numbers.
+    """A stage that predicts the mean of several models' probabilities, or numbers."""
 
-    Parameters
-    ----------
-    models
-        fitted on the same columns.
-    """
-
-    models: tuple[Any, ...]
+    models: tuple[Any, ...]  # fitted on the same columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,13 +181,7 @@ def columns_of(X: Any, columns: NDArray[np.int64]) -> Any:
 
 
 def check_probabilities(model: Any, s: int) -> None:
-    """Refuse a classifier without probabilities.
-
-    Raises
-    ------
-    InvalidInputError
-        naming stage and class.
-    """
+    """Refuse a classifier without probabilities."""
     if not hasattr(model, "predict_proba"):
         raise InvalidInputError(
             f"stage {s} is a {type(model).__name__} without predict_proba, so nobody can tell when it doubts; wrap it in "
@@ -214,17 +196,7 @@ INNER = ("estimator", "regressor")
 def check_named_columns(estimator: Any, names: Sequence[Any] | None, what: str) -> None:
     """Refuse a ColumnTransformer that names columns that the table does not have.
 
-    Parameters
-    ----------
-    names
-        of the table's columns; None: it has none.
-    what
-        what messages call the estimator.
-
-    Raises
-    ------
-    InvalidInputError
-        naming transformer and column.
+    `names`: of the table's columns; None: it has none. `what`: what messages call the estimator.
     """
     known = set() if names is None else set(names)
     for transformer in _first_transformers(estimator):
@@ -239,12 +211,7 @@ def check_named_columns(estimator: Any, names: Sequence[Any] | None, what: str) 
 def on_columns(estimator: Any, X: Any, columns: NDArray[np.int64]) -> Any:
     """A clone of an estimator for some columns of a table, by (2); None if nothing is left for it to read.
 
-    Parameters
-    ----------
-    X
-        rows with all columns.
-    columns
-        int64, ascending: the places of those that the stage reads.
+    `X`: rows with all columns. `columns`: ascending: the places of those that the stage reads.
     """
     found = clone(estimator)
     for transformer in _first_transformers(found):

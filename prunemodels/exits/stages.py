@@ -173,13 +173,7 @@ class StageTable:
 
 
 def table_of(stages: Stages, X: Any) -> StageTable:
-    """The outputs and costs of all stages on the rows of X.
-
-    Raises
-    ------
-    InvalidInputError
-        for an object that is no `Stages`, or has no stage.
-    """
+    """The outputs and costs of all stages on the rows of X."""
     if not isinstance(stages, Stages):
         raise InvalidInputError(
             f"stages is a {type(stages).__name__}; give an object with n_stages, costs and output, see `Stages`"
@@ -194,14 +188,8 @@ def table_of(stages: Stages, X: Any) -> StageTable:
 def is_better(new: Floats, old: Floats, truth: NDArray[Any], weights: Floats) -> bool:
     """Whether the new model's mean loss is lower by more than a standard error, and its error is not larger.
 
-    Parameters
-    ----------
-    new, old
-        shape (N, K): each model's output for the rows, probabilities or, with K = 1, numbers.
-    truth
-        shape (N,): class numbers, or targets.
-    weights
-        shape (N,), > 0: of the rows.
+    `new`, `old`: shape (N, K): each model's output for the rows, probabilities or, with K = 1, numbers. `truth`: shape (N,):
+    class numbers, or targets. `weights`: shape (N,), > 0: of the rows.
     """
     gain = losses(old, truth) - losses(new, truth)
     fewer_errors = errors(old, truth) - errors(new, truth)
@@ -298,13 +286,7 @@ class WaitLimits:
 
 @checked
 def wait_limits(max_rounds: Count | None, max_latency: Latency | None) -> WaitLimits:
-    """The limits that a user wrote.
-
-    Raises
-    ------
-    InvalidInputError
-        for numbers that are negative or none.
-    """
+    """The limits that a user wrote."""
     longest, share = max_latency if isinstance(max_latency, tuple) else (max_latency, 1.0)
     if longest is None:
         return WaitLimits(max_rounds, None, 1.0)

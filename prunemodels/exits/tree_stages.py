@@ -165,19 +165,8 @@ def _linked(margins: NDArray[np.float64], link: Link) -> NDArray[np.float64]:
 def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.bool_]]) -> TreeStages:
     """Nested prunings of one forest, the cheapest first.
 
-    Parameters
-    ----------
-    prunings
-        whose instance has the trees and the prices.
-    kept_from
-        the splits kept at each stage, each a superset of those of the stage before.
-
-    Raises
-    ------
-    InvalidInputError
-        if they are not nested.
-    UnsupportedModelError
-        for trees with several outputs and for survival trees.
+    `prunings`: whose instance has the trees and the prices. `kept_from`: the splits kept at each stage, each a superset of those
+    of the stage before.
     """
     problem = prunings.problem
     e = problem.ensemble

@@ -29,33 +29,16 @@ logger = logging.getLogger("prunemodels.on_demand")
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came for a request of n rows and F features; all arrays have the shape (n, F).
+    """What came for a request of n rows and F features; all arrays have the shape (n, F)."""
 
-    Parameters
-    ----------
-    values
-        float32 or float64; 0 where nothing could be had.
-    had
-        bool: the value could be had.
-    came
-        bool: the answer says something about the cell, a value or that it cannot be had.
-    wrong
-        why the model cannot take a value that came, by the places of its row and feature; the cell does not count as had.
-    """
-
-    values: NDArray[Any]
-    had: NDArray[np.bool_]
-    came: NDArray[np.bool_]
+    values: NDArray[Any]  # float32 or float64; 0 where nothing could be had
+    had: NDArray[np.bool_]  # the value could be had
+    came: NDArray[np.bool_]  # the answer says something about the cell, a value or that it cannot be had
+    # why the model cannot take a value that came, by the places of its row and feature; the cell does not count as had.
     wrong: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def refusing(self, wrong: Mapping[tuple[int, int], str], request: Request) -> Answer:
-        """The answer without some more values that the model cannot take.
-
-        Raises
-        ------
-        InvalidInputError
-            if none of several values of a feature will do: then it is the answer that is wrong, not a value.
-        """
+        """The answer without some more values that the model cannot take."""
         if not wrong:
             return self
         values, had = self.values.copy(), self.had.copy()
@@ -185,13 +168,7 @@ def _note_dropped(given: Iterable[str], request: Request) -> None:
 
 
 def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any = np.float32) -> Cells:
-    """One feature's values, and which of them could be had.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the feature, and the row if a single row is at fault.
-    """
+    """One feature's values, and which of them could be had."""
     values, had, wrong = _cells(given, n_rows, name, labels, dtype)
     for i, why in wrong.items():
         raise InvalidInputError(_refusal(name, labels[i], why))

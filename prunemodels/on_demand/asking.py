@@ -34,12 +34,7 @@ if TYPE_CHECKING:
 class CallLog:
     """The answered requests of n rows.
 
-    Parameters
-    ----------
-    plan
-        suppliers and fees.
-    n
-        number of rows.
+    `plan`: suppliers and fees.
     """
 
     def __init__(self, plan: PurchasePlan, n: int) -> None:
@@ -77,21 +72,8 @@ class CallLog:
 class Spending:
     """The account of one run.
 
-    Parameters
-    ----------
-    plan
-        prices of items.
-    paid_by
-        int32, shape (n, M): the walk's own array of the requests that paid the rows' items, `NEVER` where none did.
-    calls
-        whom the rows have asked.
-    most
-        L of (1): a number >= 0; None: no limit.
-
-    Raises
-    ------
-    InvalidInputError
-        for a limit that is no number >= 0.
+    `plan`: prices of items. `paid_by`: int32, shape (n, M): the walk's own array of the requests that paid the rows' items,
+    `NEVER` where none did. `calls`: whom the rows have asked. `most`: L of (1): a number >= 0; None: no limit.
     """
 
     def __init__(self, plan: PurchasePlan, paid_by: NDArray[np.int32], calls: CallLog, most: Any) -> None:
@@ -137,12 +119,8 @@ class Spending:
 def account_of(plan: PurchasePlan, paid_by: NDArray[np.int32], steps: NDArray[np.int64], calls: CallLog) -> dict[str, Any]:
     """What was bought, and what it cost: fields of `OnDemandResult`.
 
-    Parameters
-    ----------
-    paid_by
-        int32, shape (n, M): number of the request that paid the item, `NEVER` if none did.
-    steps
-        int64, shape (n,): price of the splits evaluated, in units.
+    `paid_by`: shape (n, M): number of the request that paid the item, `NEVER` if none did. `steps`: shape (n,): price of the
+    splits evaluated, in units.
     """
     costs, paid = plan.costs, paid_by != NEVER
     for_all = np.flatnonzero(costs.paid_once & paid.any(axis=0))
@@ -168,45 +146,22 @@ def _bought(names: tuple[str, ...], paid_by: NDArray[np.int32]) -> tuple[tuple[s
 
 @dataclass(frozen=True)
 class Asking:
-    """What a walk asks for, and what follows where no value comes.
+    """What a walk asks for, and what follows where no value comes."""
 
-    Parameters
-    ----------
-    max_rows
-        most rows of a request, or None.
-    ask_again
-        how often values that an answer left out are asked for again.
-    absent
-        what follows if they still do not come: the walk raises an error, or they count as unavailable.
-    max_cost
-        the most that a row may pay, >= 0; None: no cap.
-    """
-
-    max_rows: int | None = None
-    ask_again: int = 0
+    max_rows: int | None = None  # most rows of a request, or None
+    ask_again: int = 0  # how often values that an answer left out are asked for again
+    # what follows if they still do not come: the walk raises an error, or they count as unavailable.
     absent: Literal["error", "unavailable"] = "error"
-    max_cost: Fraction | None = None
+    max_cost: Fraction | None = None  # the most that a row may pay, >= 0; None: no cap
 
 
 class Start(NamedTuple):
-    """What a walk begins with.
-
-    Parameters
-    ----------
-    acquire
-        the function to ask.
-    rows
-        labels of the n rows.
-    known
-        values that are known from the start, shape (n, F), and whether each is.
-    asking
-        how to ask, what a row may pay at most, and what to do with values that do not come.
-    """
+    """What a walk begins with."""
 
     acquire: Acquire | None
-    rows: pd.Index[Any]
-    known: Cells
-    asking: Asking = Asking()
+    rows: pd.Index[Any]  # labels of the n rows
+    known: Cells  # values that are known from the start, shape (n, F), and whether each is
+    asking: Asking = Asking()  # how to ask, what a row may pay at most, and what to do with values that do not come
 
 
 def ask_in_turn(walk: Walk, requests: list[Request], spending: Spending) -> bool:
@@ -239,11 +194,6 @@ async def ask_together(walk: Walk, requests: list[Request], limit: int | None, s
 
     After a failure, requests in flight are awaited and kept, since they may have been paid already, and no new one is begun.
     When the task is cancelled, requests in flight are cancelled too, and awaited.
-
-    Raises
-    ------
-    AcquisitionFailedError
-        the first failure, the others in its attribute `others`.
     """
     gate = asyncio.Semaphore(limit or len(requests))
     failures: list[AcquisitionFailedError] = []

@@ -51,24 +51,12 @@ NOT_SEEN = 255
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """What a pipeline's rows may buy, and which features come of it. R raw columns may be asked for, F features are tested.
+    """What a pipeline's rows may buy, and which features come of it. R raw columns may be asked for, F features are tested."""
 
-    Parameters
-    ----------
-    plan
-        prices and needs of the R raw columns.
-    made
-        how features are made from all raw columns.
-    features
-        int64, shape (F,): the places of the F features among all.
-    sources
-        bool, shape (F, R): which raw columns each is made from.
-    """
-
-    plan: PurchasePlan
-    made: MadeFeatures
-    features: NDArray[np.int64]
-    sources: NDArray[np.bool_]
+    plan: PurchasePlan  # prices and needs of the R raw columns
+    made: MadeFeatures  # how features are made from all raw columns
+    features: NDArray[np.int64]  # shape (F,): the places of the F features among all
+    sources: NDArray[np.bool_]  # shape (F, R): which raw columns each is made from
 
     def known_features(self, cells: NDArray[Any], known: NDArray[np.bool_]) -> Cells:
         """The F features of rows, and (1), from the R raw columns; shapes (n, F) and (n, R)."""
@@ -96,14 +84,7 @@ def raw_columns_of(plan: Plan) -> RawColumns:
 class PipelineWalk(Walk):
     """A `Walk` for the trees of a pipeline, or for a cascade along them.
 
-    Parameters
-    ----------
-    columns
-        what may be bought.
-    inner
-        makes the walk through the trees by features.
-    start
-        see `Walk`.
+    `columns`: what may be bought. `inner`: makes the walk through the trees by features.
     """
 
     def __init__(self, columns: RawColumns, inner: Callable[[Start], ForestWalk | CascadeWalk], start: Start) -> None:
@@ -206,13 +187,7 @@ def _begin(plan: PurchasePlan, walk: Callable[[Start], ForestWalk | CascadeWalk]
 
 
 def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any) -> Begin:
-    """Walks through the stages of a fitted cascade.
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that contradict the cascade's, and stages that do not tell what they read.
-    """
+    """Walks through the stages of a fitted cascade."""
     check_is_fitted(cascade, "exit_path_")
     steps = steps_of(cascade)
     begin = _begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_))
@@ -223,13 +198,7 @@ def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any) -
 def forest_walks(
     forest: Any, costs: Any, evaluation: Any, threshold: float | None, options: Callable[[TreeModel], Options]
 ) -> Begin:
-    """Walks through the trees of a forest or a boosted model.
-
-    Raises
-    ------
-    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        as `OnDemandPredictor`.
-    """
+    """Walks through the trees of a forest or a boosted model."""
     model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
     model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
     if threshold is not None:

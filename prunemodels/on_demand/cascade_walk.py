@@ -34,30 +34,17 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class RowStates:
-    """Where n rows are.
+    """Where n rows are."""
 
-    Parameters
-    ----------
-    place
-        their nodes in the trees.
-    stage, level
-        int64, shape (n,): the stage that they are at, and the level that they came with.
-    sent
-        bool, shape (n,): rows that the cut of a policy sent on.
-    answered_by
-        int64, shape (n,): the stage whose answer they have, -1: none.
-    answer
-        this answer, NaN where there is none.
-    done, early, capped, lost
-        bool, shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot be had stopped.
-    """
-
-    place: Place
+    place: Place  # their nodes in the trees
+    # stage, level: shape (n,): the stage that they are at, and the level that they came with.
     stage: Rows
     level: Rows
-    sent: Flags
-    answered_by: Rows
-    answer: StageOutput
+    sent: Flags  # shape (n,): rows that the cut of a policy sent on
+    answered_by: Rows  # shape (n,): the stage whose answer they have, -1: none
+    answer: StageOutput  # this answer, NaN where there is none
+    # done, early, capped, lost: shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot
+    # be had stopped.
     done: Flags
     early: Flags
     capped: Flags
@@ -74,12 +61,7 @@ class RowStates:
 class CascadeWalk(Walk):
     """A `Walk` through the stages of a cascade.
 
-    Parameters
-    ----------
-    steps, policy
-        what the stages need and predict, and which rows go on.
-    start
-        see `Walk`.
+    `steps`, `policy`: what the stages need and predict, and which rows go on.
     """
 
     def __init__(self, steps: StageSteps, policy: ExitPolicy, start: Start) -> None:

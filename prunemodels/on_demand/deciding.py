@@ -48,22 +48,14 @@ LINK_ROUNDING = 64
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """The range of the answers that a row can get below each node.
+    """The range of the answers that a row can get below each node."""
 
-    Parameters
-    ----------
-    low, high
-        float64, shape (n, K): least and greatest value of a node's subtree, itself included.
-    all
-        the sums over all trees of their least and of their greatest values, each of shape (K,).
-    slack
-        of (4).
-    """
-
+    # low, high: shape (n, K): least and greatest value of a node's subtree, itself included.
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    # the sums over all trees of their least and of their greatest values, each of shape (K,).
     all: tuple[NDArray[np.float64], NDArray[np.float64]]
-    slack: float
+    slack: float  # of (4)
 
 
 def extremes_of(ensemble: Ensemble, response: Response) -> Extremes:
@@ -91,24 +83,12 @@ def _widen(left, right, low, high):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The options of a walk.
+    """The options of a walk."""
 
-    Parameters
-    ----------
-    label
-        whether a row may stop only where its label is certain.
-    tolerance
-        d of (3): the distance within which the number, or each probability, must certainly be; None: any.
-    place
-        int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
-    max_rounds
-        the most rounds of requests of a row.
-    """
-
-    label: bool
-    tolerance: float | None
-    place: NDArray[np.int64]
-    max_rounds: int | None
+    label: bool  # whether a row may stop only where its label is certain
+    tolerance: float | None  # d of (3): the distance within which the number, or each probability, must certainly be; None: any
+    place: NDArray[np.int64]  # shape (T,): the order of the trees; empty: the feature that settles most per price is first
+    max_rounds: int | None  # the most rounds of requests of a row
 
     @property
     def stops(self) -> bool:

@@ -44,12 +44,7 @@ from prunemodels.on_demand.walk import Walk
 class ForestWalk(Walk):
     """A `Walk` for a forest.
 
-    Parameters
-    ----------
-    plan, options
-        trees and prices, and when to stop.
-    start
-        see `Walk`.
+    `plan`, `options`: trees and prices, and when to stop.
     """
 
     def __init__(self, plan: Plan, options: Options, start: Start) -> None:

@@ -31,40 +31,20 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """The nodes that rows have reached in the trees; `advance` moves them.
+    """The nodes that rows have reached in the trees; `advance` moves them."""
 
-    Parameters
-    ----------
-    node
-        int32, shape (rows, T); for models on sets the row's region in the place of nodes, if rows part.
-    steps
-        int64, shape (rows,): price of the splits evaluated, in units.
-    """
-
-    node: NDArray[np.int32]
-    steps: NDArray[np.int64]
+    node: NDArray[np.int32]  # shape (rows, T); for models on sets the row's region in the place of nodes, if rows part
+    steps: NDArray[np.int64]  # shape (rows,): price of the splits evaluated, in units
 
 
 @dataclass(frozen=True, eq=False)
 class SetSteps:
-    """Stages that are separate models; their first stage has no answer without all of its features.
-
-    Parameters
-    ----------
-    stages
-        the models.
-    cascade
-        the cascade whose columns the models read.
-    plan
-        all features that they read.
-    names
-        of all columns, where the models were trained with names.
-    """
+    """Stages that are separate models; their first stage has no answer without all of its features."""
 
     stages: SetStages
-    cascade: Cascade
-    plan: PurchasePlan
-    names: NDArray[Any] | None
+    cascade: Cascade  # the cascade whose columns the models read
+    plan: PurchasePlan  # all features that they read
+    names: NDArray[Any] | None  # of all columns, where the models were trained with names
 
     guesses: ClassVar[bool] = False
     orders: ClassVar[type[Orders]] = StageOrders  # one request for each stage
@@ -118,18 +98,10 @@ class _Names:
 
 @dataclass(frozen=True, eq=False)
 class TreeSteps:
-    """Stages along the trees of one model, whose values are numbers; they ask feature by feature, as forests do.
-
-    Parameters
-    ----------
-    stages
-        the trees.
-    plan
-        the features that are tested by splits that some stage in use keeps.
-    """
+    """Stages along the trees of one model, whose values are numbers; they ask feature by feature, as forests do."""
 
     stages: TreeStages
-    plan: Plan
+    plan: Plan  # the features that are tested by splits that some stage in use keeps
 
     orders: ClassVar[type[Orders]] = Orders
 

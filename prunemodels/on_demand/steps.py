@@ -27,21 +27,15 @@ NO_CAP = np.iinfo(np.int64).max
 
 
 class Trees(NamedTuple):
-    """The trees as the compiled walks take them, an entry for each node.
+    """The trees as the compiled walks take them, an entry for each node."""
 
-    Parameters
-    ----------
-    left, right
-        int32: children; -1 at leaves.
-    column, tested
-        int32: the feature that a split waits for, and the column of the cells that it tests.
-    threshold, missing_left
-        numbers that are at most the threshold go left, and so do missing ones where `missing_left` says so.
-    """
-
+    # left, right: children; -1 at leaves.
     left: NDArray[np.int32]
     right: NDArray[np.int32]
+    # column, tested: the feature that a split waits for, and the column of the cells that it tests.
     column: NDArray[np.int32]
+    # threshold, missing_left: numbers that are at most the threshold go left, and so do missing ones where `missing_left` says
+    # so.
     threshold: NDArray[np.float64]
     missing_left: NDArray[np.bool_]
     tested: NDArray[np.int32]
