@@ -29,9 +29,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.learning import ExitSample
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.prices import priced_stages
-from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
@@ -64,7 +64,7 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.policy.Cut",
     "prunemodels.exits.policy.ExitPolicy",
     "prunemodels.exits.chains.Regional",
-    "prunemodels.exits.sample.ExitSample",
+    "prunemodels.exits.learning.ExitSample",
     "prunemodels.exits.set_stages.BlendedStage",
     "prunemodels.exits.set_stages.Constant",
     "prunemodels.exits.set_stages.SetStages",

@@ -46,8 +46,8 @@ from formulations.instance.cost_items import CostItems
 from formulations.instance.routing import n_examples
 from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate
 from prunemodels.exits.fitting import Judged, StagePlan, Training, chain_of, fit_stage, judged_fold
+from prunemodels.exits.learning import judged_losses
 from prunemodels.exits.policy import least_objective
-from prunemodels.exits.sample import judged_losses
 from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
 from prunemodels.exits.stages import WaitLimits, table_of
 from prunemodels.models.forests.labels import class_numbers

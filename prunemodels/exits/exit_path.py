@@ -17,9 +17,18 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
-from prunemodels.exits.learning import CrossFitted, HeldOutPolicies, LearnedExits, Method, cross_fit, solve_exits
+from prunemodels.exits.learning import (
+    ROUNDING,
+    CrossFitted,
+    ExitSample,
+    HeldOutPolicies,
+    LearnedExits,
+    Method,
+    cross_fit,
+    judged_losses,
+    solve_exits,
+)
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
 from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
 from prunemodels.exits.stages import WITHIN, Late, Stages, StageTable, table_of

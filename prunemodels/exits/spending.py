@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.exits.learning import LearnedExits
+from prunemodels.exits.learning import ROUNDING, ExitSample, LearnedExits
 from prunemodels.exits.policy import Cut, ExitPolicy, between, ends_of, levels, stages_reached
-from prunemodels.exits.sample import ROUNDING, ExitSample
 from prunemodels.exits.stages import WITHIN
 
 Flags = NDArray[np.bool_]

@@ -20,11 +20,11 @@ from formulations.instance.limit import Limit
 from prunemodels.exits.cascade import Cascade
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
-from prunemodels.on_demand.answers import Cells, column
+from prunemodels.on_demand.answers import Cells, read, refusal
 from prunemodels.on_demand.asking import Asking, Start
 from prunemodels.on_demand.beginning import cascade_walks, forest_walks
 from prunemodels.on_demand.deciding import Options
-from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
 
@@ -169,9 +169,9 @@ class OnDemandPredictor:
         rows
             labels of the rows to predict, without repeats: a pandas index, a list, or a number n for 0 to n - 1.
         known
-            values that are at hand, and cost nothing: a mapping from feature names to columns, or a table, a pandas one with the
-            rows' labels as its index. Cells that are `UNAVAILABLE`, or masked in a ``numpy.ma`` array, are not known; NaN is a
-            measured missing value.
+            values that are at hand, and cost nothing: a mapping from feature names to columns, or a table, a pandas one with
+            labels of rows as its index. Rows that it leaves out, and cells that are `UNAVAILABLE`, or masked in a ``numpy.ma``
+            array, are not known; NaN is a measured missing value.
 
         Raises
         ------
@@ -292,27 +292,28 @@ class OnDemandPredictor:
 
     def _known(self, known: Any, labels: pd.Index[Any]) -> Cells:
         """The known values of the features that are tested."""
-        plan, n = self._plan, len(labels)
-        values, had = plan.nothing_known(n)
+        plan, columns = self._plan, dict[str, Any]()
         if known is None:
-            return values, had
-        if isinstance(known, pd.DataFrame) and not known.index.equals(labels):
-            raise InvalidInputError("known: its index differs from the rows; give known.loc[rows]")
+            return plan.nothing_known(len(labels))
         if not isinstance(known, Mapping) and not hasattr(known, "columns"):
             raise InvalidInputError(f"known is {type(known).__name__}; give a mapping from feature names to columns, or a table")
-        place = {name: f for f, name in enumerate(plan.names)}
         for key in known if isinstance(known, Mapping) else known.columns:
             if str(key) not in plan.everything:
                 raise InvalidInputError(
                     f"known has {str(key)!r}, the model has no such feature; it reads {', '.join(plan.names[:6])}"
                 )
-            if str(key) in place:
-                f = place[str(key)]
-                try:
-                    values[:, f], had[:, f] = column(known[key], n, str(key), labels, plan.dtype)
-                except InvalidInputError as error:
-                    raise InvalidInputError(f"known: {error}") from error
-        return values, had
+            if str(key) in plan.names:
+                columns[str(key)] = known[key]
+        if not columns:
+            return plan.nothing_known(len(labels))
+        everyone = Request((), plan.names, labels, Fraction(0), np.arange(len(labels)), plan.features, 0)
+        try:
+            given = read(columns, everyone, plan.dtype)
+            for (i, f), why in given.wrong.items():
+                raise InvalidInputError(refusal(plan.names[f], labels[i], why))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"known: {error}") from error
+        return given.values, given.had
 
 
 def _complete(result: OnDemandResult) -> OnDemandResult:

@@ -20,7 +20,6 @@ from prunemodels.exits.raw_tables import misfits, with_types
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.models.labelled_samples import named
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, _advance, _ask_for_all
@@ -75,11 +74,12 @@ class SetSteps:
     def _table(self, s: int, cells: Table) -> Any:
         rows = np.full((len(cells), self.stages.items.n_features), np.nan, dtype=cells.dtype)
         rows[:, self.plan.features] = cells
+        if self.names is None:
+            return rows
         types = self.cascade.column_types_
-        if types is None:
-            return named(_Names(self.names), rows)
-        table = pd.DataFrame(rows, columns=self.names, dtype=object)
-        return with_types(table, types, self.stages.features[s].tolist())
+        if types is None:  # scikit-learn would write into a read-only view of a float32 table
+            return pd.DataFrame(rows.astype(np.float64), columns=self.names)
+        return with_types(pd.DataFrame(rows, columns=self.names), types, self.stages.features[s].tolist())
 
     def misfits(self, column: int, values: Table) -> dict[int, str]:
         """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
@@ -89,11 +89,6 @@ class SetSteps:
     def n_trees(self, stage: Rows) -> Rows:
         """These models are no trees."""
         return np.zeros(stage.shape, dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class _Names:
-    feature_names_in_: NDArray[Any] | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from formulations import CostItems
 from formulations.instance.ensemble import Task
 from prunemodels.exits.doubt import Doubt, DoubtName, doubts_of, learn_doubt
-from prunemodels.exits.learning import LearnedExits, solve_exits
-from prunemodels.exits.sample import ExitSample
+from prunemodels.exits.learning import ExitSample, LearnedExits, solve_exits
 from prunemodels.exits.stages import StageOutput, StageTable
 
 ITEMS = {
