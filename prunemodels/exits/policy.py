@@ -158,27 +158,13 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class ExitPolicy:
-    """One policy for a sequence of stages.
+    """One policy for a sequence of stages."""
 
-    Parameters
-    ----------
-    doubt
-        how doubts are computed.
-    theta
-        float64, shape (S - 1, J): thresholds of the levels.
-    go
-        bool, shape (S - 1, J + 1): whether the rows of a level go on from a stage.
-    stack
-        how stages use the outputs of earlier ones; None: each predicts by itself.
-    cut
-        which rows go on beyond `go`; None: none.
-    """
-
-    doubt: Doubt
-    theta: NDArray[np.float64]
-    go: NDArray[np.bool_]
-    stack: Stack | None = None
-    cut: Cut | None = None
+    doubt: Doubt  # how doubts are computed
+    theta: NDArray[np.float64]  # shape (S - 1, J): thresholds of the levels
+    go: NDArray[np.bool_]  # shape (S - 1, J + 1): whether the rows of a level go on from a stage
+    stack: Stack | None = None  # how stages use the outputs of earlier ones; None: each predicts by itself
+    cut: Cut | None = None  # which rows go on beyond `go`; None: none
 
     @property
     def last_stage(self) -> int:
@@ -199,10 +185,7 @@ class ExitPolicy:
     def step(self, visit: Visit, alone: StageOutput) -> tuple[StageOutput, Visit]:
         """The output of the stage of `visit`, and the visit of the rows that go on from there, which may have no rows.
 
-        Parameters
-        ----------
-        alone
-            the output of the stage's model alone; `stack` then combines it with those of earlier stages.
+        `alone`: the output of the stage's model alone; `stack` then combines it with those of earlier stages.
         """
         s, past = visit.stage, None
         output = alone
@@ -227,10 +210,7 @@ class ExitPolicy:
     def stop_stages(self, doubt: NDArray[np.float64]) -> NDArray[np.int64]:
         """Where rows of given doubts stop, shape (N,).
 
-        Parameters
-        ----------
-        doubt
-            shape (S - 1, N), at every stage but the last, see `doubts_of`.
+        `doubt`: shape (S - 1, N), at every stage but the last, see `doubts_of`.
         """
         level = levels(doubt, self.theta)
         stage = stages_reached(self.go, level)

@@ -50,24 +50,12 @@ class BlendedStage:
 
 @dataclass(frozen=True, eq=False)
 class SetStages:
-    """Separate models as `Stages`, with purchases by (1).
+    """Separate models as `Stages`, with purchases by (1)."""
 
-    Parameters
-    ----------
-    models
-        fitted scikit-learn estimators, `BlendedStage` of several, or `Constant`.
-    features
-        int64 arrays: the columns that each reads.
-    items
-        prices of all columns.
-    classes
-        the labels, for classification; a model that knows fewer gives the others the probability 0.
-    """
-
-    models: tuple[Any, ...]
-    features: tuple[NDArray[np.int64], ...]
-    items: CostItems
-    classes: NDArray[Any] | None
+    models: tuple[Any, ...]  # fitted scikit-learn estimators, `BlendedStage` of several, or `Constant`
+    features: tuple[NDArray[np.int64], ...]  # int64 arrays: the columns that each reads
+    items: CostItems  # prices of all columns
+    classes: NDArray[Any] | None  # the labels, for classification; a model that knows fewer gives the others the probability 0
 
     def __repr__(self) -> str:
         return f"SetStages({self.n_stages} stages, {self.items.n_features} features)"

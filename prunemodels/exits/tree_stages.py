@@ -36,40 +36,20 @@ Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 
 @dataclass(frozen=True, eq=False)
 class TreeStages:
-    """Trees with (1) and (2), as `Stages`.
-
-    Parameters
-    ----------
-    ensemble
-        the trees.
-    items, evaluation
-        prices, see `PruningProblem`.
-    first_stage
-        int32, shape (n,): the first stage at which a split is kept; S for leaves and for splits that no stage keeps.
-    joins
-        int32, shape (T,): the first stage in which a tree takes part.
-    link
-        ``"mean"`` for forests; for boosting, how sums become numbers or probabilities; ``"clipped"``: limited to 0 and 1.
-    base
-        float64, shape (outputs,): where sums start; for boosting only.
-    output_of
-        int32, shape (T,): which output a tree adds to; for boosting only.
-
-    Raises
-    ------
-    InvalidInputError
-        if a split is kept before its parent, or no tree takes part in the first stage of a forest.
-    """
+    """Trees with (1) and (2), as `Stages`."""
 
     ensemble: Ensemble
+    # items, evaluation: prices, see `PruningProblem`.
     items: CostItems
     evaluation: tuple[Price, ...]
+    # shape (n,): the first stage at which a split is kept; S for leaves and for splits that no stage keeps.
     first_stage: NDArray[np.int32]
-    joins: NDArray[np.int32]
+    joins: NDArray[np.int32]  # shape (T,): the first stage in which a tree takes part
     n_stages: int
+    # ``"mean"`` for forests; for boosting, how sums become numbers or probabilities; ``"clipped"``: limited to 0 and 1.
     link: Link = "mean"
-    base: NDArray[np.float64] | None = None
-    output_of: NDArray[np.int32] | None = None
+    base: NDArray[np.float64] | None = None  # shape (outputs,): where sums start; for boosting only
+    output_of: NDArray[np.int32] | None = None  # shape (T,): which output a tree adds to; for boosting only
 
     def __post_init__(self) -> None:
         e = self.ensemble

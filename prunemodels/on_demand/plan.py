@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -109,10 +109,11 @@ def plan_of(
     named = ensemble.feature_names if forest is None else forest.column_names
     dtype = np.float32 if cast is None else np.float64
     bought = purchases_of(features, costs, n_columns, named, response.classes, steps, longest, dtype)
-    shared = {field.name: getattr(bought, field.name) for field in fields(bought)}
     step_units = np.array([int(p / bought.unit) for p in steps], dtype=np.int64)
     column = place[ensemble.feature]
-    return Plan(**shared, ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast)
+    return Plan(
+        **vars(bought), ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast
+    )
 
 
 def purchases_of(

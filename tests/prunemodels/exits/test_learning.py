@@ -111,7 +111,10 @@ def test_variants_by_hand(name: str) -> None:
 
 @looped("seed", SEEDS)
 def test_no_policy_is_better_at_any_price(seed: int) -> None:
-    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row."""
+    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row.
+
+    Cost and error of every row of the path are those of the rows sent through the stages; stops are those of the plain loop.
+    """
     exits, table, truth, weights = learned(seed)
     doubt = margins(table.value)
     counts = all_counts(exits, table, truth, weights, doubt)
@@ -123,13 +126,7 @@ def test_no_policy_is_better_at_any_price(seed: int) -> None:
         rounding = 2 * (ints.error_rounding + lam * ints.cost_rounding)
         assert (weights != 1).any() or rounding == 0
         assert error + lam * cost <= min(e + lam * c for e, c in counts) + rounding + 1e-12
-
-
-@looped("seed", SEEDS)
-def test_the_path_says_what_its_policies_do(seed: int) -> None:
-    """Cost and error of every row are those of the rows sent through the stages; stops are those of the plain loop."""
-    exits, table, truth, weights = learned(seed)
-    stages, doubt = TableStages(table, np.arange(table.value.shape[2])), margins(table.value)
+    stages = TableStages(table, np.arange(table.value.shape[2]))
     X = np.arange(table.n_rows, dtype=float)[:, None]
     assert check_closure_path(exits.path).holds is True
     for k in range(len(exits.path)):
