@@ -12,7 +12,7 @@ from formulations import (
     UnspentBudgetWarning as UnspentBudgetWarning,
     UnsupportedModelError as UnsupportedModelError,
 )
-from prunemodels.on_demand.errors import (
+from prunemodels.on_demand.request import (
     AcquisitionFailedError as AcquisitionFailedError,
     InterruptedAcquisitionError as InterruptedAcquisitionError,
 )

@@ -19,7 +19,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, Price
 from formulations.stored_arrays import fingerprint
 from prunemodels.exits.cascade import Cascade, CascadeClasses, CascadeNumbers, check_affordable
-from prunemodels.exits.chains import FEW_ITEMS, all_sets, best_orders
+from prunemodels.exits.chains import FEW_ITEMS, FEWEST_ROWS, FORK, all_sets, best_orders, with_regions
 from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate, grow, mean_loss
 from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts
 from prunemodels.exits.fitting import (
@@ -31,12 +31,9 @@ from prunemodels.exits.fitting import (
     is_unfitted,
     judged_fold,
 )
-from prunemodels.exits.regions import FEWEST_ROWS, FORK, with_regions
-from prunemodels.exits.set_stages import SetStages, predictions_of
-from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.stages import losses
+from prunemodels.exits.set_stages import SetStages, check_named_columns, predictions_of
+from prunemodels.exits.stages import Latency, losses
 from prunemodels.exits.table_preparation import MANY_ROWS, stage_models
-from prunemodels.exits.waiting import Latency
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample

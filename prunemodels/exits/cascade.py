@@ -32,9 +32,8 @@ from prunemodels.exits.fitting import (
 from prunemodels.exits.policy import Decision, ExitPolicy, decide
 from prunemodels.exits.raw_tables import cascade_sample, raw_rows, reads_raw_columns
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stages import Stages, table_of
+from prunemodels.exits.stages import WITHIN, Calls, Stages, WaitLimits, calls_of, combined, table_of, wait_limits
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.exits.waiting import WITHIN, Calls, WaitLimits, calls_of, combined, wait_limits
 from prunemodels.models.costs import column_prices
 from prunemodels.models.labelled_samples import Sample, labelled, rows_to_predict
 from prunemodels.points import Rule
@@ -320,12 +319,7 @@ def check_options(cascade: Any) -> None:
 def check_affordable(budget: Price | None, cheapest: float, what: str) -> None:
     """Refuse a budget with which nothing can be bought, before any work.
 
-    Parameters
-    ----------
-    cheapest
-        the price of the cheapest way to know anything.
-    what
-        its name.
+    `cheapest`: the price of the cheapest way to know anything.
     """
     if budget is not None and exact(budget, "budget") < exact(cheapest, "cheapest") * (1 - Fraction(WITHIN)):
         raise InvalidInputError(f"budget is {budget}, and {what} costs {cheapest:g}; give at least that")

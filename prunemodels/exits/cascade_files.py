@@ -29,9 +29,9 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.tree_loss import MEASURES, TreeLoss
 from formulations.memory import too_large
 from prunemodels.exits.cascade import Cascade
+from prunemodels.exits.learning import ExitSample
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.prices import priced_stages
-from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.stacking import Stack
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.files.boosted_models import BOOSTED_ENDINGS
@@ -63,8 +63,8 @@ TRUSTED_IN_CASCADES = (
     "prunemodels.exits.named_stages.CascadeRegressor",
     "prunemodels.exits.policy.Cut",
     "prunemodels.exits.policy.ExitPolicy",
-    "prunemodels.exits.regions.Regional",
-    "prunemodels.exits.sample.ExitSample",
+    "prunemodels.exits.chains.Regional",
+    "prunemodels.exits.learning.ExitSample",
     "prunemodels.exits.set_stages.BlendedStage",
     "prunemodels.exits.set_stages.Constant",
     "prunemodels.exits.set_stages.SetStages",
@@ -171,13 +171,7 @@ def load_cascade(path: str | Path, *, trust_pickle: bool = False, trusted: Seque
 
 
 def holds_cascade(path: str | Path, *, trust_pickle: bool = False) -> bool:
-    """Whether a file holds a cascade rather than a forest; a skops file is not loaded for this.
-
-    Raises
-    ------
-    InvalidInputError, BrokenFileError
-        for another ending, a file that is absent, and a joblib file that is not trusted or cannot be loaded.
-    """
+    """Whether a file holds a cascade rather than a forest; a skops file is not loaded for this."""
     place = Path(path)
     if place.suffix in BOOSTED_ENDINGS:
         return False

@@ -1,7 +1,7 @@
-"""Chains of stages: the orders in which sets of items are bought.
+"""Chains of stages: the orders in which sets of items are bought, one for all rows or one for each region.
 
 With few priced items there is a model for every set of them, and every order of the items is a chain of sets. Which chain is best
-depends on the price of cost. Each chain is scored by the dynamic program of `prunemodels.exits.levels`, whose policies have one
+depends on the price of cost. Each chain is scored by the dynamic program of `prunemodels.exits.policy`, whose policies have one
 threshold on the doubt at each stage,
 
     score(chain, lam)  =  mean over the rows of V_0, the loss + lam cost of its best thresholds                            (1)
@@ -11,29 +11,51 @@ sets that grow forward from what is free and then join those of the elimination.
 
 Where requests have fees, or rounds or latency have limits, some of the sets of an order may do better than all of them: parts of
 orders are scored by (1), too, and a limit on rounds leaves those that are short enough.
+
+With many rows there is also a tree of sets: after the first purchases, rows buy what helps in their region.
+A chain of stages has a fork, the first stage with `FORK` purchases. A small decision tree on the columns of the fork divides the
+rows into regions. In each region backward elimination on the region's rows orders the purchases between the fork and a stage that
+has bought some ten items; there the regions meet again:
+
+    free -> ... -> fork  =>  sets of region 1  =>  meeting stage -> ... -> all
+                         =>  sets of region 2  =>
+                         =>  ...               =>
+
+Stage s buys for row i what set s of its region needs, so purchases are nested for every row. The region of a row does not depend
+on exits, and so exits remain one maximum closure (`prunemodels.exits.learning`): who is counted at a level gets there whatever
+else is decided. Models are trained on the rows of all regions. The chain is the tree without branches; rows that neither was
+learned from choose between them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations, permutations
 from math import comb
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.exits.elimination import ItemSet
-from prunemodels.exits.fitting import Judged, chain_of
-from prunemodels.exits.levels import least_objective
-from prunemodels.exits.sample import judged_losses
-from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.waiting import WaitLimits
+from formulations.instance.routing import n_examples
+from prunemodels.exits.elimination import ItemSet, SetSearch, eliminate
+from prunemodels.exits.fitting import Judged, StagePlan, Training, chain_of, fit_stage, judged_fold
+from prunemodels.exits.learning import judged_losses
+from prunemodels.exits.policy import least_objective
+from prunemodels.exits.set_stages import SetStages, columns_of, predictions_of
+from prunemodels.exits.stages import WaitLimits, table_of
 from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.labelled_samples import Sample
 
 Floats = NDArray[np.float64]
-Chain = NDArray[np.int64]
+Places = NDArray[np.int64]
+"""Places of sets, or columns."""
 
 FEW_ITEMS = 5
 """With at most this many priced items, every set of them has a model."""
@@ -50,8 +72,23 @@ SCORED_ROWS = 2_000
 PRICES_TRIED = 12
 """Number of prices of cost in (1)."""
 
+FEWEST_ROWS = 20_000
+"""With fewer training rows there are no regions: each needs rows to choose its purchases by."""
 
-def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
+FORK = 2
+"""Number of purchases after which rows part."""
+
+MEETING = 16
+"""Number of purchases from which on there is one set for all again."""
+
+REGIONS = 6
+"""Largest number of regions."""
+
+SEARCHED_ROWS = 10_000
+"""Largest number of training rows of a region from which its purchases are ordered."""
+
+
+def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Places]]:
     """Every set of priced items with all free ones that allows other columns, the free one first; and every order as a chain.
 
     Losses are not known yet. A chain gives places of sets.
@@ -76,20 +113,10 @@ def all_sets(items: CostItems) -> tuple[list[ItemSet], list[Chain]]:
     return sets, list(chains.values())
 
 
-def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: WaitLimits) -> list[Judged[SetStages]]:
+def best_orders(judged: Judged[SetStages], orders: Sequence[Places], limits: WaitLimits) -> list[Judged[SetStages]]:
     """The chains that policies are learned for: at most `MOST_CHAINS`, and as many again that keep a soft limit for every row.
 
-    Parameters
-    ----------
-    judged
-        a model of every set.
-    orders
-        places of the sets.
-
-    Raises
-    ------
-    InvalidInputError
-        if every order makes too many rounds.
+    `judged`: a model of every set. `orders`: places of the sets.
     """
     everything = judged.stages
     if limits.asking_matters(everything.items):
@@ -121,7 +148,7 @@ def best_orders(judged: Judged[SetStages], orders: Sequence[Chain], limits: Wait
     return [chain_of(judged, orders[k]) for k in kept]
 
 
-def _parts_of(order: Chain, most: int) -> Iterable[Chain]:
+def _parts_of(order: Places, most: int) -> Iterable[Places]:
     """The order, and its parts of 2 to `most` stages; of a long order those of a selection of its stages."""
     kept = order
     while sum(comb(len(kept), size) for size in range(2, most + 1)) > MOST_PARTS:
@@ -131,15 +158,11 @@ def _parts_of(order: Chain, most: int) -> Iterable[Chain]:
         yield from (kept[list(part)] for part in combinations(range(len(kept)), size))
 
 
-def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:
+def best_chains(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats, doubt: Floats, weights: Floats) -> list[int]:
     """Places of at most `MOST_CHAINS` chains: those of least (1) at most prices of cost.
 
-    Parameters
-    ----------
-    costs
-        for each chain, shape (its stages,): what a row has paid by each stage.
-    loss, doubt
-        shape (sets, N): judged losses and doubts.
+    `costs`: for each chain, shape (its stages,): what a row has paid by each stage. `loss`, `doubt`: shape (sets, N): judged
+    losses and doubts.
     """
     if len(chains) <= MOST_CHAINS:
         return list(range(len(chains)))
@@ -158,7 +181,7 @@ def best_chains(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats, 
     return kept
 
 
-def _prices(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats) -> Floats:
+def _prices(chains: Sequence[Places], costs: Sequence[Floats], loss: Floats) -> Floats:
     """Prices of cost, rising from a tenth of the best chain's saving per cost to three times the best first purchase's."""
     priced = [(c, float(p[-1] - p[0])) for c, p in zip(chains, costs, strict=True) if p[-1] > p[0]]
     overall = max((float(loss[c[0]] - loss[c].min()) / price for c, price in priced), default=0.0)
@@ -166,3 +189,96 @@ def _prices(chains: Sequence[Chain], costs: Sequence[Floats], loss: Floats) -> F
     top = max(float(step.max(initial=0.0)) for step in steps)
     low = max(overall / 10, 1e-12)
     return np.geomspace(low, max(3 * top, 10 * low), PRICES_TRIED)
+
+
+@dataclass(frozen=True, eq=False)
+class Regional:
+    """The models of a stage, one for each region, as one model of the columns of all of them."""
+
+    router: Any  # fitted decision tree whose leaves are the regions
+    fork: Places  # positions of the router's columns among the model's
+    leaves: Places  # shape (R,): the router's leaves, ascending
+    models: tuple[Any, ...]  # the R fitted models
+    columns: tuple[Places, ...]  # R int64 arrays: positions of each model's columns among those of all
+    classes_: NDArray[Any] | None  # the labels, for classification
+
+    def region(self, X: Any) -> Places:
+        """The region of each row, shape (N,)."""
+        return np.searchsorted(self.leaves, _leaf(self.router, X, self.fork))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """By the model of each row's region."""
+        region, value = self.region(X), np.empty((n_examples(X), 1 if self.classes_ is None else len(self.classes_)))
+        for r in np.unique(region).tolist():
+            rows = np.flatnonzero(region == r)
+            some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+            value[rows] = predictions_of(self.models[r], columns_of(some, self.columns[r]), self.classes_)
+        return value
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The numbers, for regression."""
+        return self.predict_proba(X)[:, 0]
+
+
+def with_regions(judged: Judged[SetStages], training: Training, model: Any) -> Judged[SetStages] | None:
+    """The chain with regions between its fork and its meeting stage; None where nothing lies between, or rows do not part.
+
+    `judged`: the chain, and its outputs for held-out rows. `training`: of the chain's stages. `model`: unfitted; of the regions'
+    stages.
+    """
+    stages, classes, train, seed = judged.stages, training.classes, training.sample, training.seed
+    if not isinstance(training.held_out, Sample):
+        train = train.take(training.held_out[0][0])  # with several folds, each would have regions of its own
+    priced = stages.items.price > 0
+    purchases = (stages.bought() & priced).sum(axis=1)
+    fork, meeting = (int(np.searchsorted(purchases, wanted)) for wanted in (FORK, MEETING))
+    between = range(fork + 1, min(meeting, stages.n_stages - 1))
+    if not len(between) or not stages.features[fork].size:
+        return None
+    grown = (DecisionTreeRegressor if classes is None else DecisionTreeClassifier)(
+        max_leaf_nodes=REGIONS, min_samples_leaf=max(1, len(train) // 20), random_state=seed
+    )
+    at_fork = stages.features[fork]
+    router = grown.fit(
+        np.asarray(columns_of(train.X, at_fork), dtype=np.float32), np.asarray(train.y), sample_weight=train.weights
+    )
+    leaves = np.flatnonzero(router.tree_.children_left < 0)
+    if leaves.size < 2:
+        return None
+    at_train, at_held_out = (np.searchsorted(leaves, _leaf(router, rows.X, at_fork)) for rows in (train, judged.rows))
+    sizes = [int(purchases[s]) for s in between]
+    sets = []
+    for r in range(leaves.size):
+        rows = train.take(np.flatnonzero(at_train == r)), judged.rows.take(np.flatnonzero(at_held_out == r))
+        sets.append(_sets_of(stages, fork, between.stop, sizes, rows, classes, model, seed))
+    different = {s.features.tobytes(): s.features for chain in sets for s in chain}
+    jobs = (delayed(fit_stage)(StagePlan(model, columns), train, classes, seed, 0) for columns in different.values())
+    fitted = dict(zip(different, Parallel(n_jobs=training.n_jobs)(jobs), strict=True))
+    models, features = list(stages.models), list(stages.features)
+    for k, s in enumerate(between):
+        own = [chain[k].features for chain in sets]
+        features[s] = np.unique(np.concatenate(own))
+        place = [np.searchsorted(features[s], some) for some in (at_fork, *own)]
+        parts = tuple(fitted[some.tobytes()] for some in own)
+        models[s] = Regional(router, place[0], leaves, parts, tuple(place[1:]), classes)
+    routed = replace(stages, models=tuple(models), features=tuple(features))
+    return judged._replace(stages=routed, table=table_of(routed, judged.rows.X))
+
+
+def _leaf(router: Any, X: Any, columns: Places) -> Places:
+    return np.asarray(router.apply(np.asarray(columns_of(X, columns), dtype=np.float32)))
+
+
+def _sets_of(
+    stages: SetStages, fork: int, meeting: int, sizes: Sequence[int], rows: Sequence[Sample], classes: Any, model: Any, seed: int
+) -> list[ItemSet]:
+    """The sets of one region, of these numbers of purchases or the next that there are, by elimination on its rows."""
+    bought, items = stages.bought(), stages.items
+    prices = [Fraction(0) if has else price for has, price in zip(bought[fork], items.prices, strict=True)]
+    free = replace(items, prices=tuple(prices))
+    train, held_out = rows
+    some = train.take(np.random.RandomState(seed).permutation(len(train))[:SEARCHED_ROWS])
+    part = judged_fold(model, some, held_out, classes, seed)
+    found = eliminate(SetSearch([part], free, classes), seed, lambda _: None, start=bought[meeting])[::-1]
+    counts = np.array([int((s.items & (items.price > 0)).sum()) for s in found])
+    return [found[min(int(np.searchsorted(counts, size)), len(found) - 1)] for size in sizes]

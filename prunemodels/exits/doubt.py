@@ -52,21 +52,11 @@ class MarginDoubt:
 
 @dataclass(frozen=True, eq=False)
 class LearnedDoubt:
-    """(2) for each stage but the last: ``base + hinges(state) @ slope``.
+    """(2) for each stage but the last: ``base + hinges(state) @ slope``."""
 
-    Parameters
-    ----------
-    knots
-        shape (S - 1, KNOTS, 4): of the four numbers of the state.
-    slope
-        shape (S - 1, 4 (KNOTS + 1)).
-    base
-        shape (S - 1,).
-    """
-
-    knots: Floats
-    slope: Floats
-    base: Floats
+    knots: Floats  # shape (S - 1, KNOTS, 4): of the four numbers of the state
+    slope: Floats  # shape (S - 1, 4 (KNOTS + 1))
+    base: Floats  # shape (S - 1,)
 
     def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
         """See `Doubt`."""
@@ -80,12 +70,7 @@ class LearnedDoubt:
 def learn_doubt(name: DoubtName, table: StageTable, weights: Floats) -> Doubt:
     """A doubt.
 
-    Parameters
-    ----------
-    table
-        the outputs from which it is learned.
-    weights
-        shape (N,): of the rows.
+    `table`: the outputs from which it is learned. `weights`: shape (N,): of the rows.
     """
     if name == "margin":
         return MarginDoubt()
@@ -107,12 +92,7 @@ def aligned(doubt: Floats, fold: NDArray[np.int64]) -> Floats:
     Models of different folds are sure in different ways; a stage that reads nothing doubts all rows of a fold alike. A threshold
     is meant for the stages that predict, and should send on the same share of any fold.
 
-    Parameters
-    ----------
-    doubt
-        shape (S - 1, N).
-    fold
-        shape (N,): 0 for rows doubted by the stages that predict.
+    `doubt`: shape (S - 1, N). `fold`: shape (N,): 0 for rows doubted by the stages that predict.
     """
     found = doubt.copy()
     own = np.flatnonzero(fold == 0)

@@ -30,15 +30,7 @@ from prunemodels.models.labelled_samples import Sample
 
 
 def logged_sets(log: Checkpoint, n_items: int) -> list[NDArray[np.bool_]]:
-    """The sets that were found, bool of shape (n_items,) each; none where there is no file.
-
-    Raises
-    ------
-    BrokenFileError
-        if the file cannot be read, or does not hold sets of these items.
-    InvalidInputError
-        if it belongs to another search.
-    """
+    """The sets that were found, bool of shape (n_items,) each; none where there is no file."""
     with log.stored() as stored:
         if stored is None:
             return []
@@ -81,37 +73,19 @@ Trainer = Callable[[NDArray[np.int64]], Any]
 
 @dataclass(frozen=True, eq=False)
 class ItemSet:
-    """One of the nested sets.
+    """One of the nested sets."""
 
-    Parameters
-    ----------
-    items
-        bool, shape (M,).
-    features
-        int64: the columns that these items allow.
-    loss
-        held-out log loss, or squared error, of models that read them: the mean over the parts.
-    """
-
-    items: NDArray[np.bool_]
-    features: NDArray[np.int64]
-    loss: float
+    items: NDArray[np.bool_]  # shape (M,)
+    features: NDArray[np.int64]  # the columns that these items allow
+    loss: float  # held-out log loss, or squared error, of models that read them: the mean over the parts
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedFold:
-    """One division of the examples into rows to train on and rows to judge by.
+    """One division of the examples into rows to train on and rows to judge by."""
 
-    Parameters
-    ----------
-    train
-        fits a model on given columns of the training rows.
-    held_out
-        labelled rows that it does not see; its y holds class numbers, or targets.
-    """
-
-    train: Trainer
-    held_out: Sample
+    train: Trainer  # fits a model on given columns of the training rows
+    held_out: Sample  # labelled rows that it does not see; its y holds class numbers, or targets
 
 
 def eliminate(
@@ -123,18 +97,9 @@ def eliminate(
 ) -> list[ItemSet]:
     """Nested sets, the largest first, down to what is free; the last may have no features.
 
-    Parameters
-    ----------
-    search
-        the rows, and what is known of sets.
-    seed
-        of the shuffling; each step has its own random numbers, so a resumed search finds what an unbroken one would have found.
-    advance
-        called with the number of items that were dropped.
-    log
-        where the sets are kept, so that the search can go on after it was stopped.
-    start
-        bool, shape (M,): the first set. Default: all items.
+    `search`: the rows, and what is known of sets. `seed`: of the shuffling; each step has its own random numbers, so a resumed
+    search finds what an unbroken one would have found. `advance`: called with the number of items that were dropped. `log`: where
+    the sets are kept, so that the search can go on after it was stopped. `start`: shape (M,): the first set. Default: all items.
     """
     items = search.items
     known = [] if log is None else logged_sets(log, items.n_items)
@@ -155,13 +120,9 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
     A purchase is the items that one feature needs. The larger a set, the less one more feature adds, mostly. So a purchase's last
     known fall bounds the next one, and a purchase is measured again only while its bound is the largest.
 
-    Parameters
-    ----------
-    eliminated
-        from `eliminate`; of many purchases only those that it kept longest are tried.
-    dearest
-        no purchase of a higher price is made. If there is such a limit, the first purchase is that of most different values per
-        price, since rows that have nothing in which they differ cannot be told apart.
+    `eliminated`: from `eliminate`; of many purchases only those that it kept longest are tried. `dearest`: no purchase of a
+    higher price is made. If there is such a limit, the first purchase is that of most different values per price, since rows that
+    have nothing in which they differ cannot be told apart.
     """
     items = search.items
     purchases: list[NDArray[np.bool_]] = []
@@ -196,14 +157,8 @@ def grow(search: SetSearch, eliminated: Sequence[ItemSet], dearest: float = np.i
 class SetSearch:
     """The rows by which sets are judged, and the losses of those that were.
 
-    Parameters
-    ----------
-    parts
-        at least one; of many the first `MOST_PARTS` are taken.
-    items
-        prices of all columns.
-    classes
-        the labels, for classification.
+    `parts`: at least one; of many the first `MOST_PARTS` are taken. `items`: prices of all columns. `classes`: the labels, for
+    classification.
     """
 
     def __init__(self, parts: Sequence[JudgedFold], items: CostItems, classes: NDArray[Any] | None) -> None:

@@ -177,33 +177,15 @@ def evaluate_exit_path(
 
 @dataclass(frozen=True, eq=False)
 class Stops:
-    """The rows of a sample by the stage at which a cascade stops them; shares and means are by weight.
+    """The rows of a sample by the stage at which a cascade stops them; shares and means are by weight."""
 
-    Parameters
-    ----------
-    evaluation
-        of all policies of the cascade's path on these rows.
-    stage
-        int64, shape (N,): where each row stops.
-    cost
-        float64, shape (N,): what it pays.
-    loss
-        float64, shape (N,): its loss; None without labels.
-    items
-        the prices; empty where the stages do not tell what they read.
-    bought
-        bool, shape (M, N): what it has bought by then, of priced items.
-    by_last
-        bool, shape (M, N): what it would have bought by the last stage.
-    """
-
-    evaluation: ExitPathEvaluation
-    stage: NDArray[np.int64]
-    cost: Floats
-    loss: Floats | None
-    items: CostItems
-    bought: NDArray[np.bool_]
-    by_last: NDArray[np.bool_]
+    evaluation: ExitPathEvaluation  # of all policies of the cascade's path on these rows
+    stage: NDArray[np.int64]  # shape (N,): where each row stops
+    cost: Floats  # shape (N,): what it pays
+    loss: Floats | None  # float64, shape (N,): its loss; None without labels
+    items: CostItems  # the prices; empty where the stages do not tell what they read
+    bought: NDArray[np.bool_]  # shape (M, N): what it has bought by then, of priced items
+    by_last: NDArray[np.bool_]  # shape (M, N): what it would have bought by the last stage
 
     @property
     def used(self) -> NDArray[np.int64]:
@@ -259,17 +241,8 @@ class Stops:
 def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLike | None = None, unpriced: bool = False) -> Stops:
     """Send rows through a fitted cascade and record where they stop.
 
-    Parameters
-    ----------
-    sample_weight
-        shape (N,), >= 0: weights of the rows.
-    unpriced
-        also take stages that do not tell what they read: there are no items then.
-
-    Raises
-    ------
-    InvalidInputError
-        for labels, weights and columns that do not fit, and for stages that do not tell what they read.
+    `sample_weight`: shape (N,), >= 0: weights of the rows. `unpriced`: also take stages that do not tell what they read: there
+    are no items then.
     """
     stages = cascade.stages_ if unpriced else priced_stages(cascade.stages_)
     seen = evaluate_exit_path(cascade, X, y, sample_weight=sample_weight)
@@ -289,13 +262,7 @@ def stops_of(cascade: Cascade, X: Any, y: Any = None, *, sample_weight: ArrayLik
 
 
 def shown_cascade(source: Cascade | ExitPath, budget: Price | None = None) -> Cascade:
-    """The cascade to show: within a budget, or as given; of a path, the one that the rule ``"one_se"`` chooses.
-
-    Raises
-    ------
-    InvalidInputError
-        for what is no cascade and no exit path.
-    """
+    """The cascade to show: within a budget, or as given; of a path, the one that the rule ``"one_se"`` chooses."""
     if not isinstance(source, (Cascade, ExitPath)):
         raise InvalidInputError(f"source is a {type(source).__name__}; give a fitted cascade or an exit path")
     if budget is not None:

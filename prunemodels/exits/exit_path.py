@@ -17,13 +17,21 @@ from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Task
 from formulations.instance.parametric_closure import ClosurePath
 from prunemodels.exits.doubt import DoubtName, aligned, doubts_of, learn_doubt
-from prunemodels.exits.learning import CrossFitted, HeldOutPolicies, LearnedExits, Method, cross_fit, solve_exits
+from prunemodels.exits.learning import (
+    ROUNDING,
+    CrossFitted,
+    ExitSample,
+    HeldOutPolicies,
+    LearnedExits,
+    Method,
+    cross_fit,
+    judged_losses,
+    solve_exits,
+)
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.sample import ROUNDING, ExitSample, judged_losses
 from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
-from prunemodels.exits.stages import Stages, StageTable, table_of
-from prunemodels.exits.waiting import WITHIN, Late
+from prunemodels.exits.stages import WITHIN, Late, Stages, StageTable, table_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 
@@ -334,7 +342,7 @@ def learn_exit_path(
     n_levels
         number of levels of doubt at a stage.
     late
-        limits on rounds and latency that the policies chosen from the path keep, see `prunemodels.exits.waiting`.
+        limits on rounds and latency that the policies chosen from the path keep, see `prunemodels.exits.stages`.
 
     Raises
     ------
@@ -356,12 +364,8 @@ def learn_exit_path(
         raise InvalidInputError(
             f"the stages know one class, {stages.classes.tolist()[0]!r}, and never doubt; give models of two at least"
         )
-    weights = check_weights(sample_weight, table.n_rows, "sample_weight")
+    weights = weights_to_learn(sample_weight, table.n_rows)
     used, truth = weights > 0, class_numbers(stages.classes, y, table.n_rows)
-    if used.sum() < 2:
-        raise InvalidInputError(
-            f"n_samples={used.sum()}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
-        )
     table, truth, weights = table.take(np.flatnonzero(used)), truth[used], weights[used]
     late = tuple((over[:, used], most) for over, most in late)
     if any(over[0] @ weights > (most + ROUNDING) * weights.sum() for over, most in late):
@@ -385,6 +389,16 @@ def learn_exit_path(
         found.append(ExitPath(stages, learned, sample, folds))
     costs = np.linspace(table.cost[0].mean(), table.cost[-1].mean(), 50) + table.once[-1]
     return min(found, key=lambda path: path.cross_fitted.area(costs))
+
+
+def weights_to_learn(sample_weight: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    """The weights of n rows, at least two of which must count."""
+    weights = check_weights(sample_weight, n, "sample_weight")
+    if (used := (weights > 0).sum()) < 2:
+        raise InvalidInputError(
+            f"n_samples={used}: policies are learned from some rows and judged on others; give 2 or more of positive weight"
+        )
+    return weights
 
 
 @checked

@@ -20,8 +20,7 @@ from threadpoolctl import threadpool_limits
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.elimination import JudgedFold, constant_of
-from prunemodels.exits.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of
-from prunemodels.exits.stage_columns import on_columns
+from prunemodels.exits.set_stages import BlendedStage, Constant, SetStages, check_probabilities, columns_of, on_columns
 from prunemodels.exits.stages import Stages, StageTable, losses, table_of
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.labelled_samples import Sample
@@ -63,87 +62,42 @@ def in_one_thread_if_small(numbers: int) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class StagePlan:
-    """A stage before it is fitted.
+    """A stage before it is fitted."""
 
-    Parameters
-    ----------
-    estimator
-        unfitted; None: predict the class shares, or the mean.
-    columns
-        int64: the columns that it reads.
-    others
-        more unfitted estimators: held-out rows choose one of them, or the mean of several.
-    """
-
-    estimator: Any
-    columns: NDArray[np.int64]
-    others: tuple[Any, ...] = ()
+    estimator: Any  # unfitted; None: predict the class shares, or the mean
+    columns: NDArray[np.int64]  # the columns that it reads
+    others: tuple[Any, ...] = ()  # more unfitted estimators: held-out rows choose one of them, or the mean of several
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Everything that is needed to fit the stages.
-
-    Parameters
-    ----------
-    plans
-        the stages.
-    sample
-        the examples.
-    held_out
-        examples that are not in the sample, or how the sample is divided.
-    items
-        prices of all columns.
-    classes
-        the labels, for classification.
-    seed
-        for stages that have none of their own.
-    n_jobs
-        stages that are fitted at the same time.
-    """
+    """Everything that is needed to fit the stages."""
 
     plans: Sequence[StagePlan]
     sample: Sample
-    held_out: Sample | Sequence[Division]
-    items: CostItems
-    classes: NDArray[Any] | None
-    seed: int
-    n_jobs: int | None
+    held_out: Sample | Sequence[Division]  # examples that are not in the sample, or how the sample is divided
+    items: CostItems  # prices of all columns
+    classes: NDArray[Any] | None  # the labels, for classification
+    seed: int  # for stages that have none of their own
+    n_jobs: int | None  # stages that are fitted at the same time
 
 
 AnyStages = TypeVar("AnyStages", bound=Stages)
 
 
 class Judged(NamedTuple, Generic[AnyStages]):
-    """Fitted stages, and labelled rows that such stages were not trained on.
-
-    Parameters
-    ----------
-    stages
-        to predict with.
-    table
-        outputs for the rows.
-    rows
-        the rows, in the table's order.
-    fold
-        int64, shape (N,): 0 for the rows whose outputs are those of `stages`; other numbers for rows whose outputs are of stages
-        that were fitted for other divisions.
-    """
+    """Fitted stages, and labelled rows that such stages were not trained on."""
 
     stages: AnyStages
-    table: StageTable
-    rows: Sample
+    table: StageTable  # outputs for the rows
+    rows: Sample  # the rows, in the table's order
+    # shape (N,): 0 for the rows whose outputs are those of `stages`; other numbers for rows whose outputs are of stages that were
+    # fitted for other divisions.
     fold: NDArray[np.int64]
 
 
 def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool, rng: np.random.RandomState) -> list[Division]:
-    """The divisions of the examples that `cv` or its default gives.
-
-    Raises
-    ------
-    InvalidInputError
-        for a fraction outside (0, 1), and if a part would be empty.
-    """
+    """The divisions of the examples that `cv` or its default gives."""
     n, y = len(sample), np.asarray(sample.y)
     if fraction is None:
         fraction = min(HELD_OUT_SHARE, MOST_HELD_OUT / max(n, 1))
@@ -170,13 +124,7 @@ def divisions(sample: Sample, cv: Any, fraction: float | None, classifier: bool,
 
 
 def classes_of(sample: Sample) -> NDArray[Any]:
-    """The labels, sorted.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is only one.
-    """
+    """The labels, sorted."""
     classes = np.unique(np.asarray(sample.y))
     if classes.size < 2:
         raise InvalidInputError(f"y has one class, {classes.tolist()[0]!r}; a classifier needs at least two")
@@ -184,13 +132,7 @@ def classes_of(sample: Sample) -> NDArray[Any]:
 
 
 def fit_stage(plan: StagePlan, sample: Sample, classes: NDArray[Any] | None, seed: int, s: int) -> Any:
-    """The fitted model of a stage.
-
-    Raises
-    ------
-    InvalidInputError
-        for a classifier without probabilities, and an estimator whose fit takes no weights if there are weights.
-    """
+    """The fitted model of a stage."""
     model = on_columns(plan.estimator, sample.X, plan.columns) if plan.estimator is not None and plan.columns.size else None
     if model is None or (classes is not None and np.unique(np.asarray(sample.y)).size < 2):
         weights = sample.weights
@@ -230,13 +172,7 @@ def is_unfitted(estimator: Any) -> bool:
 
 
 def check_kinds(plans: Sequence[StagePlan], classifier: bool) -> None:
-    """Refuse regressors among the stages of a classifier, and the other way round.
-
-    Raises
-    ------
-    InvalidInputError
-        naming stage and class.
-    """
+    """Refuse regressors among the stages of a classifier, and the other way round."""
     for s, plan in enumerate(plans):
         if plan.estimator is not None and not is_unfitted(plan.estimator):
             raise InvalidInputError(

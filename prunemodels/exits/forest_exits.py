@@ -18,14 +18,12 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
 from formulations.arguments import Count, Seed, checked
 from formulations.errors import InvalidInputError
-from formulations.instance.cost_sample import check_weights
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from formulations.instance.routing import features_of, n_examples
-from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, learn_exit_path
-from prunemodels.exits.stages import table_of
+from prunemodels.exits.exit_path import LEVELS, MOST_STAGES, Doubts, ExitPath, check_learning, learn_exit_path, weights_to_learn
+from prunemodels.exits.stages import Latency, table_of, wait_limits
 from prunemodels.exits.tree_stages import TreeStages, check_votes, prunings_as_stages
-from prunemodels.exits.waiting import Latency, wait_limits
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import check_columns
 
@@ -97,9 +95,14 @@ def exit_path(
     >>> print(f"cost {model.prediction_cost(X_test).mean():.2f}, error {1 - model.score(X_test, y_test):.3f}")
     cost 10.75, error 0.059
     """
-    _check(path.problem.ensemble, X, y, sample_weight)
+    ensemble = path.problem.ensemble
+    check_learning(doubt, n_levels, ensemble.task)
+    if not 2 <= n_stages <= MOST_STAGES:
+        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
+    limits = wait_limits(max_rounds, max_latency)
+    _check(ensemble, X, y, sample_weight)
     stages = path_stages(path, n_stages)
-    table, late = table_of(stages, X), wait_limits(max_rounds, max_latency).late(stages, X)
+    table, late = table_of(stages, X), limits.late(stages, X)
     options: dict[str, Any] = {"stack": stack, "doubt": doubt, "n_levels": n_levels, "random_state": random_state}
     return learn_exit_path(stages, table, y, sample_weight=sample_weight, late=late, **options)
 
@@ -109,21 +112,13 @@ def _check(ensemble: Ensemble, X: Any, y: Any, sample_weight: ArrayLike | None) 
     check_votes(ensemble)
     n = n_examples(X)
     class_numbers(ensemble.classes, y, n)
-    check_weights(sample_weight, n, "sample_weight")
+    weights_to_learn(sample_weight, n)
     check_columns(X, ensemble.names_to_check)
     features_of(ensemble, _safe_indexing(X, np.arange(min(n, MOST_TRIED))))
 
 
 def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
-    """Prunings of a path, spread over its cost, long gaps filled by (1); the last is the unpruned forest.
-
-    Raises
-    ------
-    InvalidInputError
-        if fewer than 2 stages are asked for, or more than `MOST_STAGES`.
-    """
-    if not 2 <= n_stages <= MOST_STAGES:
-        raise InvalidInputError(f"n_stages is {n_stages}; give a number from 2 to {MOST_STAGES:,}, one stage has no exit")
+    """At least 2 prunings of a path, spread over its cost, long gaps filled by (1); the last is the unpruned forest."""
     unpruned = Pruning.unpruned(path.problem)
     cost = path.cost
     wanted = cost[-1] + (cost[0] - cost[-1]) * np.linspace(0, 1, n_stages) ** 2  # most savings are made early
@@ -136,28 +131,20 @@ def path_stages(path: NestedPrunings, n_stages: int) -> TreeStages:
     return prunings_as_stages(path, _without_gaps(path.problem, closures, LONGEST_GAP * unpruned.cost))
 
 
-WAYS = 64
-"""Numbers of splits that are tried in one pass."""
-
-
 def _without_gaps(problem: PruningProblem, closures: list[NDArray[np.bool_]], longest: float) -> list[NDArray[np.bool_]]:
     """The closures, and further ones between neighbours whose costs differ by more than `longest`, feature by feature."""
     filled = closures[:1]
     for outer in closures[1:]:
-        inner, high = filled[-1], Pruning(problem, outer).cost
-        low = Pruning(problem, inner).cost
-        order = (
-            _by_feature(problem.ensemble, outer & ~inner) if longest > 0 and high - low > longest else np.zeros(0, dtype=np.int64)
-        )
-        done = 0
-        while order.size and high - low > longest:
-            done += max(1, _most_within(problem, inner, order[done:], low + longest))
+        inner, done = filled[-1], 0
+        order = _by_feature(problem.ensemble, outer & ~inner)
+        cost = _costs_up_to(problem, inner, order)
+        while longest > 0 and cost[-1] - cost[done] > longest:
+            done = max(done + 1, int(np.searchsorted(cost, cost[done] + longest, side="right")) - 1)
             if done >= order.size:
                 break
-            inner = inner.copy()
-            inner[order[:done]] = True
-            low = Pruning(problem, inner).cost
-            filled.append(inner)
+            between = inner.copy()
+            between[order[:done]] = True
+            filled.append(between)
         filled.append(outer)
     return filled
 
@@ -173,23 +160,12 @@ def _by_feature(ensemble: Ensemble, splits: NDArray[np.bool_]) -> NDArray[np.int
     return np.asarray(chosen[np.lexsort((ensemble.depth[chosen], key[chosen]))])
 
 
-def _most_within(problem: PruningProblem, inner: NDArray[np.bool_], order: NDArray[np.int64], budget: float) -> int:
-    """How many of these splits can be added, in order, within a budget: `WAYS` numbers are tried at a time."""
-    fits, fails = 0, order.size + 1
-    while fails - fits > 1:
-        tried = np.unique(np.linspace(fits, fails - 1, WAYS + 1).astype(np.int64))
-        stage = np.full(problem.ensemble.n_nodes, tried.size, dtype=np.int32)
-        stage[order[: fails - 1]] = np.searchsorted(tried, np.arange(1, fails))
-        stage[inner] = 0
-        within = np.flatnonzero(_costs_up_to(problem, stage, tried.size) <= budget)
-        last = int(within[-1]) if within.size else 0
-        fits, fails = int(tried[last]), int(tried[last + 1]) if last + 1 < tried.size else fails
-    return fits
-
-
-def _costs_up_to(problem: PruningProblem, stage: NDArray[np.int32], n_stages: int) -> NDArray[np.float64]:
-    """The mean cost of a prediction with the splits up to each stage, shape (n_stages,), from one pass over the usage."""
-    usage, kept = problem.usage, problem.ensemble.is_split & (stage < n_stages)
+def _costs_up_to(problem: PruningProblem, inner: NDArray[np.bool_], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean cost of a prediction with a closure, and with the first 1, 2, ... further splits, from one pass over the usage."""
+    usage, n_stages = problem.usage, order.size + 1
+    stage = np.full(problem.ensemble.n_nodes, n_stages, dtype=np.int32)
+    stage[inner], stage[order] = 0, np.arange(1, n_stages)
+    kept = problem.ensemble.is_split & (stage < n_stages)
     more = np.bincount(stage[kept], weights=usage.evaluation_price[kept], minlength=n_stages)
     first = usage.first_stage_by_row(stage, n_stages)
     for m in np.flatnonzero((usage.costs.price > 0) & ~usage.costs.paid_once):

@@ -1,6 +1,6 @@
 """Compute all optimal exit policies from the outputs and costs of the stages on labelled rows, and judge them on other rows.
 
-With N rows of weights w_i (sum W), their losses (`judged_losses`), levels l of `prunemodels.exits.levels`, and y_{s,l} = 1
+With N rows of weights w_i (sum W), their losses (`judged_losses`), levels l of `prunemodels.exits.policy`, and y_{s,l} = 1
 where rows of level l go on from s,
 
     gain_{s,l}  = (1/W) sum over i with level_s(i) = l of  w_i (loss_{s,i} - loss_{s+1,i})
@@ -31,13 +31,18 @@ from sklearn.model_selection import KFold
 
 from formulations.instance.parametric_closure import ClosurePath, ParametricClosure
 from prunemodels.exits.doubt import Doubt
-from prunemodels.exits.levels import levels, prices_of_cost, thresholds
-from prunemodels.exits.policy import Cut, ExitPolicy
-from prunemodels.exits.sample import ExitSample
-from prunemodels.exits.stacking import Stack
+from prunemodels.exits.policy import Cut, ExitPolicy, levels, prices_of_cost, thresholds
+from prunemodels.exits.stacking import Stack, calibrated
+from prunemodels.exits.stages import Late, StageTable, is_beyond_chance, losses
 from solvers.path.closure_path import closure_path
 
 Floats = NDArray[np.float64]
+
+ERRORS_APART = 2.0
+"""An earlier stage is the reference if the last one loses more by this number of standard errors, see `judged_losses`."""
+
+ROUNDING = 1e-12
+"""A share of rows may exceed its limit by this much, since sums are rounded."""
 
 MOST_DECIMALS = 4
 """Prices with at most this many decimals are kept exactly."""
@@ -50,20 +55,97 @@ MOST_POINTS = 40
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedExits:
-    """All optimal policies between the candidates.
+class ExitSample:
+    """N labelled rows at S stages; none of the stages was trained on the row whose output it gives."""
 
-    Parameters
-    ----------
-    doubt, theta, stack
-        see `ExitPolicy`.
-    path
-        the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once.
+    doubt: Floats  # shape (S - 1, N): doubts of the fitted object
+    cost: Floats  # shape (S, N): what each row has bought by each stage
+    once: Floats  # shape (S,): see `Stages.once`
+    loss: Floats  # shape (S, N): 0-1 loss or squared error of what the stages predict
+    judged: Floats  # shape (S, N): the losses that policies are learned from, see `judged_losses`
+    weights: Floats  # shape (N,), > 0
+    # shape (N,): the rows whose outputs are those of the stages that predict; other rows have outputs of stages that were fitted
+    # in the same way on other folds. What is stated of a policy holds on the own rows.
+    own: NDArray[np.bool_]
+    late: Late = ()  # limits on rounds and latency, see `prunemodels.exits.stages`
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return int(self.weights.size)
+
+    @property
+    def n_stages(self) -> int:
+        """S."""
+        return int(self.once.size)
+
+    def take(self, rows: NDArray[Any]) -> ExitSample:
+        """Some of the rows. If none of them is an own row, all count as such."""
+        own = self.own[rows]
+        own = own if own.any() else np.ones_like(own)
+        doubt, cost, loss, judged = (array[:, rows] for array in (self.doubt, self.cost, self.loss, self.judged))
+        late = tuple((over[:, rows], most) for over, most in self.late)
+        return ExitSample(doubt, cost, self.once, loss, judged, self.weights[rows], own, late)
+
+    @property
+    def own_rows(self) -> ExitSample:
+        """The own rows alone."""
+        return self if self.own.all() else self.take(self.own)
+
+    def stop_stages(self, policy: ExitPolicy) -> NDArray[np.int64]:
+        """Where each row stops, shape (N,)."""
+        return policy.stop_stages(self.doubt)
+
+    def mean_cost(self, policy: ExitPolicy) -> float:
+        """Mean cost of a prediction, with the items paid once that the policy's last stage needs."""
+        paid = self.cost[self.stop_stages(policy), np.arange(self.n_rows)]
+        return float(paid @ self.weights / self.weights.sum() + self.once[policy.last_stage])
+
+    def in_time(self, policy: ExitPolicy) -> bool:
+        """Whether no more of the own rows are late than the limits allow."""
+        if not self.late:
+            return True
+        own = self.own_rows
+        stage, share = own.stop_stages(policy), own.weights / own.weights.sum()
+        return all(over[stage, np.arange(own.n_rows)] @ share <= most + ROUNDING for over, most in own.late)
+
+    def mean_loss(self, policy: ExitPolicy, loss: Floats | None = None) -> float:
+        """Share of wrong predictions, or mean squared error; by default of what is predicted."""
+        lost = (self.loss if loss is None else loss)[self.stop_stages(policy), np.arange(self.n_rows)]
+        return float(lost @ self.weights / self.weights.sum())
+
+
+def judged_losses(table: StageTable, truth: NDArray[Any], weights: Floats) -> Floats:
+    """The losses that policies are learned from, shape (S, N): what a reference stage expects, not what is observed.
+
+        classification:  1 - p_i(class that stage s favours),    p_i: the reference's probabilities                       (1)
+        regression:      (number of stage s - number of the reference)^2                                                  (2)
+
+    The reference is the last stage, unless an earlier one has less log loss, or squared error, on these rows by more than
+    `ERRORS_APART` standard errors; no stage was trained on the rows whose outputs it gives. It is calibrated on these rows
+    (`prunemodels.exits.stacking.calibrated`). The label of one row says little about a stage, its expectation more: in (1) and
+    (2) nothing is left of the labels' noise. (2) lacks the variance of the labels, which is the same for all stages.
     """
+    lost = np.array([losses(value, truth) for value in table.value])
+    reference = table.value[-1]
+    best = int((lost @ weights).argmin())
+    if is_beyond_chance(lost[-1] - lost[best], weights, ERRORS_APART):
+        reference = table.value[best]
+    reference = calibrated(reference, truth, weights)
+    if table.value.shape[2] == 1:
+        return np.asarray((table.value[:, :, 0] - reference[:, 0]) ** 2)
+    favoured = table.value.argmax(axis=2)
+    return np.asarray(1.0 - np.take_along_axis(reference, favoured.T, axis=1).T)
 
+
+@dataclass(frozen=True, eq=False)
+class LearnedExits:
+    """All optimal policies between the candidates."""
+
+    # doubt, theta, stack: see `ExitPolicy`.
     doubt: Doubt
     theta: Floats
-    path: ClosurePath
+    path: ClosurePath  # the nested optima of (1); node s J + l - 1 is y_{s,l}, nodes from (S - 1) J on are items paid once
     stack: Stack | None = None
 
     def policy(self, k: int) -> ExitPolicy:
@@ -83,12 +165,7 @@ def solve_exits(
 ) -> LearnedExits:
     """The levels and all optima of (1), given the doubts of the rows.
 
-    Parameters
-    ----------
-    doubt, stack
-        by which the sample was made, for new rows.
-    n_levels
-        J - 1: all rows reach the first level.
+    `doubt`, `stack`: by which the sample was made, for new rows. `n_levels`: J - 1: all rows reach the first level.
     """
     loss, doubts = sample.judged, sample.doubt
     lams = prices_of_cost(loss, sample.cost, sample.weights, doubts, n_levels) if len(doubts) else np.zeros(1)
@@ -101,10 +178,7 @@ def solve_exits(
 def exit_problem(sample: ExitSample, level: NDArray[np.int64], count: int) -> ParametricClosure:
     """The maximum closure (1) with the arcs (2).
 
-    Parameters
-    ----------
-    level
-        shape (S - 1, N), from 0 (never goes on) to `count`.
+    `level`: shape (S - 1, N), from 0 (never goes on) to `count`.
     """
     loss, weights = sample.judged, sample.weights
     total = float(weights.sum())
@@ -153,20 +227,13 @@ Method = Callable[[LearnedExits, ExitSample], ExitPolicy]
 
 
 class HeldOutPolicies(NamedTuple):
-    """What policies do on rows that they were not learned from.
+    """What policies do on rows that they were not learned from."""
 
-    Parameters
-    ----------
-    cost, loss, judged
-        float64, shape (N,): each row's cost, loss, and `ExitSample.judged` loss.
-    weights
-        float64, shape (N,).
-    """
-
+    # cost, loss, judged: shape (N,): each row's cost, loss, and `ExitSample.judged` loss.
     cost: Floats
     loss: Floats
     judged: Floats
-    weights: Floats
+    weights: Floats  # shape (N,)
 
     def mean(self, amounts: Floats) -> float:
         """The weighted mean over the rows."""
@@ -175,21 +242,12 @@ class HeldOutPolicies(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted:
-    """Levels and optima learned without a fold of the rows, for every fold.
-
-    Parameters
-    ----------
-    sample
-        all rows.
-    folds
-        the held-out rows of each fold, and what was learned without them.
-    lam
-        shape (P,), ascending: prices of cost for curves.
-    """
+    """Levels and optima learned without a fold of the rows, for every fold."""
 
     sample: ExitSample
+    # the held-out rows of each fold, and what was learned without them.
     folds: tuple[tuple[NDArray[np.int64], LearnedExits], ...]
-    lam: Floats
+    lam: Floats  # shape (P,), ascending: prices of cost for curves
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what can be computed again."""
@@ -227,10 +285,7 @@ class CrossFitted:
 def cross_fit(sample: ExitSample, learned: LearnedExits, *, n_levels: int, rng: np.random.RandomState) -> CrossFitted:
     """Learn levels and policies again on all folds but one, for every fold.
 
-    Parameters
-    ----------
-    learned
-        from all rows. Doubt and stack have few coefficients and stay the same for all folds.
+    `learned`: from all rows. Doubt and stack have few coefficients and stay the same for all folds.
     """
     lams = learned.path.lam
     wanted = np.unique(np.quantile(np.sort(lams), np.linspace(0, 1, min(MOST_POINTS, lams.size)), method="nearest"))

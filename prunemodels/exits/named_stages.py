@@ -23,9 +23,8 @@ from prunemodels.exits.fitting import (
     check_kinds,
     is_unfitted,
 )
-from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.stage_columns import check_named_columns
-from prunemodels.exits.waiting import Latency
+from prunemodels.exits.set_stages import SetStages, check_named_columns
+from prunemodels.exits.stages import Latency
 from prunemodels.models.costs import Costs
 from prunemodels.points import Rule
 
@@ -166,13 +165,7 @@ class CascadeRegressor(CascadeNumbers, _Cascade):
 
 
 def read_stages(stages: Any, items: CostItems, n_features: int, names: Any) -> list[StagePlan]:
-    """Plans of the stages from pairs of an estimator and its features.
-
-    Raises
-    ------
-    InvalidInputError
-        if this is not a list of pairs, and for features and items that do not exist.
-    """
+    """Plans of the stages from pairs of an estimator and its features."""
     if not isinstance(stages, Sequence) or isinstance(stages, str) or not len(stages):
         raise InvalidInputError(f"stages is {stages!r}; give a list of (estimator, features) pairs, the cheapest first")
     plans: list[StagePlan] = []

@@ -19,13 +19,7 @@ from prunemodels.models.costs import Costs, column_prices, cost_items
 
 
 def priced_stages(stages: Stages) -> SetStages | TreeStages:
-    """The stages, if they are of a class that tells what it reads and what that costs.
-
-    Raises
-    ------
-    InvalidInputError
-        for stages of another class, naming it.
-    """
+    """The stages, if they are of a class that tells what it reads and what that costs."""
     if not isinstance(stages, (SetStages, TreeStages)):
         raise InvalidInputError(
             f"the stages are {type(stages).__name__}, which do not say what they read; give a cascade of named stages, or of "
@@ -51,17 +45,7 @@ def unit_prices(stages: Stages) -> SetStages | TreeStages | None:
 def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs | None, evaluation_cost: Any = None) -> None:
     """Refuse prices that contradict those that the stages and their policy were made with.
 
-    Parameters
-    ----------
-    names
-        of the columns that have prices.
-    costs, evaluation_cost
-        as in `problem_from_forest`; None: not given.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the item or feature.
+    `names`: of the columns that have prices. `costs`, `evaluation_cost`: as in `problem_from_forest`; None: not given.
     """
     own = priced_stages(stages)
     if costs is not None:

@@ -34,13 +34,6 @@ NONE = ", None"
 def cascade_sample(cascade: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
     """The training sample of a cascade. Sets its ``n_features_in_`` and ``feature_names_in_``; ``numeric_``: whether the rows are
     cast to numbers; and ``column_types_``, of a table that is not.
-
-    Raises
-    ------
-    InvalidInputError
-        for columns that repeat, that hold complex numbers or lists, and infinite numbers.
-    ValueError
-        for everything else that scikit-learn refuses.
     """
     table = pandas_of(X)
     cascade.numeric_, cascade.column_types_ = is_numeric(table), None
@@ -57,13 +50,7 @@ def cascade_sample(cascade: Any, X: Any, y: Any, sample_weight: Any) -> Sample:
 
 
 def raw_rows(cascade: Any, X: Any) -> pd.DataFrame:
-    """Rows for a cascade whose training rows were not cast, as a table with the types of the training rows.
-
-    Raises
-    ------
-    InvalidInputError
-        for what is no table, and values that do not have the type of their column; names column and value.
-    """
+    """Rows for a cascade whose training rows were not cast, as a table with the types of the training rows."""
     table = pandas_of(X)
     if not isinstance(table, pd.DataFrame):
         raise InvalidInputError(
@@ -108,15 +95,7 @@ def pandas_of(X: Any) -> Any:
 def with_types(table: pd.DataFrame, types: Sequence[str], columns: Collection[int] | None = None) -> pd.DataFrame:
     """The table with columns of given types.
 
-    Parameters
-    ----------
-    columns
-        the places of the columns to convert; None: all.
-
-    Raises
-    ------
-    InvalidInputError
-        naming column and value.
+    `columns`: the places of the columns to convert; None: all.
     """
     found = table.copy(deep=False)
     for f in range(len(types)) if columns is None else columns:

@@ -20,11 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.exits.learning import LearnedExits
-from prunemodels.exits.levels import between, ends_of, levels
-from prunemodels.exits.policy import Cut, ExitPolicy, stages_reached
-from prunemodels.exits.sample import ROUNDING, ExitSample
-from prunemodels.exits.waiting import WITHIN
+from prunemodels.exits.learning import ROUNDING, ExitSample, LearnedExits
+from prunemodels.exits.policy import Cut, ExitPolicy, between, ends_of, levels, stages_reached
+from prunemodels.exits.stages import WITHIN
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -80,27 +78,17 @@ def _up_to(learned: LearnedExits, s: int) -> Flags:
 
 
 class _List(NamedTuple):
-    """The policies of (1) for one stage, from R_s on: the more rows go on, the dearer.
+    """The policies of (1) for one stage, from R_s on: the more rows go on, the dearer."""
 
-    Parameters
-    ----------
-    stage, go, more
-        see (1).
-    theta
-        shape (E,), falling; the first is infinite.
-    cost, loss
-        shape (E,): mean cost on the own rows, and mean judged loss on all.
-    in_time
-        bool, shape (E,): whether the limits on rounds and latency are kept, on the own rows.
-    """
-
+    # stage, go, more: see (1).
     stage: int
     go: Flags
     more: Flags
-    theta: Floats
+    theta: Floats  # shape (E,), falling; the first is infinite
+    # cost, loss: shape (E,): mean cost on the own rows, and mean judged loss on all.
     cost: Floats
     loss: Floats
-    in_time: Flags
+    in_time: Flags  # shape (E,): whether the limits on rounds and latency are kept, on the own rows
 
 
 def _lists(learned: LearnedExits, sample: ExitSample, pairs: Iterator[tuple[int, Flags, Flags]]) -> Iterator[_List]:

@@ -37,31 +37,16 @@ FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """(1) or (2).
+    """(1) or (2)."""
 
-    Parameters
-    ----------
-    weight
-        float64, shape (S, S): a_{s,t}, 0 for t > s.
-    base
-        float64, shape (S, K): b_s.
-    stacked
-        bool, shape (S,): the stages whose output is (1) or (2); the others keep their own output.
-    """
-
-    weight: Floats
-    base: Floats
-    stacked: NDArray[np.bool_]
+    weight: Floats  # shape (S, S): a_{s,t}, 0 for t > s
+    base: Floats  # shape (S, K): b_s
+    stacked: NDArray[np.bool_]  # shape (S,): the stages whose output is (1) or (2); the others keep their own output
 
     def output(self, s: int, own: StageOutput, inputs: Floats) -> StageOutput:
         """The output of stage s, combined with those of the stages before.
 
-        Parameters
-        ----------
-        own
-            the output of stage s alone.
-        inputs
-            shape (s + 1, rows, K): `stack_inputs` of the stages 0..s.
+        `own`: the output of stage s alone. `inputs`: shape (s + 1, rows, K): `stack_inputs` of the stages 0..s.
         """
         if not self.stacked[s]:
             return own
@@ -83,14 +68,8 @@ def stack_inputs(value: Floats) -> Floats:
 def learn_stack(table: StageTable, truth: NDArray[Any], weights: Floats, rng: np.random.RandomState) -> tuple[Stack, StageTable]:
     """A stack, and a table of combined outputs, in which each row's output comes from a stack that was learned without this row.
 
-    Parameters
-    ----------
-    table
-        the stages' own outputs for rows that they were not trained on.
-    truth
-        shape (N,): class numbers, or targets.
-    weights
-        shape (N,), > 0: of the rows.
+    `table`: the stages' own outputs for rows that they were not trained on. `truth`: shape (N,): class numbers, or targets.
+    `weights`: shape (N,), > 0: of the rows.
     """
     inputs, value = stack_inputs(table.value), table.value.copy()
     S, n, K = inputs.shape

@@ -216,10 +216,7 @@ def _filled(*more: Any) -> Any:
 def stage_models(n_rows: int, *, classifier: bool, numeric: bool) -> tuple[Any, ...]:
     """Unfitted models for a table of this size; the forest, which takes longest, is the last.
 
-    Parameters
-    ----------
-    numeric
-        whether all columns are numbers; other tables are `prepared`.
+    `numeric`: whether all columns are numbers; other tables are `prepared`.
     """
     boosting = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
     trees = ExtraTreesClassifier if classifier else ExtraTreesRegressor
@@ -316,13 +313,7 @@ def _days(column: pd.Series[Any]) -> NDArray[np.float64]:
 
 
 def all_read(column: pd.Series[Any], read: pd.Series[Any], kind: str) -> pd.Series[Any]:
-    """What was read of a column, if every cell that holds something could be read as this kind.
-
-    Raises
-    ------
-    InvalidInputError
-        naming column, value and row.
-    """
+    """What was read of a column, if every cell that holds something could be read as this kind."""
     wrong = column[read.isna() & column.notna()]
     if len(wrong):
         raise InvalidInputError(

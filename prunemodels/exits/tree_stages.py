@@ -4,13 +4,14 @@
     forest:    value_s(x) = mean over the trees that take part in stage s of the fractions (or the mean) at x's leaf
     boosting:  value_s(x) = link( base + sum over these trees of x's leaf values )                                          (2)
 
-By (1) what a row buys for stage s is among what it buys for stage s + 1.
+By (1) what a row buys for stage s is among what it buys for stage s + 1. The links are those of the boosted models, whose own
+probabilities, or numbers, a stage gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,15 +20,15 @@ from scipy.special import expit, softmax
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.arguments import checked
-from formulations.errors import InvalidInputError
+from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
-from prunemodels.exits.stages import StageOutput
-from prunemodels.exits.waiting import Calls
+from prunemodels.exits.stages import Calls, StageOutput
 from prunemodels.models.costs import Costs, cost_items, staged_example_costs
-from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.libraries.model_forest import pruned_ends
+from prunemodels.models.forests.reading import GRADIENT_BOOSTING, check_columns
+from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
+from prunemodels.models.libraries.sklearn_models import trees_of_any_loss
 from prunemodels.models.losses import SquaredError
 
 Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
@@ -35,40 +36,20 @@ Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 
 @dataclass(frozen=True, eq=False)
 class TreeStages:
-    """Trees with (1) and (2), as `Stages`.
-
-    Parameters
-    ----------
-    ensemble
-        the trees.
-    items, evaluation
-        prices, see `PruningProblem`.
-    first_stage
-        int32, shape (n,): the first stage at which a split is kept; S for leaves and for splits that no stage keeps.
-    joins
-        int32, shape (T,): the first stage in which a tree takes part.
-    link
-        ``"mean"`` for forests; for boosting, how sums become numbers or probabilities; ``"clipped"``: limited to 0 and 1.
-    base
-        float64, shape (outputs,): where sums start; for boosting only.
-    output_of
-        int32, shape (T,): which output a tree adds to; for boosting only.
-
-    Raises
-    ------
-    InvalidInputError
-        if a split is kept before its parent, or no tree takes part in the first stage of a forest.
-    """
+    """Trees with (1) and (2), as `Stages`."""
 
     ensemble: Ensemble
+    # items, evaluation: prices, see `PruningProblem`.
     items: CostItems
     evaluation: tuple[Price, ...]
+    # shape (n,): the first stage at which a split is kept; S for leaves and for splits that no stage keeps.
     first_stage: NDArray[np.int32]
-    joins: NDArray[np.int32]
+    joins: NDArray[np.int32]  # shape (T,): the first stage in which a tree takes part
     n_stages: int
+    # ``"mean"`` for forests; for boosting, how sums become numbers or probabilities; ``"clipped"``: limited to 0 and 1.
     link: Link = "mean"
-    base: NDArray[np.float64] | None = None
-    output_of: NDArray[np.int32] | None = None
+    base: NDArray[np.float64] | None = None  # shape (outputs,): where sums start; for boosting only
+    output_of: NDArray[np.int32] | None = None  # shape (T,): which output a tree adds to; for boosting only
 
     def __post_init__(self) -> None:
         e = self.ensemble
@@ -164,19 +145,8 @@ def _linked(margins: NDArray[np.float64], link: Link) -> NDArray[np.float64]:
 def prunings_as_stages(prunings: NestedPrunings, kept_from: Sequence[NDArray[np.bool_]]) -> TreeStages:
     """Nested prunings of one forest, the cheapest first.
 
-    Parameters
-    ----------
-    prunings
-        whose instance has the trees and the prices.
-    kept_from
-        the splits kept at each stage, each a superset of those of the stage before.
-
-    Raises
-    ------
-    InvalidInputError
-        if they are not nested.
-    UnsupportedModelError
-        for trees with several outputs and for survival trees.
+    `prunings`: whose instance has the trees and the prices. `kept_from`: the splits kept at each stage, each a superset of those
+    of the stage before.
     """
     problem = prunings.problem
     e = problem.ensemble
@@ -221,11 +191,16 @@ def trees_as_stages(ensemble: Ensemble, costs: Costs, trees: Sequence[int], *, e
     >>> cascade.stop_stages(X_test[:6])
     array([0, 0, 0, 0, 0, 0])
     """
-    counts = np.asarray(trees, dtype=np.int64)
-    if not counts.size or counts[0] < 1 or (np.diff(counts) <= 0).any() or counts[-1] > ensemble.n_trees:
-        raise InvalidInputError(f"trees is {list(trees)}; give rising numbers from 1 to {ensemble.n_trees}")
-    joins = np.searchsorted(counts, np.arange(ensemble.n_trees), side="right").astype(np.int32)
-    return whole_trees(ensemble, costs, joins, counts.size, evaluation_cost)
+    joins, n_stages = _joins(trees, "trees", 1, np.arange(ensemble.n_trees))
+    return _whole_trees(ensemble, costs, joins, n_stages, evaluation_cost)
+
+
+def _joins(given: Sequence[int], name: str, least: int, part_of: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
+    """The stage in which each tree joins, if each stage has so many parts of the model; and the number of stages."""
+    counts, last = np.asarray(given, dtype=np.int64), int(part_of.max(initial=-1)) + 1
+    if not counts.size or counts[0] < least or (np.diff(counts) <= 0).any() or counts[-1] > last:
+        raise InvalidInputError(f"{name} is {list(given)}; give rising numbers from {least} to {last}")
+    return np.searchsorted(counts, part_of, side="right").astype(np.int32), counts.size
 
 
 def check_votes(ensemble: Ensemble) -> None:
@@ -234,7 +209,7 @@ def check_votes(ensemble: Ensemble) -> None:
     ensemble.check_no_curves("a cascade")
 
 
-def whole_trees(
+def _whole_trees(
     ensemble: Ensemble, costs: Costs, joins: NDArray[np.int32], n_stages: int, evaluation_cost: EvaluationCost, **more: Any
 ) -> TreeStages:
     """Unpruned trees, which are walked to their leaves from the stage on in which they join."""
@@ -243,3 +218,92 @@ def whole_trees(
     first = np.where(ensemble.is_split, joins[ensemble.tree_of], n_stages).astype(np.int32)
     prices = tuple(evaluation_cost) if np.ndim(evaluation_cost) else (evaluation_cost,) * ensemble.n_features  # type: ignore[arg-type]
     return TreeStages(ensemble, items, prices, first, joins, n_stages, **more)  # type: ignore[arg-type]
+
+
+SUPPORTED = "CEGBClassifier, CEGBRegressor, GreedyMiserClassifier, GreedyMiserRegressor, GradientBoostingClassifier/Regressor"
+
+
+@checked
+def staged_model(
+    model: Any, rounds: Sequence[int], *, costs: Costs | None = None, evaluation_cost: EvaluationCost | None = None
+) -> TreeStages:
+    """The first rounds of a fitted boosted model as stages.
+
+    Parameters
+    ----------
+    model
+        CEGBClassifier, CEGBRegressor, GreedyMiserClassifier, GreedyMiserRegressor, or scikit-learn's GradientBoostingClassifier
+        or GradientBoostingRegressor that starts from a constant.
+    rounds
+        how many rounds each stage has, rising; 0 is the constant that boosting starts from, and costs nothing.
+    costs, evaluation_cost
+        as in `problem_from_forest`. Default: those that the model was given; for scikit-learn's 1 for each feature, and 0.
+
+    Returns
+    -------
+    TreeStages
+        for `CascadeClassifier` or `CascadeRegressor`.
+
+    Raises
+    ------
+    UnsupportedModelError
+        for any other model, naming its class.
+    NotFittedForestError
+        if it was not fitted.
+    InvalidInputError
+        for rounds that do not rise or that the model does not have, and for prices that do not fit.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import GradientBoostingClassifier
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_test, X_train, X_valid, costs, y_test, y_train, y_valid
+    >>> model = GradientBoostingClassifier(n_estimators=20, max_depth=2, random_state=0).fit(X_train, y_train)
+    >>> stages = pm.exits.staged_model(model, [2, 20], costs=costs)
+    >>> cascade = pm.CascadeClassifier(stages, budget=8, random_state=0).fit(X_valid, y_valid)
+    >>> print(f"cost {cascade.prediction_cost(X_test).mean():.2f}, error {1 - cascade.score(X_test, y_test):.3f}")
+    cost 8.64, error 0.053
+    """
+    trees, round_of, sums = _rounds_of(model)
+    classes = getattr(model, "classes_", None)
+    trees = replace(trees, task=trees.task if classes is None else "classification", classes=classes)
+    prices = getattr(model, "costs", None) if costs is None else costs
+    a = getattr(model, "evaluation_cost", 0) if evaluation_cost is None else evaluation_cost
+    joins, n_stages = _joins(rounds, "rounds", 0, round_of)
+    return _whole_trees(trees, 1 if prices is None else prices, joins, n_stages, a, **sums)
+
+
+Rounds = tuple[Ensemble, NDArray[np.int64], dict[str, Any]]
+"""The trees of a boosted model, the round that grew each, from 0 on, and how their values become numbers: see `TreeStages`."""
+
+
+def _rounds_of(model: Any) -> Rounds:
+    from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor  # here, since few cascades need the rivals
+    from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
+
+    kinds = {
+        "forest_": ((CEGBClassifier, CEGBRegressor), lambda: _of_forest(model.forest_)),
+        "ensemble_": ((GreedyMiserClassifier, GreedyMiserRegressor), lambda: _of_greedy_miser(model)),
+        "estimators_": (GRADIENT_BOOSTING, lambda: _of_forest(trees_of_any_loss(model))),
+    }
+    for fitted, (classes, read) in kinds.items():
+        if isinstance(model, classes):
+            if not hasattr(model, fitted):
+                raise NotFittedForestError.of(model)
+            return read()
+    raise UnsupportedModelError(f"{type(model).__name__} has no rounds that can be stages; what has: {SUPPORTED}")
+
+
+def _of_forest(forest: ModelForest) -> Rounds:
+    """Margins times their sharpness, so that links need none."""
+    round_of = np.arange(forest.ensemble.n_trees) // forest.n_outputs
+    trees = replace(forest.ensemble, value=forest.sharpness * forest.ensemble.value)
+    return trees, round_of, {"output_of": forest.output, "base": forest.sharpness * forest.base, "link": forest.link}
+
+
+def _of_greedy_miser(model: Any) -> Rounds:
+    link: Link = "identity"
+    if hasattr(model, "classes_"):
+        link = "clipped" if model.loss == "squared_error" else "sigmoid" if len(model.baseline_) == 1 else "softmax"
+    sums = {"output_of": model.output_of_tree_, "base": model.baseline_, "link": link}
+    return model.ensemble_, model.stage_of_tree_.astype(np.int64), sums

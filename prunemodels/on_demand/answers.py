@@ -29,40 +29,23 @@ logger = logging.getLogger("prunemodels.on_demand")
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came for a request of n rows and F features; all arrays have the shape (n, F).
+    """What came for a request of n rows and F features; all arrays have the shape (n, F)."""
 
-    Parameters
-    ----------
-    values
-        float32 or float64; 0 where nothing could be had.
-    had
-        bool: the value could be had.
-    came
-        bool: the answer says something about the cell, a value or that it cannot be had.
-    wrong
-        why the model cannot take a value that came, by the places of its row and feature; the cell does not count as had.
-    """
-
-    values: NDArray[Any]
-    had: NDArray[np.bool_]
-    came: NDArray[np.bool_]
+    values: NDArray[Any]  # float32 or float64; 0 where nothing could be had
+    had: NDArray[np.bool_]  # the value could be had
+    came: NDArray[np.bool_]  # the answer says something about the cell, a value or that it cannot be had
+    # why the model cannot take a value that came, by the places of its row and feature; the cell does not count as had.
     wrong: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
     def refusing(self, wrong: Mapping[tuple[int, int], str], request: Request) -> Answer:
-        """The answer without some more values that the model cannot take.
-
-        Raises
-        ------
-        InvalidInputError
-            if none of several values of a feature will do: then it is the answer that is wrong, not a value.
-        """
+        """The answer without some more values that the model cannot take."""
         if not wrong:
             return self
         values, had = self.values.copy(), self.had.copy()
         for f in sorted({f for _, f in wrong}):
             rows = sorted(i for i, g in wrong if g == f)
             if len(rows) > 1 and len(rows) == (self.had[:, f] & ~pd.isna(self.values[:, f])).sum():
-                raise InvalidInputError(_refusal(request.features[f], request.rows[rows[0]], wrong[rows[0], f]))
+                raise InvalidInputError(refusal(request.features[f], request.rows[rows[0]], wrong[rows[0], f]))
             values[rows, f], had[rows, f] = 0, False
         return replace(self, values=values, had=had, wrong={**self.wrong, **wrong})
 
@@ -75,7 +58,8 @@ class Refused(NamedTuple):
     why: str
 
 
-def _refusal(name: str, row: Any, why: str) -> str:
+def refusal(name: str, row: Any, why: str) -> str:
+    """What is told of a value that the model cannot take."""
     return f"{name!r} of row {row!r} {why}; give a value as in training, NaN for a missing one, or UNAVAILABLE"
 
 
@@ -184,33 +168,14 @@ def _note_dropped(given: Iterable[str], request: Request) -> None:
         logger.info("%s: dropped what was not asked for: %s", request, ", ".join(map(repr, sorted(extra))))
 
 
-def column(given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any = np.float32) -> Cells:
-    """One feature's values, and which of them could be had.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the feature, and the row if a single row is at fault.
-    """
-    values, had, wrong = _cells(given, n_rows, name, labels, dtype)
-    for i, why in wrong.items():
-        raise InvalidInputError(_refusal(name, labels[i], why))
-    return values, had
-
-
 def _cells(
-    given: Any, n_rows: int, name: str, labels: Sequence[Any] | pd.Index[Any], dtype: Any
+    given: Any, n_rows: int, name: str, labels: pd.Index[Any], dtype: Any
 ) -> tuple[NDArray[Any], NDArray[np.bool_], dict[int, str]]:
-    """As `column`, with what is wrong about single cells."""
+    """One feature's values, which of them could be had, and what is wrong about single cells."""
     if given is UNAVAILABLE:
         return np.zeros(n_rows, dtype=dtype), np.zeros(n_rows, dtype=bool), {}
     if isinstance(given, pd.Series):  # its labels say which value belongs to which row, whatever their order is
-        rows = pd.Index(labels)
-        for label in rows[~_present(given.index, rows, f"{name!r}: ")]:
-            raise InvalidInputError(
-                f"{name!r}: the row {label!r} is not in the index; give every row, with UNAVAILABLE where needed"
-            )
-        given = given.iloc[given.index.get_indexer(rows)]
+        given = given.iloc[given.index.get_indexer(labels)]
     mask = np.zeros(n_rows, dtype=bool)
     any_type = np.dtype(dtype) == object  # raw columns of a pipeline, whose steps judge them
     if any_type and getattr(given, "dtype", None) is not None and given.dtype.kind in "mM":  # NumPy would count nanoseconds

@@ -1,13 +1,18 @@
 """Prepare a model for walks: the plan of its purchases, and how a walk begins.
 
-The walks of a pipeline's trees ask for raw columns, around the walk by features that the trees alone would have.
+The walks of a pipeline's trees ask for raw columns, and features are made from what was bought.
+
+    a feature is known  where all raw columns that it is made from are known                                              (1)
+    a feature is lost   where one of them cannot be had
+    a row that waits for a feature waits for all raw columns that it is made from and that were not asked for             (2)
+
+The walk through the trees, by features, is that of a model without a pipeline. It never asks; it shares the rows' purchases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,88 +22,183 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
-from formulations.errors import InvalidInputError
-from formulations.instance.cost_items import Price, exact
 from formulations.instance.cost_sample import evaluation_prices
-from formulations.instance.ensemble import Ensemble
-from formulations.instance.limit import Limit
+from formulations.instance.ensemble import Ensemble, MadeFeatures
 from formulations.instance.routing import n_examples
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.prices import check_same_prices, evaluation_of
-from prunemodels.exits.stages import StageOutput
+from prunemodels.exits.prices import by_column, check_same_prices, evaluation_of
+from prunemodels.exits.stages import Calls, StageOutput, combined
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.exits.waiting import Calls, combined
 from prunemodels.models.costs import Costs, features_named_in
 from prunemodels.models.tree_model import TreeModel, tree_model_of, with_threshold
-from prunemodels.on_demand.answers import Cells
-from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.answers import Answer, Cells, logger
+from prunemodels.on_demand.asking import Start
 from prunemodels.on_demand.cascade_walk import CascadeWalk
 from prunemodels.on_demand.deciding import Options
 from prunemodels.on_demand.forest_walk import ForestWalk
-from prunemodels.on_demand.pipeline_walk import PipelineWalk, raw_columns_of
-from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of
-from prunemodels.on_demand.request import Acquire, Request
+from prunemodels.on_demand.orders import Orders
+from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
+from prunemodels.on_demand.request import Request
+from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.stage_steps import TreeSteps, steps_of
+from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
+from prunemodels.on_demand.walk import Walk, refused_rows
+
+NOT_SEEN = 255
+"""In place of a status: the row's features were not computed yet."""
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumns:
+    """What a pipeline's rows may buy, and which features come of it. R raw columns may be asked for, F features are tested."""
+
+    plan: PurchasePlan  # prices and needs of the R raw columns
+    made: MadeFeatures  # how features are made from all raw columns
+    features: NDArray[np.int64]  # shape (F,): the places of the F features among all
+    sources: NDArray[np.bool_]  # shape (F, R): which raw columns each is made from
+
+    def known_features(self, cells: NDArray[Any], known: NDArray[np.bool_]) -> Cells:
+        """The F features of rows, and (1), from the R raw columns; shapes (n, F) and (n, R)."""
+        shape, places = (len(cells), len(self.plan.everything)), self.plan.features
+        values, had = np.zeros(shape, dtype=object), np.zeros(shape, dtype=bool)
+        values[:, places], had[:, places] = cells, known
+        found, done = self.made.features_known(values, had)
+        return found[:, self.features], done[:, self.features]
+
+
+def raw_columns_of(plan: Plan) -> RawColumns:
+    """The raw columns that the features of a plan are made from, with their prices."""
+    made, costs = plan.ensemble.made, plan.costs
+    assert made is not None
+    sources = np.zeros((plan.features.size, len(made.names)), dtype=bool)
+    for f, feature in enumerate(plan.features):
+        sources[f, list(made.sources[feature])] = True
+    columns = np.flatnonzero(sources.any(axis=0))
+    bought = purchases_of(columns, by_column(costs), len(made.names), made.names, plan.classes, dtype=object)
+    # the same unit as the plan's, in which evaluating a split counts too
+    bought = replace(bought, unit=plan.unit, item_units=plan.item_units, fee_units=plan.fee_units)
+    return RawColumns(bought, made, plan.features, sources[:, columns])
+
+
+class PipelineWalk(Walk):
+    """A `Walk` for the trees of a pipeline, or for a cascade along them.
+
+    `columns`: what may be bought. `inner`: makes the walk through the trees by features.
+    """
+
+    def __init__(self, columns: RawColumns, inner: Callable[[Start], ForestWalk | CascadeWalk], start: Start) -> None:
+        super().__init__(columns.plan, Orders(columns.plan.needs), start)
+        self._columns = columns
+        shape = len(start.rows), columns.features.size
+        self._inner = inner(start._replace(known=(np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool))))
+        self._orders = type(self._inner._orders)(columns.plan.needs)
+        self._inner._paid_by, self._inner._done, self._inner._calls = self._paid_by, self._done, self._calls
+        self._seen = np.full_like(self._status, NOT_SEEN)
+        for (i, f), why in self._unfit(self._cells, self._status == KNOWN, np.arange(len(columns.plan.names))).items():
+            self._status[i, f] = LOST
+            self._refused[i, columns.plan.names[f]] = why
+            logger.warning("%r of row %r %s; it counts as unavailable", columns.plan.names[f], self.rows[i], why)
+
+    def result(self) -> OnDemandResult:
+        """What is known now; see `ForestWalk.result`."""
+        self._settle()
+        self._inner.rounds, self._inner.requests = self.rounds, self.requests
+        return replace(self._inner.result(), refused=self.refused)
+
+    def _reopen(self, rows: NDArray[np.int64]) -> None:
+        """See `Walk`."""
+        self._make_features()
+        self._inner._reopen(rows)
+
+    def _look_ahead(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """See `Walk`; (2)."""
+        self._make_features()
+        wanted = self._inner._look_ahead(rows)
+        return np.asarray((wanted @ self._columns.sources) & (self._status[rows] == UNKNOWN))
+
+    def _choose(self, rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The first raw column that the feature that the trees would ask for next is made from, and that is wanted."""
+        sources, rows_of_features = self._columns.sources, (wanted @ self._columns.sources.T).astype(bool)
+        chosen = (self._inner._choose(rows, rows_of_features) @ sources) & wanted
+        of_these = np.where(chosen.any(axis=1, keepdims=True), chosen, wanted)
+        return np.asarray(of_these & (np.cumsum(of_these, axis=1) == 1))
+
+    def _make_features(self) -> None:
+        """Compute the features of the rows to which something was delivered."""
+        rows = np.flatnonzero((self._status != self._seen).any(axis=1))
+        if self._seen.shape[1] == 0 or rows.size == 0:
+            return
+        values, known = self._columns.known_features(self._cells[rows], self._status[rows] == KNOWN)
+        status = self._status[rows]
+        lost = (status == LOST) @ self._columns.sources.T
+        self._inner._cells[rows] = values
+        self._inner._status[rows] = np.where(known, KNOWN, np.where(lost, LOST, UNKNOWN))
+        self._seen[rows] = status
+
+    def _judged(self, request: Request, given: Answer) -> Answer:
+        """Refuses values with which the pipeline cannot make a row's features."""
+        places = np.searchsorted(self._purchases.features, request.columns)
+        cells, known = self._cells[request.positions], self._status[request.positions] == KNOWN
+        cells[:, places] = np.where(given.had, given.values, cells[:, places])
+        known[:, places] |= given.had
+        found = self._unfit(cells, known, places)
+        return given.refusing({(i, int(np.flatnonzero(places == f)[0])): why for (i, f), why in found.items()}, request)
+
+    def _unfit(self, cells: NDArray[Any], known: NDArray[np.bool_], places: NDArray[np.int64]) -> dict[tuple[int, int], str]:
+        """The cells, among those of some columns, without which the pipeline takes their rows, and why it refuses them.
+
+        If it refuses every one of several rows, its error is raised: then it is no single value that is wrong.
+        """
+        everyone = np.arange(len(cells))
+
+        def attempt(rows: NDArray[np.int64]) -> None:
+            self._columns.known_features(cells[rows], known[rows])
+
+        refused, found = refused_rows(attempt, everyone), {}
+        if len(refused) == everyone.size > 1:
+            raise next(iter(refused.values()))
+        for i, why in refused.items():
+            new = [f for f in places.tolist() if known[i, f]]
+            for f in [f for f in new if self._passes_without(cells[[i]], known[[i]], f)] or new:
+                found[i, f] = f"is {cells[i, f]!r}, which the pipeline refuses ({why})"
+        return found
+
+    def _passes_without(self, cells: NDArray[Any], known: NDArray[np.bool_], f: int) -> bool:
+        """Whether a row's features can be made if one of its raw columns is not known."""
+        others = known & (np.arange(known.shape[1]) != f)
+        return not refused_rows(lambda one: self._columns.known_features(cells, others), np.zeros(1, dtype=np.int64))
+
 
 BLOCK = 20_000
 """Rows that walk together to find what stages ask."""
 
 
-@dataclass(frozen=True, eq=False)
-class Begin:
-    """A model that is ready to be walked.
-
-    Parameters
-    ----------
-    plan
-        what may be bought.
-    walk
-        makes a new walk from the function to ask, the rows' labels, and the known values.
-    """
-
-    plan: PurchasePlan
-    walk: Callable[[Acquire | None, pd.Index[Any], Cells], ForestWalk | CascadeWalk | PipelineWalk]
+Begin = tuple[PurchasePlan, Callable[[Start], ForestWalk | CascadeWalk | PipelineWalk]]
+"""A model that is ready to be walked: what may be bought, and what makes a new walk."""
 
 
-def _begin(plan: PurchasePlan, walk: Callable[..., ForestWalk | CascadeWalk], asking: Asking) -> Begin:
+def _begin(plan: PurchasePlan, walk: Callable[[Start], ForestWalk | CascadeWalk]) -> Begin:
     """Walks by features; around them walks by raw columns if these make the features."""
     if not isinstance(plan, Plan) or plan.ensemble.made is None:
-        return Begin(plan, walk)
+        return plan, walk
     columns = raw_columns_of(plan)
-    return Begin(columns.plan, partial(PipelineWalk, columns, walk, asking))
+    return columns.plan, partial(PipelineWalk, columns, walk)
 
 
-def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any, asking: Asking) -> Begin:
-    """Walks through the stages of a fitted cascade.
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that contradict the cascade's, and stages that do not tell what they read.
-    """
+def cascade_walks(cascade: Cascade, costs: Costs | None, evaluation_cost: Any) -> Begin:
+    """Walks through the stages of a fitted cascade."""
     check_is_fitted(cascade, "exit_path_")
     steps = steps_of(cascade)
-    begin = _begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_, asking), asking)
-    check_same_prices(cascade.stages_, begin.plan.everything, costs, evaluation_cost)
+    begin = _begin(steps.plan, partial(CascadeWalk, steps, cascade.policy_))
+    check_same_prices(cascade.stages_, begin[0].everything, costs, evaluation_cost)
     return begin
 
 
 def forest_walks(
-    forest: Any,
-    costs: Any,
-    evaluation: Any,
-    threshold: float | None,
-    options: Callable[[TreeModel], Options],
-    asking: Asking,
+    forest: Any, costs: Any, evaluation: Any, threshold: float | None, options: Callable[[TreeModel], Options]
 ) -> Begin:
-    """Walks through the trees of a forest or a boosted model.
-
-    Raises
-    ------
-    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        as `OnDemandPredictor`.
-    """
+    """Walks through the trees of a forest or a boosted model."""
     model = TreeModel(None, forest) if isinstance(forest, Ensemble) else tree_model_of(forest)
     model = model.spelled_as(features_named_in(costs))  # requests speak of columns as the prices do
     if threshold is not None:
@@ -106,7 +206,7 @@ def forest_walks(
     costs, evaluation = model.priced(costs, evaluation)
     trees, items = model.ensemble, model.items(costs)
     plan = plan_of(trees, items, evaluation_prices(model.per_feature(evaluation), trees), model=model)
-    return _begin(plan, partial(ForestWalk, plan, options(model), asking), asking)
+    return _begin(plan, partial(ForestWalk, plan, options(model)))
 
 
 def calls_by_stage(stages: TreeStages, X: Any) -> Calls:
@@ -123,8 +223,8 @@ def _calls(stages: TreeStages, X: Any) -> Calls:
     e, S, n = stages.ensemble, stages.n_stages, n_examples(X)
     plan = plan_of(e, stages.items, evaluation_of(stages), e.is_split & (stages.first_stage < S))
     go_on = ExitPolicy(_no_doubt, np.full((S - 1, 1), -np.inf), np.ones((S - 1, 2), dtype=bool))
-    begin = _begin(plan, partial(CascadeWalk, TreeSteps(stages, plan), go_on, Asking()), Asking())
-    walk: Any = begin.walk(None, pd.RangeIndex(n), begin.plan.nothing_known(n))
+    bought, start = _begin(plan, partial(CascadeWalk, TreeSteps(stages, plan), go_on))
+    walk: Any = start(Start(None, pd.RangeIndex(n), bought.nothing_known(n)))
     by_features = getattr(walk, "_inner", walk)
     came, after = np.full((S, n), -1), [walk._calls.calls()]
     while True:
@@ -151,31 +251,3 @@ def _values(X: Any, request: Request) -> Any:
     if hasattr(X, "tocsr"):
         return X.tocsr()[request.positions][:, request.columns].toarray()
     return np.asarray(X)[np.ix_(request.positions, request.columns)]
-
-
-def cap_of_limits(limits: Sequence[Limit], max_cost: Price | None) -> Fraction:
-    """`max_cost` from limits on what every row costs, the smallest one.
-
-    Raises
-    ------
-    InvalidInputError
-        if both are given, and for a limit that a walk cannot keep, with the way that can.
-    """
-    if max_cost is not None:
-        raise InvalidInputError(
-            "max_cost and limits are both given; max_cost=B is the short form of limits=[Limit(B, each=True)]"
-        )
-    if not limits:
-        raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10, each=True)]")
-    for k, limit in enumerate(limits):
-        if limit.of != "cost":
-            raise InvalidInputError(
-                f"limits[{k}] is {limit!r}, but a walk counts what a row costs, nothing else; prune the model within this limit, "
-                "then walk the pruned one"
-            )
-        if not limit.each or limit.rows is not None:
-            raise InvalidInputError(
-                f"limits[{k}] is {limit!r}, a mean over examples, which a walk of one row cannot keep; give each=True, prune the "
-                "model within this limit, or cap what all rows of a run pay: run(rows, max_total_cost=...)"
-            )
-    return min(exact(limit.at_most, "limits") for limit in limits)

@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.exits.policy import ExitPolicy, Visit
 from prunemodels.exits.stacking import stack_inputs
 from prunemodels.exits.stages import StageOutput
-from prunemodels.on_demand.accounts import account_of
-from prunemodels.on_demand.answers import Answer, Cells, logger
-from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.request import NEVER, Acquire, Request
+from prunemodels.on_demand.answers import Answer, logger
+from prunemodels.on_demand.asking import Start, account_of
+from prunemodels.on_demand.request import NEVER, Request
 from prunemodels.on_demand.result import CascadeResult
 from prunemodels.on_demand.stage_steps import Place, StageSteps
 from prunemodels.on_demand.steps import LOST, UNKNOWN
@@ -36,30 +34,17 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class RowStates:
-    """Where n rows are.
+    """Where n rows are."""
 
-    Parameters
-    ----------
-    place
-        their nodes in the trees.
-    stage, level
-        int64, shape (n,): the stage that they are at, and the level that they came with.
-    sent
-        bool, shape (n,): rows that the cut of a policy sent on.
-    answered_by
-        int64, shape (n,): the stage whose answer they have, -1: none.
-    answer
-        this answer, NaN where there is none.
-    done, early, capped, lost
-        bool, shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot be had stopped.
-    """
-
-    place: Place
+    place: Place  # their nodes in the trees
+    # stage, level: shape (n,): the stage that they are at, and the level that they came with.
     stage: Rows
     level: Rows
-    sent: Flags
-    answered_by: Rows
-    answer: StageOutput
+    sent: Flags  # shape (n,): rows that the cut of a policy sent on
+    answered_by: Rows  # shape (n,): the stage whose answer they have, -1: none
+    answer: StageOutput  # this answer, NaN where there is none
+    # done, early, capped, lost: shape (n,): rows that stopped; those of them that the policy, the cap, or a feature that cannot
+    # be had stopped.
     done: Flags
     early: Flags
     capped: Flags
@@ -76,25 +61,12 @@ class RowStates:
 class CascadeWalk(Walk):
     """A `Walk` through the stages of a cascade.
 
-    Parameters
-    ----------
-    steps, policy
-        what the stages need and predict, and which rows go on.
-    asking, acquire, rows, known
-        see `Walk`.
+    `steps`, `policy`: what the stages need and predict, and which rows go on.
     """
 
-    def __init__(
-        self,
-        steps: StageSteps,
-        policy: ExitPolicy,
-        asking: Asking,
-        acquire: Acquire | None,
-        rows: pd.Index[Any],
-        known: Cells,
-    ) -> None:
-        super().__init__(steps.plan, steps.orders, asking, acquire, rows, known)
-        n, classes = len(rows), steps.plan.classes
+    def __init__(self, steps: StageSteps, policy: ExitPolicy, start: Start) -> None:
+        super().__init__(steps.plan, steps.orders(steps.plan.needs), start)
+        n, classes = len(start.rows), steps.plan.classes
         self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)
         K = 1 if classes is None else len(classes)

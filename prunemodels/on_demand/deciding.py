@@ -1,6 +1,6 @@
 """When a row may stop, since what is known of the trees' sums decides its answer; and in which order its trees are served.
 
-`stopping` finds for each sum k of a row bounds low_k <= s_k <= high_k, and a guess between them, in units before the division by
+`steps` finds for each sum k of a row bounds low_k <= s_k <= high_k, and a guess between them, in units before the division by
 the number of trees. Let `slack` bound the rounding errors of all sums involved, ours and the library's.
 
     several sums       class k is certain if  low_k - high_j > slack  for all other j                                      (1)
@@ -8,6 +8,13 @@ the number of trees. Let `slack` bound the rounding errors of all sums involved,
                        high + slack < b                                                                                    (2)
     tolerance d        probabilities, or the number, at low - slack and at high + slack differ by at most d from the
                        guess's: they are monotone                                                                          (3)
+
+Libraries add the T values one by one to a start, and averages are then divided by T. With u the unit roundoff of their numbers
+(2^-53 for doubles; 2^-24 for the float32 sums of XGBoost), g = (T + 1) u / (1 - (T + 1) u) and
+A = |start| + sum_t max |value in tree t|, each of the bounds, and the library's own sum, is off by at most g A, and a quotient
+by u (1 + g) A / T more. So two sums keep their order in the library's own arithmetic where they differ by more than
+
+    slack = 8 (T + 2) u A  >=  4 g A + 2 u (1 + g) A + the rounding of the difference                                      (4)
 
 For (2), bisection of the answer itself finds neighbouring numbers b and c. So they are right for every link, calibration and
 threshold, in floating-point numbers too. Where each class has a sigmoid of its own, (1) holds for the probabilities only as long
@@ -24,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formulations.arguments import checked
+from formulations.compiled import njit
 from formulations.instance.cost_items import CostItems
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of, leaves_of
 from prunemodels.models.costs import Costs
 from prunemodels.models.response import Response
 from prunemodels.models.tree_model import TreeModel, tree_model_of
-from prunemodels.on_demand.stopping import Extremes
 
 SATURATED = 30.0
 """Below this number the sigmoid is well below 1 in floating-point numbers, and above its negative well above 0."""
@@ -40,50 +47,62 @@ LINK_ROUNDING = 64
 
 
 @dataclass(frozen=True, eq=False)
+class Extremes:
+    """The range of the answers that a row can get below each node."""
+
+    # low, high: shape (n, K): least and greatest value of a node's subtree, itself included.
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    # the sums over all trees of their least and of their greatest values, each of shape (K,).
+    all: tuple[NDArray[np.float64], NDArray[np.float64]]
+    slack: float  # of (4)
+
+
+def extremes_of(ensemble: Ensemble, response: Response) -> Extremes:
+    """Extremes of every subtree, in one pass from the leaves up."""
+    low, high = response.value.copy(), response.value.copy()
+    _widen(ensemble.left, ensemble.right, low, high)
+    largest = np.maximum.reduceat(np.abs(response.value).max(axis=1), ensemble.roots).sum() + np.abs(response.start).max()
+    slack = 8 * (ensemble.n_trees + 2) * response.unit_roundoff * float(largest) + np.finfo(np.float64).tiny
+    roots = ensemble.roots
+    return Extremes(low, high, (low[roots].sum(axis=0), high[roots].sum(axis=0)), float(slack))
+
+
+@njit(cache=True)
+def _widen(left, right, low, high):  # type: ignore[no-untyped-def]
+    """Widen each node's range to its subtree. Children have larger ids than parents, so falling ids go up the trees."""
+    for h in range(left.shape[0] - 1, -1, -1):
+        if left[h] >= 0:
+            for k in range(low.shape[1]):
+                for child in (left[h], right[h]):
+                    if low[child, k] < low[h, k]:
+                        low[h, k] = low[child, k]
+                    if high[child, k] > high[h, k]:
+                        high[h, k] = high[child, k]
+
+
+@dataclass(frozen=True, eq=False)
 class Options:
-    """The options of a walk.
+    """The options of a walk."""
 
-    Parameters
-    ----------
-    stops
-        whether rows stop early; then each asks for one feature at a time.
-    label
-        whether a row may stop only where its label is certain.
-    tolerance
-        the distance within which the number, or each probability, must certainly be; None: any.
-    place
-        int64, shape (T,): the order of the trees; empty: the feature that settles most per price is first.
-    max_rounds
-        the most rounds of requests of a row.
-    """
+    label: bool  # whether a row may stop only where its label is certain
+    tolerance: float | None  # d of (3): the distance within which the number, or each probability, must certainly be; None: any
+    place: NDArray[np.int64]  # shape (T,): the order of the trees; empty: the feature that settles most per price is first
+    max_rounds: int | None  # the most rounds of requests of a row
 
-    stops: bool
-    label: bool
-    tolerance: float | None
-    place: NDArray[np.int64]
-    max_rounds: int | None = None
+    @property
+    def stops(self) -> bool:
+        """Whether rows stop early; then each asks for one feature at a time."""
+        return self.label or self.tolerance is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Certainty:
-    """The rule by which rows stop.
+    """The rule by which rows stop: what `options` demand of the answers that sums become, and the ranges below the nodes."""
 
-    Parameters
-    ----------
-    response
-        how sums become answers.
-    extremes
-        the range of the answers below each node.
-    label
-        whether the label must be certain.
-    tolerance
-        d of (3); None: probabilities may be open.
-    """
-
+    options: Options
     response: Response
     extremes: Extremes
-    label: bool
-    tolerance: float | None
 
     def of(self, total: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows are decided; `total` has the bounds and the guess without `start`, shape (N, 3, K)."""
@@ -91,10 +110,10 @@ class Certainty:
             return np.zeros(0, dtype=bool)
         low, high, guess = (total[:, k] + self.response.start for k in range(3))
         decided = np.ones(len(total), dtype=bool)
-        if self.label:
+        if self.options.label:
             decided &= self._label_is_certain(low, high, guess)
-        if self.tolerance is not None:
-            decided &= self._is_within(low, high, guess, self.tolerance)
+        if self.options.tolerance is not None:
+            decided &= self._is_within(low, high, guess, self.options.tolerance)
         return decided
 
     @property

@@ -15,60 +15,44 @@ that is out of reach stays so. If the row cannot pay all that it waits for toget
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.on_demand.accounts import account_of
-from prunemodels.on_demand.answers import Cells
-from prunemodels.on_demand.asking import Asking
+from prunemodels.on_demand.asking import Start, account_of
 from prunemodels.on_demand.deciding import Certainty, Options
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan
-from prunemodels.on_demand.request import NEVER, Acquire
+from prunemodels.on_demand.request import NEVER
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import (
     KNOWN,
     LOST,
     NO_CAP,
     UNKNOWN,
+    Owed,
+    Ranges,
     Standing,
     Trees,
     _advance,
     _ask_for_all,
     _ask_for_all_below,
+    _ask_for_one,
 )
-from prunemodels.on_demand.stopping import Owed, Ranges, _ask_for_one
 from prunemodels.on_demand.walk import Walk
 
 
 class ForestWalk(Walk):
     """A `Walk` for a forest.
 
-    Parameters
-    ----------
-    plan, options
-        trees and prices, and when to stop.
-    asking, acquire, rows, known
-        see `Walk`.
+    `plan`, `options`: trees and prices, and when to stop.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        options: Options,
-        asking: Asking,
-        acquire: Acquire | None,
-        rows: pd.Index[Any],
-        known: Cells,
-    ) -> None:
+    def __init__(self, plan: Plan, options: Options, start: Start) -> None:
         orders = Orders if options.max_rounds is None else StageOrders  # these put all that a row wants into one round
-        super().__init__(plan, orders(plan.needs), asking, acquire, rows, known)
-        n = len(rows)
+        super().__init__(plan, orders(plan.needs), start)
+        n = len(start.rows)
         self._plan, self._options = plan, options
-        self._certainty = Certainty(plan.response, plan.extremes, options.label, options.tolerance) if options.stops else None
+        self._certainty = Certainty(options, plan.response, plan.extremes) if options.stops else None
         self._node = np.tile(plan.ensemble.roots.astype(np.int32), (n, 1))
         self._steps = np.zeros(n, dtype=np.int64)
         self._early, self._capped = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)

@@ -31,15 +31,9 @@ Bundle = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Orders:
-    """Groups rows into requests.
+    """Groups rows into requests."""
 
-    Parameters
-    ----------
-    needs
-        bool, shape (F, M): which items a feature needs.
-    """
-
-    needs: NDArray[np.bool_]
+    needs: NDArray[np.bool_]  # shape (F, M): which items a feature needs
 
     @cached_property
     def _near(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -53,14 +47,8 @@ class Orders:
     ) -> list[tuple[Bundle, NDArray[np.int64]]]:
         """The requests of a round, each with its rows, ascending.
 
-        Parameters
-        ----------
-        wanted
-            bool, shape (rows, F): what each row waits for.
-        unknown
-            bool, shape (rows, F): what was never asked for.
-        bought
-            bool, shape (rows, M): what each row has paid, items that are paid once for all likewise.
+        `wanted`: shape (rows, F): what each row waits for. `unknown`: shape (rows, F): what was never asked for. `bought`: shape
+        (rows, M): what each row has paid, items that are paid once for all likewise.
         """
         found: dict[Bundle, list[NDArray[np.int64]]] = {}
         taken = np.zeros_like(bought)
@@ -120,12 +108,7 @@ class StageOrders(Orders):
 class NumberedRequests:
     """Makes the requests of one walk, and numbers them.
 
-    Parameters
-    ----------
-    plan
-        features, items and prices.
-    rows
-        labels of the walk's rows.
+    `plan`: features, items and prices. `rows`: labels of the walk's rows.
     """
 
     def __init__(self, plan: PurchasePlan, rows: pd.Index[Any]) -> None:
@@ -140,12 +123,7 @@ class NumberedRequests:
     ) -> list[Request]:
         """The requests for the wanted features, each of at most `most` rows.
 
-        Parameters
-        ----------
-        bundles
-            from `Orders.of`, with places in `rows`.
-        paid
-            bool, shape (n, M): the items that each row has paid.
+        `bundles`: from `Orders.of`, with places in `rows`. `paid`: shape (n, M): the items that each row has paid.
         """
         once = self._plan.costs.paid_once
         paid_for_all = once & paid.any(axis=0)
@@ -164,14 +142,8 @@ class NumberedRequests:
     ) -> list[Request]:
         """Requests for what an answer left out; they name the items that what came does not pay.
 
-        Parameters
-        ----------
-        paid_by
-            int32, shape (n, M): the request that paid each row's items before, `NEVER` where none did.
-        others
-            requests that are open. What they buy once for all is not bought again.
-        attempt
-            of the new requests.
+        `paid_by`: shape (n, M): the request that paid each row's items before, `NEVER` where none did. `others`: requests that
+        are open. What they buy once for all is not bought again. `attempt`: of the new requests.
         """
         plan, costs = self._plan, self._plan.costs
         place = np.searchsorted(plan.features, request.columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
@@ -18,7 +18,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.requests import Requests
 from prunemodels.models.response import Response, average_response
 from prunemodels.models.tree_model import TreeModel
-from prunemodels.on_demand.stopping import Extremes, extremes_of
+from prunemodels.on_demand.deciding import Extremes, extremes_of
 
 MOST_UNITS = 2**62
 """The most that a row may pay, in units."""
@@ -26,42 +26,18 @@ MOST_UNITS = 2**62
 
 @dataclass(frozen=True, eq=False)
 class PurchasePlan:
-    """What may be bought, the same for all rows. F features are read, M items exist.
-
-    Parameters
-    ----------
-    costs
-        the prices.
-    names
-        the F features' names.
-    features
-        int64, shape (F,): their places among the model's features.
-    everything
-        names of all features of the model.
-    needs
-        bool, shape (F, M).
-    unit
-        all prices are multiples of it.
-    item_units
-        int64: what a row pays for each item (0 for items paid once for all).
-    fee_units
-        int64: what it pays for a request to each supplier.
-    classes
-        the labels; None for regression.
-    dtype
-        of the values that the model reads.
-    """
+    """What may be bought, the same for all rows. F features are read, M items exist."""
 
     costs: CostItems
-    names: tuple[str, ...]
-    features: NDArray[np.int64]
-    everything: tuple[str, ...]
-    needs: NDArray[np.bool_]
-    unit: Fraction
-    item_units: NDArray[np.int64]
-    fee_units: NDArray[np.int64]
-    classes: NDArray[Any] | None
-    dtype: Any
+    names: tuple[str, ...]  # the F features' names
+    features: NDArray[np.int64]  # shape (F,): their places among the model's features
+    everything: tuple[str, ...]  # names of all features of the model
+    needs: NDArray[np.bool_]  # shape (F, M)
+    unit: Fraction  # all prices are multiples of it
+    item_units: NDArray[np.int64]  # what a row pays for each item (0 for items paid once for all)
+    fee_units: NDArray[np.int64]  # what it pays for a request to each supplier
+    classes: NDArray[Any] | None  # the labels; None for regression
+    dtype: Any  # of the values that the model reads
 
     @property
     def asks(self) -> Requests:
@@ -79,30 +55,15 @@ class PurchasePlan:
 
 @dataclass(frozen=True, eq=False)
 class Plan(PurchasePlan):
-    """Purchases for a forest.
-
-    Parameters
-    ----------
-    ensemble
-        the trees.
-    column
-        int32, shape (n,): which of the F features a node needs, -1 at leaves.
-    tested
-        int32, shape (n,): which column of `routed` a node compares: its feature, or one that is made from it.
-    step_units
-        int64, shape (F,): what a row pays for evaluating a split on each of the F features.
-    response
-        how the trees' values become predictions.
-    cast
-        turns doubles, one column for each of the F features, into the float32 that the splits compare, to which columns made from
-        categories are added; None: they are float32.
-    """
+    """Purchases for a forest."""
 
     ensemble: Ensemble
-    column: NDArray[np.int32]
-    tested: NDArray[np.int32]
-    step_units: NDArray[np.int64]
-    response: Response
+    column: NDArray[np.int32]  # shape (n,): which of the F features a node needs, -1 at leaves
+    tested: NDArray[np.int32]  # shape (n,): which column of `routed` a node compares: its feature, or one that is made from it
+    step_units: NDArray[np.int64]  # shape (F,): what a row pays for evaluating a split on each of the F features
+    response: Response  # how the trees' values become predictions
+    # turns doubles, one column for each of the F features, into the float32 that the splits compare, to which columns made from
+    # categories are added; None: they are float32.
     cast: Callable[[NDArray[np.float64]], NDArray[np.float32]] | None = None
 
     @cached_property
@@ -124,21 +85,8 @@ def plan_of(
 ) -> Plan:
     """Number the features that are tested, and express prices as integers.
 
-    Parameters
-    ----------
-    splits
-        bool, shape (n,): the splits that are walked; default: all.
-    model
-        what says how the trees' values become predictions; default: their mean is the prediction.
-
-    Raises
-    ------
-    InvalidInputError
-        if prices and forest are about different numbers of features.
-    CapacityOverflowError
-        if the prices have no common unit small and large enough for 64-bit integers.
-    UnsupportedModelError
-        for trees with several outputs.
+    `splits`: shape (n,): the splits that are walked; default: all. `model`: what says how the trees' values become predictions;
+    default: their mean is the prediction.
     """
     ensemble.check_one_output("prediction on demand")
     forest = None if model is None or model.forest is None or not model.forest.casts else model.forest
@@ -161,10 +109,11 @@ def plan_of(
     named = ensemble.feature_names if forest is None else forest.column_names
     dtype = np.float32 if cast is None else np.float64
     bought = purchases_of(features, costs, n_columns, named, response.classes, steps, longest, dtype)
-    shared = {field.name: getattr(bought, field.name) for field in fields(bought)}
     step_units = np.array([int(p / bought.unit) for p in steps], dtype=np.int64)
     column = place[ensemble.feature]
-    return Plan(**shared, ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast)
+    return Plan(
+        **vars(bought), ensemble=ensemble, column=column, tested=tested, step_units=step_units, response=response, cast=cast
+    )
 
 
 def purchases_of(
@@ -179,15 +128,7 @@ def purchases_of(
 ) -> PurchasePlan:
     """Names, items and integer prices of some features of a model.
 
-    Parameters
-    ----------
-    steps, longest
-        prices of evaluating a split, and the largest number of splits that a row passes.
-
-    Raises
-    ------
-    InvalidInputError, CapacityOverflowError
-        see `plan_of`.
+    `steps`, `longest`: prices of evaluating a split, and the largest number of splits that a row passes.
     """
     costs.check_features(n_features)
     everything = tuple(named) if named is not None else tuple(f"x{f}" for f in range(n_features))

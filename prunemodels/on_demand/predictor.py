@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -19,11 +20,11 @@ from formulations.instance.limit import Limit
 from prunemodels.exits.cascade import Cascade
 from prunemodels.models.costs import Costs
 from prunemodels.models.tree_model import TreeModel
-from prunemodels.on_demand.answers import Cells, column
-from prunemodels.on_demand.asking import Asking
-from prunemodels.on_demand.beginning import Begin, cap_of_limits, cascade_walks, forest_walks
+from prunemodels.on_demand.answers import Cells, read, refusal
+from prunemodels.on_demand.asking import Asking, Start
+from prunemodels.on_demand.beginning import cascade_walks, forest_walks
 from prunemodels.on_demand.deciding import Options
-from prunemodels.on_demand.request import Acquire
+from prunemodels.on_demand.request import Acquire, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.walk import Walk
 
@@ -134,20 +135,19 @@ class OnDemandPredictor:
         self.acquire: Acquire | None = acquire
         cap = None if max_cost is None else exact(max_cost, "max_cost")
         if limits is not None:
-            cap = cap_of_limits(limits, max_cost)
-        asking = Asking(max_rows, ask_again, absent, cap)
+            cap = _cap_of(limits, max_cost)
+        self._asking = Asking(max_rows, ask_again, absent, cap)
         self._probabilities_open = not isinstance(model, Cascade) and early_stopping and tolerance is None
         if isinstance(model, Cascade):
             _refuse_choices(model, early_stopping, tolerance, threshold, order, max_rounds)
-            self._start: Begin = cascade_walks(model, costs, evaluation_cost, asking)
+            self._plan, self._walk = cascade_walks(model, costs, evaluation_cost)
         else:
             if max_rounds is not None and cap is not None:
                 raise InvalidInputError(
                     "max_rounds and max_cost: a row that cannot pay for all at once needs more rounds; give one of them"
                 )
             options = partial(_options, early=early_stopping, tolerance=tolerance, order=order, max_rounds=max_rounds)
-            self._start = forest_walks(model, costs, evaluation_cost, threshold, options, asking)
-        self._plan = self._start.plan
+            self._plan, self._walk = forest_walks(model, costs, evaluation_cost, threshold, options)
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -169,9 +169,9 @@ class OnDemandPredictor:
         rows
             labels of the rows to predict, without repeats: a pandas index, a list, or a number n for 0 to n - 1.
         known
-            values that are at hand, and cost nothing: a mapping from feature names to columns, or a table, a pandas one with the
-            rows' labels as its index. Cells that are `UNAVAILABLE`, or masked in a ``numpy.ma`` array, are not known; NaN is a
-            measured missing value.
+            values that are at hand, and cost nothing: a mapping from feature names to columns, or a table, a pandas one with
+            labels of rows as its index. Rows that it leaves out, and cells that are `UNAVAILABLE`, or masked in a ``numpy.ma``
+            array, are not known; NaN is a measured missing value.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class OnDemandPredictor:
             for labels that repeat, features that the forest does not have, and values that are not finite numbers or NaN.
         """
         labels = _labels(rows)
-        return self._start.walk(self.acquire, labels, self._known(known, labels))
+        return self._walk(Start(self.acquire, labels, self._known(known, labels), self._asking))
 
     @checked
     def run(self, rows: Any, *, known: Any = None, max_total_cost: Price | None = None) -> OnDemandResult:
@@ -292,27 +292,28 @@ class OnDemandPredictor:
 
     def _known(self, known: Any, labels: pd.Index[Any]) -> Cells:
         """The known values of the features that are tested."""
-        plan, n = self._plan, len(labels)
-        values, had = plan.nothing_known(n)
+        plan, columns = self._plan, dict[str, Any]()
         if known is None:
-            return values, had
-        if isinstance(known, pd.DataFrame) and not known.index.equals(labels):
-            raise InvalidInputError("known: its index differs from the rows; give known.loc[rows]")
+            return plan.nothing_known(len(labels))
         if not isinstance(known, Mapping) and not hasattr(known, "columns"):
             raise InvalidInputError(f"known is {type(known).__name__}; give a mapping from feature names to columns, or a table")
-        place = {name: f for f, name in enumerate(plan.names)}
         for key in known if isinstance(known, Mapping) else known.columns:
             if str(key) not in plan.everything:
                 raise InvalidInputError(
                     f"known has {str(key)!r}, the model has no such feature; it reads {', '.join(plan.names[:6])}"
                 )
-            if str(key) in place:
-                f = place[str(key)]
-                try:
-                    values[:, f], had[:, f] = column(known[key], n, str(key), labels, plan.dtype)
-                except InvalidInputError as error:
-                    raise InvalidInputError(f"known: {error}") from error
-        return values, had
+            if str(key) in plan.names:
+                columns[str(key)] = known[key]
+        if not columns:
+            return plan.nothing_known(len(labels))
+        everyone = Request((), plan.names, labels, Fraction(0), np.arange(len(labels)), plan.features, 0)
+        try:
+            given = read(columns, everyone, plan.dtype)
+            for (i, f), why in given.wrong.items():
+                raise InvalidInputError(refusal(plan.names[f], labels[i], why))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"known: {error}") from error
+        return given.values, given.had
 
 
 def _complete(result: OnDemandResult) -> OnDemandResult:
@@ -347,8 +348,7 @@ def _options(model: TreeModel, early: bool, tolerance: float | None, order: Any,
     numbers = model.task == "regression"
     if early and numbers and tolerance is None:
         raise InvalidInputError("early_stopping: a number changes with every tree; give tolerance")
-    stops = early or tolerance is not None
-    return Options(stops, early and not numbers, tolerance, _places(order, model.ensemble), max_rounds)
+    return Options(early and not numbers, tolerance, _places(order, model.ensemble), max_rounds)
 
 
 def _refuse_choices(
@@ -373,3 +373,25 @@ def _places(order: Any, trees: Ensemble) -> NDArray[np.int64]:
     if given.dtype.kind not in "iu" or not np.array_equal(np.sort(given), np.arange(trees.n_trees)):
         raise InvalidInputError(f"order is no permutation of the trees 0 to {trees.n_trees - 1}; name each once")
     return np.argsort(given).astype(np.int64)
+
+
+def _cap_of(limits: Sequence[Limit], max_cost: Price | None) -> Fraction:
+    """`max_cost` from limits on what every row costs, the smallest one."""
+    if max_cost is not None:
+        raise InvalidInputError(
+            "max_cost and limits are both given; max_cost=B is the short form of limits=[Limit(B, each=True)]"
+        )
+    if not limits:
+        raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10, each=True)]")
+    for k, limit in enumerate(limits):
+        if limit.of != "cost":
+            raise InvalidInputError(
+                f"limits[{k}] is {limit!r}, but a walk counts what a row costs, nothing else; prune the model within this limit, "
+                "then walk the pruned one"
+            )
+        if not limit.each or limit.rows is not None:
+            raise InvalidInputError(
+                f"limits[{k}] is {limit!r}, a mean over examples, which a walk of one row cannot keep; give each=True, prune the "
+                "model within this limit, or cap what all rows of a run pay: run(rows, max_total_cost=...)"
+            )
+    return min(exact(limit.at_most, "limits") for limit in limits)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from prunemodels.exits.waiting import Calls
+from prunemodels.exits.stages import Calls
 from prunemodels.on_demand.answers import Refused
 
 

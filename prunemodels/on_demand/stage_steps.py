@@ -6,10 +6,9 @@ splits that are kept there, and all other splits count as leaves. So the walk go
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,6 @@ from prunemodels.exits.raw_tables import misfits, with_types
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageOutput
 from prunemodels.exits.tree_stages import TreeStages
-from prunemodels.models.labelled_samples import named
 from prunemodels.on_demand.orders import Orders, StageOrders
 from prunemodels.on_demand.plan import Plan, PurchasePlan, plan_of, purchases_of
 from prunemodels.on_demand.steps import NO_CAP, Standing, Trees, _advance, _ask_for_all
@@ -32,85 +30,23 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """The nodes that rows have reached in the trees; `StageSteps.advance` moves them.
+    """The nodes that rows have reached in the trees; `advance` moves them."""
 
-    Parameters
-    ----------
-    node
-        int32, shape (rows, T); for models on sets the row's region in the place of nodes, if rows part.
-    steps
-        int64, shape (rows,): price of the splits evaluated, in units.
-    """
-
-    node: NDArray[np.int32]
-    steps: NDArray[np.int64]
-
-
-class StageSteps(ABC):
-    """One kind of stages on demand. By default they are no trees, and all their values are numbers."""
-
-    plan: PurchasePlan
-
-    @property
-    @abstractmethod
-    def orders(self) -> Orders:
-        """How the wanted features become requests."""
-
-    @property
-    def guesses(self) -> bool:
-        """Whether the first stage has an answer without all of its features."""
-        return False
-
-    @abstractmethod
-    def start(self, n: int) -> Place:
-        """The places of n rows before the first stage."""
-
-    @abstractmethod
-    def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
-        """Move rows at stage s as far as the known features lead; a second call changes nothing."""
-
-    @abstractmethod
-    def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
-        """Bool, shape (rows, F): the features that rows at stage s need next; known ones among them do not matter."""
-
-    @abstractmethod
-    def output(self, s: int, place: Place, cells: Table) -> StageOutput:
-        """The output of stage s for these rows."""
-
-    def misfits(self, column: int, values: Table) -> dict[int, str]:
-        """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
-        return {}
-
-    def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Trees that take part in each of the stages."""
-        return np.zeros(stage.shape, dtype=np.int64)
+    node: NDArray[np.int32]  # shape (rows, T); for models on sets the row's region in the place of nodes, if rows part
+    steps: NDArray[np.int64]  # shape (rows,): price of the splits evaluated, in units
 
 
 @dataclass(frozen=True, eq=False)
-class SetSteps(StageSteps):
-    """Stages that are separate models.
-
-    Parameters
-    ----------
-    stages
-        the models.
-    cascade
-        the cascade whose columns the models read.
-    plan
-        all features that they read.
-    names
-        of all columns, where the models were trained with names.
-    """
+class SetSteps:
+    """Stages that are separate models; their first stage has no answer without all of its features."""
 
     stages: SetStages
-    cascade: Cascade
-    plan: PurchasePlan
-    names: NDArray[Any] | None
+    cascade: Cascade  # the cascade whose columns the models read
+    plan: PurchasePlan  # all features that they read
+    names: NDArray[Any] | None  # of all columns, where the models were trained with names
 
-    @property
-    def orders(self) -> Orders:
-        """One request for each stage."""
-        return StageOrders(self.plan.needs)
+    guesses: ClassVar[bool] = False
+    orders: ClassVar[type[Orders]] = StageOrders  # one request for each stage
 
     @cached_property
     def regions(self) -> tuple[SetStages, ...]:
@@ -122,12 +58,12 @@ class SetSteps(StageSteps):
         return Place(np.zeros((n, int(len(self.regions) > 1)), dtype=np.int32), np.zeros(n, dtype=np.int64))
 
     def advance(self, s: int, rows: Rows, place: Place, cells: Table, status: NDArray[np.uint8]) -> None:
-        """Find the regions of rows that have come beyond the fork, and so have bought what tells them."""
+        """Find the regions of rows that have come beyond the fork, and so have bought what tells them; twice changes nothing."""
         if len(self.regions) > 1 and rows.size and s > self.stages.fork:
             place.node[rows, 0] = self.stages.region(self._table(s, cells[rows]))
 
     def needs(self, s: int, rows: Rows, place: Place) -> NDArray[np.bool_]:
-        """All features of the stage in the row's region."""
+        """Bool, shape (rows, F): all features of the stage in the row's region; known ones among them do not matter."""
         needed = np.array([np.isin(self.plan.features, chain.features[s]) for chain in self.regions])
         return needed[place.node[rows, 0]] if len(needed) > 1 else np.repeat(needed, rows.size, axis=0)
 
@@ -138,47 +74,36 @@ class SetSteps(StageSteps):
     def _table(self, s: int, cells: Table) -> Any:
         rows = np.full((len(cells), self.stages.items.n_features), np.nan, dtype=cells.dtype)
         rows[:, self.plan.features] = cells
+        if self.names is None:
+            return rows
         types = self.cascade.column_types_
-        if types is None:
-            return named(_Names(self.names), rows)
-        table = pd.DataFrame(rows, columns=self.names, dtype=object)
-        return with_types(table, types, self.stages.features[s].tolist())
+        if types is None:  # scikit-learn would write into a read-only view of a float32 table
+            return pd.DataFrame(rows.astype(np.float64), columns=self.names)
+        return with_types(pd.DataFrame(rows, columns=self.names), types, self.stages.features[s].tolist())
 
     def misfits(self, column: int, values: Table) -> dict[int, str]:
-        """See `StageSteps`."""
+        """Why some values of a column, by place, have not the type that it had in training; NaN stands for what is not there."""
         types = self.cascade.column_types_
         return {} if types is None else misfits(pd.Series(values, dtype=object), types[column])
 
-
-@dataclass(frozen=True)
-class _Names:
-    feature_names_in_: NDArray[Any] | None
+    def n_trees(self, stage: Rows) -> Rows:
+        """These models are no trees."""
+        return np.zeros(stage.shape, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class TreeSteps(StageSteps):
-    """Stages along the trees of one model.
-
-    Parameters
-    ----------
-    stages
-        the trees.
-    plan
-        the features that are tested by splits that some stage in use keeps.
-    """
+class TreeSteps:
+    """Stages along the trees of one model, whose values are numbers; they ask feature by feature, as forests do."""
 
     stages: TreeStages
-    plan: Plan
+    plan: Plan  # the features that are tested by splits that some stage in use keeps
+
+    orders: ClassVar[type[Orders]] = Orders
 
     @property
     def guesses(self) -> bool:
-        """True for forests, whose nodes have values; the nodes of boosted trees may have none."""
+        """Whether the first stage has an answer without all of its features: the nodes of forests have values."""
         return self.stages.link == "mean"
-
-    @property
-    def orders(self) -> Orders:
-        """Requests feature by feature, as in forests."""
-        return Orders(self.plan.needs)
 
     def start(self, n: int) -> Place:
         """All rows at the roots."""
@@ -206,21 +131,20 @@ class TreeSteps(StageSteps):
         """The output by the nodes that the rows have reached."""
         return self.stages.output_at(s, place.node.T)
 
-    def n_trees(self, stage: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Number of trees that take part in each stage."""
+    def misfits(self, column: int, values: Table) -> dict[int, str]:
+        """None: `read` takes numbers alone."""
+        return {}
+
+    def n_trees(self, stage: Rows) -> Rows:
+        """Number of trees that take part in each of the stages."""
         return np.searchsorted(np.sort(self.stages.joins), stage, side="right")
 
 
-def steps_of(cascade: Cascade) -> StageSteps:
-    """The steps of a fitted cascade, up to the last stage that its policy lets a row reach.
+StageSteps = SetSteps | TreeSteps
 
-    Raises
-    ------
-    InvalidInputError
-        for stages that do not tell what they read.
-    CapacityOverflowError
-        if the prices have no common unit small and large enough for 64-bit integers.
-    """
+
+def steps_of(cascade: Cascade) -> StageSteps:
+    """The steps of a fitted cascade, up to the last stage that its policy lets a row reach."""
     stages, last = priced_stages(cascade.stages_), cascade.policy_.last_stage
     if isinstance(stages, TreeStages):
         e = stages.ensemble

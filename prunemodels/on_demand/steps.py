@@ -1,6 +1,13 @@
 """For one row after the other: go down the trees as far as the known features lead, and find the features needed next.
 
 Rows are independent, so these loops run over rows and then trees; rows share only the batching of their requests.
+
+Let E_t be the nodes of tree t where the row's walk can still end, given the features that are known: leaves, and splits whose
+feature may turn out to be unavailable. Whatever comes, tree t adds the value of some v in E_t, so for each sum k
+
+    low_k = sum_t min over v in E_t of value[v, k]   <=   sum of the trees   <=   high_k = sum_t max ... value[v, k]       (1)
+
+The guess takes for an open tree the value of the split where it waits, which is in E_t. `deciding` says what (1) decides.
 """
 
 from __future__ import annotations
@@ -20,21 +27,15 @@ NO_CAP = np.iinfo(np.int64).max
 
 
 class Trees(NamedTuple):
-    """The trees as the compiled walks take them, an entry for each node.
+    """The trees as the compiled walks take them, an entry for each node."""
 
-    Parameters
-    ----------
-    left, right
-        int32: children; -1 at leaves.
-    column, tested
-        int32: the feature that a split waits for, and the column of the cells that it tests.
-    threshold, missing_left
-        numbers that are at most the threshold go left, and so do missing ones where `missing_left` says so.
-    """
-
+    # left, right: children; -1 at leaves.
     left: NDArray[np.int32]
     right: NDArray[np.int32]
+    # column, tested: the feature that a split waits for, and the column of the cells that it tests.
     column: NDArray[np.int32]
+    # threshold, missing_left: numbers that are at most the threshold go left, and so do missing ones where `missing_left` says
+    # so.
     threshold: NDArray[np.float64]
     missing_left: NDArray[np.bool_]
     tested: NDArray[np.int32]
@@ -108,3 +109,108 @@ def _ask_for_all_below(rows, at, trees, wanted):  # type: ignore[no-untyped-def]
                     wanted[k, column[h]] = True
                     stack[size], stack[size + 1] = left[h], right[h]
                     size += 2
+
+
+class Ranges(NamedTuple):
+    """The value of each node, and the least and the greatest ones of its subtree; float64, shape (n, K) each."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Owed(NamedTuple):
+    """What is still to be paid: bool `needs`, shape (F, M), float64 `price`, shape (M,), and bool `bought`, shape (rows, M)."""
+
+    needs: NDArray[np.bool_]
+    price: NDArray[np.float64]
+    bought: NDArray[np.bool_]
+
+
+@njit(cache=True)
+def _ask_for_one(rows, at, trees, ranges, place, owed, wanted, done, total):  # type: ignore[no-untyped-def]
+    """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
+
+    ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
+    feature f is the sum, over the trees that wait for it, of how far apart their answers can be, divided by the square root of
+    what is still to be paid for it. Divided by the price itself, cheap features that settle little would all be bought first.
+    """
+    left, column, node, value = trees.left, trees.column, at.node, ranges.value
+    n_trees, n_classes = node.shape[1], value.shape[1]
+    # room to work in: of a row, the score of each feature; of a tree, both ends of its range, and nodes that are left to visit
+    score, ends, stack = np.empty(owed.needs.shape[0]), np.empty((2, n_classes)), np.empty(left.shape[0], dtype=np.int64)
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        for f in range(score.shape[0]):
+            score[f] = -1.0
+        first, asked = n_trees, -1
+        for t in range(n_trees):
+            h = node[i, t]
+            f = column[h]
+            for c in range(n_classes):
+                ends[0, c] = ends[1, c] = value[h, c]
+            if left[h] >= 0 and at.status[i, f] == UNKNOWN:
+                _reach(h, i, at, trees, ranges, ends, stack)
+                widest = 0.0
+                for c in range(n_classes):
+                    if ends[1, c] - ends[0, c] > widest:
+                        widest = ends[1, c] - ends[0, c]
+                score[f] = score[f] + widest if score[f] > 0.0 else widest
+                if place.shape[0] and place[t] < first:
+                    first, asked = place[t], f
+            for c in range(n_classes):
+                total[k, 0, c] += ends[0, c]
+                total[k, 1, c] += ends[1, c]
+                total[k, 2, c] += value[h, c]
+        waits = False
+        for f in range(score.shape[0]):
+            waits = waits or score[f] >= 0
+        if not waits:
+            done[k] = True
+        else:
+            wanted[k, asked if place.shape[0] else _best_buy(score, owed, i)] = True
+
+
+@njit(cache=True)
+def _reach(start, i, at, trees, ranges, ends, stack):  # type: ignore[no-untyped-def]
+    """Widen `ends` (least, greatest) to row i's E_t below a node; subtrees that cannot widen it are passed over."""
+    left, right, column, threshold, missing_left, tested = trees
+    _, cells, status = at
+    value, low, high = ranges
+    stack[0] = start
+    n = 1
+    while n:
+        n -= 1
+        h = stack[n]
+        while left[h] >= 0 and status[i, column[h]] == KNOWN:
+            x = cells[i, tested[h]]
+            h = left[h] if (missing_left[h] if x != x else float(x) <= threshold[h]) else right[h]
+        inside = True
+        for c in range(value.shape[1]):
+            inside = inside and low[h, c] >= ends[0, c] and high[h, c] <= ends[1, c]
+            if value[h, c] < ends[0, c]:
+                ends[0, c] = value[h, c]
+            if value[h, c] > ends[1, c]:
+                ends[1, c] = value[h, c]
+        if not inside and left[h] >= 0 and status[i, column[h]] == UNKNOWN:
+            stack[n], stack[n + 1] = left[h], right[h]
+            n += 2
+
+
+@njit(cache=True)
+def _best_buy(score, owed, i):  # type: ignore[no-untyped-def]
+    """Of the features that row i's trees wait for, the one with the highest score per root of the price; free ones go first."""
+    needs, price, bought = owed
+    best, best_free, best_score = -1, False, -1.0
+    for f in range(score.shape[0]):
+        if score[f] < 0:
+            continue
+        left_to_pay = 0.0
+        for m in range(needs.shape[1]):
+            if needs[f, m] and not bought[i, m]:
+                left_to_pay += price[m]
+        free = left_to_pay == 0
+        per_price = score[f] if free else score[f] / np.sqrt(left_to_pay)
+        if best < 0 or (free and not best_free) or (free == best_free and per_price > best_score):
+            best, best_free, best_score = f, free, per_price
+    return best

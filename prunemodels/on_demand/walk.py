@@ -22,19 +22,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
-from prunemodels.on_demand.accounts import CallLog, Spending
-from prunemodels.on_demand.answers import Answer, Cells, Refused, logger, read
-from prunemodels.on_demand.asking import Asking, ask_in_turn, ask_together
-from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
+from prunemodels.on_demand.answers import Answer, Refused, logger, read
+from prunemodels.on_demand.asking import CallLog, Spending, Start, ask_in_turn, ask_together
 from prunemodels.on_demand.orders import NumberedRequests, Orders
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
-from prunemodels.on_demand.request import NEVER, Acquire, Request
+from prunemodels.on_demand.request import NEVER, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
 from prunemodels.on_demand.steps import KNOWN, LOST, UNKNOWN
 
@@ -49,14 +46,8 @@ class Walk(ABC):
     ----------
     plan, orders
         features and prices, and how wanted features become requests.
-    asking
-        how to ask, what a row may pay at most, and what to do with values that do not come.
-    acquire
-        the function to ask.
-    rows
-        labels of the n rows.
-    known
-        values that are known from the start, shape (n, F), and whether each is.
+    start
+        the rows, what is known of them, and how to ask.
 
     Attributes
     ----------
@@ -94,21 +85,13 @@ class Walk(ABC):
     array([1])
     """
 
-    def __init__(
-        self,
-        plan: PurchasePlan,
-        orders: Orders,
-        asking: Asking,
-        acquire: Acquire | None,
-        rows: pd.Index[Any],
-        known: Cells,
-    ) -> None:
-        n = len(rows)
-        self.acquire, self.rows = acquire, rows
+    def __init__(self, plan: PurchasePlan, orders: Orders, start: Start) -> None:
+        self.acquire, self.rows, known, asking = start
+        n = len(self.rows)
         self.rounds = self.requests = 0
         self._purchases, self._orders, self._asking = plan, orders, asking
         self._cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)  # in units
-        self._making = NumberedRequests(plan, rows)
+        self._making = NumberedRequests(plan, self.rows)
         self._cells = known[0].copy()
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
@@ -287,27 +270,6 @@ class Walk(ABC):
                 made = self._making.of_round(bundles, rows, paid, self._asking.max_rows)
                 self._open = {request.number: request for request in made}
         return list(self._open.values())
-
-    @checked
-    def ask(self, request: Request) -> Any:
-        """Call `acquire`, and say which request it was if that raises."""
-        if self.acquire is None:
-            raise InvalidInputError(
-                "this predictor has no acquire, so the walk cannot ask; give one, or drive the walk by next_requests and take"
-            )
-        self.requests += 1
-        try:
-            return self.acquire(request)
-        except Exception as error:
-            raise self.failed(request, error) from error
-
-    @checked
-    def failed(self, request: Request, error: BaseException) -> AcquisitionFailedError:
-        """The error to raise for a request that failed."""
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return AcquisitionFailedError(
-            f"{request} failed ({what}); what was delivered before is kept: error.walk.run() goes on", request, self
-        )
 
     @property
     def refused(self) -> tuple[Refused, ...]:

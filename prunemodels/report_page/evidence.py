@@ -5,7 +5,7 @@ for an interval of lambda; the answer to a budget, which has a bound; or another
 at its own cost.
 
 A policy is a closure over pairs of a stage and a level (`prunemodels.exits.learning`), and over items that are paid once for all
-examples. Its errors are the expected ones that policies are learned from (`prunemodels.exits.sample.judged_losses`).
+examples. Its errors are the expected ones that policies are learned from (`prunemodels.exits.learning.judged_losses`).
 
     least error at cost c  >=  error_k + lambda_k (cost_k - c)         for every row k of the path, lambda_k its breakpoint (1)
 

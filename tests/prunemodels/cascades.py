@@ -20,8 +20,7 @@ from sklearn.ensemble import (
 import prunemodels as pm
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.evaluation import evaluate_exit_path
-from prunemodels.exits.staged_models import staged_model
-from prunemodels.exits.tree_stages import trees_as_stages
+from prunemodels.exits.tree_stages import staged_model, trees_as_stages
 
 Kind = Literal["prunings", "three classes", "numbers", "rounds", "sets", "sets of numbers"]
 KINDS: tuple[Kind, ...] = ("prunings", "three classes", "numbers", "rounds", "sets", "sets of numbers")

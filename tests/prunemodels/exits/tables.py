@@ -14,8 +14,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from formulations import CostItems
 from formulations.instance.ensemble import Task
 from prunemodels.exits.doubt import Doubt, DoubtName, doubts_of, learn_doubt
-from prunemodels.exits.learning import LearnedExits, solve_exits
-from prunemodels.exits.sample import ExitSample
+from prunemodels.exits.learning import ExitSample, LearnedExits, solve_exits
 from prunemodels.exits.stages import StageOutput, StageTable
 
 ITEMS = {
@@ -141,31 +140,24 @@ def learn_exits(
     return solve_exits(sample_of(table, truth, weights, judge), judge, None, n_levels=n_levels)
 
 
-class SpyClassifier(DecisionTreeClassifier):  # type: ignore[misc]
+class _Spy:
     """A tree that keeps its training rows, and notes what every tree was asked about; row numbers stand in column 0."""
 
     asked: ClassVar[list[tuple[frozenset[int], frozenset[int]]]] = []
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self.trained_on_ = numbers(X)
-        self.labels_ = np.asarray(y)
-        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
+        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return, misc]
 
-    def predict_proba(self, X: Any, check_input: bool = True) -> NDArray[np.float64]:
+
+class SpyClassifier(_Spy, DecisionTreeClassifier):  # type: ignore[misc]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         self.asked.append((self.trained_on_, numbers(X)))
         return np.asarray(super().predict_proba(X))
 
 
-class SpyRegressor(DecisionTreeRegressor):  # type: ignore[misc]
-    """The same for numbers."""
-
-    asked: ClassVar[list[tuple[frozenset[int], frozenset[int]]]] = []
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, check_input: bool = True) -> Self:
-        self.trained_on_ = numbers(X)
-        return super().fit(X, y, sample_weight)  # type: ignore[no-any-return]
-
-    def predict(self, X: Any, check_input: bool = True) -> NDArray[np.float64]:
+class SpyRegressor(_Spy, DecisionTreeRegressor):  # type: ignore[misc]
+    def predict(self, X: Any) -> NDArray[np.float64]:
         self.asked.append((self.trained_on_, numbers(X)))
         return np.asarray(super().predict(X))
 

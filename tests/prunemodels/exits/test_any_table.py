@@ -27,7 +27,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import prunemodels as pm
 from prunemodels.exits import budget_cascade
 from prunemodels.exits.cascade_files import TRUSTED_IN_CASCADES
-from prunemodels.exits.stage_columns import on_columns
+from prunemodels.exits.set_stages import on_columns
 from prunemodels.exits.table_preparation import TableColumns, prepared
 
 QUICK: dict[str, Any] = {"cv": 2, "doubt": "margin", "stack": False, "n_levels": 8, "random_state": 0}

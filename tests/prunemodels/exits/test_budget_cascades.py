@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import prunemodels as pm
 from proofs_checks import check_closure_path
-from prunemodels.exits import budget_cascade, elimination, regions
+from prunemodels.exits import budget_cascade, chains, elimination
 from prunemodels.exits.evaluation import stops_of
 from tests.prunemodels.exits.tables import ITEMS
 
@@ -41,7 +41,7 @@ def fitted(**options: Any) -> Any:
 
 @pytest.mark.parametrize("prices", ITEMS)
 def test_sets_are_nested_and_of_whole_items(prices: str) -> None:
-    """Each stage reads all that its items allow, more than the one before, and pays for them all.
+    """Each stage reads all that its items allow, more than the one before, and pays for them all; a budget is kept.
 
     The first stage is what is free; an item that no column needs is in no set.
     """
@@ -62,20 +62,11 @@ def test_sets_are_nested_and_of_whole_items(prices: str) -> None:
             assert all(items.price[m] == 0 for m in has)
     assert model.stages_.features[-1].tolist() == list(range(5))
     assert check_closure_path(model.exit_path_.closures).holds is True
-
-
-@pytest.mark.parametrize("prices", ["discounts", "once"])
-def test_the_budget_is_kept(prices: str) -> None:
-    """On the rows that the policy was learned from, exactly; what a row pays are the prices of its stage."""
-    dearest = fitted(costs=ITEMS[prices], lam=0.0)
-    low, high = dearest.exit_path_.cost[[-1, 0]]
-    for share in (0.4, 0.8):
-        budget = float(low + share * (high - low))
-        model = fitted(costs=ITEMS[prices], budget=budget)
-        assert model.cost_ <= budget
-        np.testing.assert_array_equal(model.prediction_cost(X), model.stages_.prices()[model.stop_stages(X)])
-    exits, k = dearest.exit_path_, dearest.row_
-    assert (dearest.held_out_cost_, dearest.held_out_error_) == (exits.held_out_cost[k], exits.held_out_error[k])
+    np.testing.assert_array_equal(model.prediction_cost(X), model.stages_.prices()[model.stop_stages(X)])
+    exits, k = model.exit_path_, model.row_
+    assert (model.held_out_cost_, model.held_out_error_) == (exits.held_out_cost[k], exits.held_out_error[k])
+    budget = float(exits.cost[[-1, 0]] @ [0.6, 0.4])
+    assert model.at_cost(budget).cost_ <= budget
 
 
 def test_the_least_missed_item_goes_first() -> None:
@@ -215,7 +206,7 @@ def with_regions(kind: str) -> Any:
     X, y = quadrants(4000, 0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(budget_cascade, "FEWEST_ROWS", 1000)
-        patch.setattr(regions, "MEETING", 6)
+        patch.setattr(chains, "MEETING", 6)
         if kind == "classes":
             tree: Any = DecisionTreeClassifier(max_depth=7, min_samples_leaf=30)
             model = pm.BudgetCascadeClassifier(tree, PRICES, lam=0.0, doubt="margin", n_levels=8, random_state=0)

@@ -98,25 +98,18 @@ def chain(n: int) -> PruningProblem:
     return problem_of([tree], [1] * n, np.ones((4, n)), weight=9)
 
 
-def test_a_long_edge_on_which_nothing_saves_is_filled() -> None:
-    """The path of such a chain is nothing or all of 20 features, for a single edge; stages stand a tenth apart all the same."""
-    problem = chain(20)
-    path = pm.pruning_path(problem)
-    assert path.cost.tolist() == [20, 0]
-    stages = path_stages(path, 3)
-    cost = stages.costs(np.ones((4, 20)))[:, 0]
-    assert cost.tolist() == list(range(0, 21, 2))
-
-
-def test_where_one_purchase_is_long_nothing_lies_between() -> None:
-    """Three features of price 1, 8 and 1: the gap of 8 stays, the others are filled."""
-    problem = chain(3)
-    items = CostItems.plain([1, 8, 1])
-    problem = PruningProblem.build(problem.ensemble, problem.errors, np.ones((4, 3)), items)
-    stages = path_stages(pm.pruning_path(problem), 3)
-    cost = stages.costs(np.ones((4, 3)))[:, 0].tolist()
-    assert (cost[0], cost[-1]) == (0, 10)
-    assert {b - a for a, b in itertools.pairwise(cost)} <= {0, 1, 8}
+def test_long_edges_are_filled_where_something_lies_between() -> None:
+    """The path of such a chain is nothing or all, for a single edge. Of 20 features of price 1 stages stand a tenth apart; of
+    three features of price 1, 8 and 1 the gap of 8 stays.
+    """
+    for prices, steps in ([1] * 20, {2}), ([1, 8, 1], {1, 8}):
+        problem, rows = chain(len(prices)), np.ones((4, len(prices)))
+        problem = PruningProblem.build(problem.ensemble, problem.errors, rows, CostItems.plain(prices))
+        path = pm.pruning_path(problem)
+        assert path.cost.tolist() == [sum(prices), 0]
+        cost = path_stages(path, 3).costs(rows)[:, 0].tolist()
+        assert (cost[0], cost[-1]) == (0, sum(prices))
+        assert {b - a for a, b in itertools.pairwise(cost)} == steps
 
 
 QUICK_OF_PIPELINES: dict[str, Any] = {"n_stages": 4, "n_levels": 8, "random_state": 0}

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from proofs_checks import check_closure_path
-from prunemodels.exits import levels as levels_module
+from prunemodels.exits import policy as policy_module
 from prunemodels.exits.doubt import MarginDoubt, doubts_of, learn_doubt
 from prunemodels.exits.learning import LearnedExits, exit_problem
-from prunemodels.exits.levels import levels, next_level, prices_of_cost, thresholds
-from prunemodels.exits.policy import decide
+from prunemodels.exits.policy import decide, levels, next_level, prices_of_cost, thresholds
 from prunemodels.exits.stages import StageTable
 from solvers.path.closure_path import closure_path
 from tests.loops import looped
@@ -36,7 +35,7 @@ SEEDS = range(24)
 @pytest.fixture(autouse=True)
 def every_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
     """Thresholds between any two rows, however few there are."""
-    monkeypatch.setattr(levels_module, "FEWEST_ROWS_BETWEEN", 1)
+    monkeypatch.setattr(policy_module, "FEWEST_ROWS_BETWEEN", 1)
 
 
 def learned(seed: int, n_levels: int = 3, n: int | None = None) -> tuple[LearnedExits, StageTable, np.ndarray, np.ndarray]:
@@ -112,7 +111,10 @@ def test_variants_by_hand(name: str) -> None:
 
 @looped("seed", SEEDS)
 def test_no_policy_is_better_at_any_price(seed: int) -> None:
-    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row."""
+    """At every breakpoint, between them and beyond, no monotone policy has less error + lam * cost, counted row by row.
+
+    Cost and error of every row of the path are those of the rows sent through the stages; stops are those of the plain loop.
+    """
     exits, table, truth, weights = learned(seed)
     doubt = margins(table.value)
     counts = all_counts(exits, table, truth, weights, doubt)
@@ -124,13 +126,7 @@ def test_no_policy_is_better_at_any_price(seed: int) -> None:
         rounding = 2 * (ints.error_rounding + lam * ints.cost_rounding)
         assert (weights != 1).any() or rounding == 0
         assert error + lam * cost <= min(e + lam * c for e, c in counts) + rounding + 1e-12
-
-
-@looped("seed", SEEDS)
-def test_the_path_says_what_its_policies_do(seed: int) -> None:
-    """Cost and error of every row are those of the rows sent through the stages; stops are those of the plain loop."""
-    exits, table, truth, weights = learned(seed)
-    stages, doubt = TableStages(table, np.arange(table.value.shape[2])), margins(table.value)
+    stages = TableStages(table, np.arange(table.value.shape[2]))
     X = np.arange(table.n_rows, dtype=float)[:, None]
     assert check_closure_path(exits.path).holds is True
     for k in range(len(exits.path)):

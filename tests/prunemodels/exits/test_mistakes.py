@@ -23,10 +23,9 @@ from formulations import CostItems
 from formulations.errors import InvalidInputError
 from prunemodels.exits import forest_exits
 from prunemodels.exits.set_stages import SetStages
-from prunemodels.exits.staged_models import staged_model
 from prunemodels.exits.stages import StageTable, table_of
 from prunemodels.exits.table_preparation import TableColumns
-from prunemodels.exits.tree_stages import prunings_as_stages, trees_as_stages
+from prunemodels.exits.tree_stages import prunings_as_stages, staged_model, trees_as_stages
 from prunemodels.rivals.cegb import CEGBClassifier
 from prunemodels.rivals.greedy_miser import GreedyMiserRegressor
 from tests.prunemodels.cascades import case
@@ -143,10 +142,9 @@ FEW_LEVELS = "give a number from 2 to 10,000"
     ],
 )
 def test_exit_path_refuses(kind: str, changes: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows, labels, weights and options; those of a pipeline are tried before a pruning is computed."""
+    """Rows, labels, weights and options, before a pruning is computed."""
     given = exit_arguments(kind)
-    if kind == "pipeline":
-        monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
+    monkeypatch.setattr(forest_exits, "path_stages", lambda *_: pytest.fail("work was done"))
     with pytest.raises(InvalidInputError, match=words):
         pm.exit_path(**{**given, **changes})
 

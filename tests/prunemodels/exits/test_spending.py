@@ -15,9 +15,8 @@ from sklearn.linear_model import LogisticRegression
 import prunemodels as pm
 from formulations.instance.cost_items import CostItems
 from prunemodels.exits.doubt import MarginDoubt, aligned, doubts_of
-from prunemodels.exits.learning import solve_exits
+from prunemodels.exits.learning import ExitSample, solve_exits
 from prunemodels.exits.policy import decide
-from prunemodels.exits.sample import ExitSample
 from prunemodels.exits.set_stages import Constant, SetStages
 from prunemodels.exits.spending import between_optima, between_stages
 from prunemodels.exits.stages import StageTable

@@ -13,9 +13,8 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 
 import prunemodels as pm
 from formulations import CostItems
-from prunemodels.exits.staged_models import staged_model
 from prunemodels.exits.stages import Stages
-from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, trees_as_stages
+from prunemodels.exits.tree_stages import TreeStages, prunings_as_stages, staged_model, trees_as_stages
 from prunemodels.models.costs import example_costs, staged_costs
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor

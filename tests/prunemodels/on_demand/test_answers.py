@@ -20,8 +20,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import prunemodels as pm
 from prunemodels.on_demand import UNAVAILABLE, Request, from_table
 from prunemodels.on_demand.answers import read
-from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from prunemodels.on_demand.request import AcquisitionFailedError
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.on_demand.cases import forest_of, stump, votes
 

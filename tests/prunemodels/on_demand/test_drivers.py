@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from prunemodels.on_demand import from_table
-from prunemodels.on_demand.errors import AcquisitionFailedError
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from prunemodels.on_demand.request import AcquisitionFailedError
 from tests.loops import looped
 from tests.prunemodels.cascades import case
 from tests.prunemodels.on_demand.cases import SEEDS, Line, Spy, assert_same, random_case

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import prunemodels as pm
-from prunemodels.on_demand.errors import AcquisitionFailedError, InterruptedAcquisitionError
 from prunemodels.on_demand.predictor import OnDemandPredictor
+from prunemodels.on_demand.request import AcquisitionFailedError, InterruptedAcquisitionError
 from tests.prunemodels.on_demand.cases import Line, Spy, forest_of, stump, votes
 
 THREE = votes(3)
@@ -40,6 +40,7 @@ def test_a_failing_lab_by_hand():
     assert result.predictions.tolist() == ["class 1", "class 0"]
     assert result.exact_cost == (12, 12)
     assert error.walk.finished
+    assert not partial.finished.any()  # an earlier result stays as it was
 
 
 def test_what_cannot_be_had_by_hand():
@@ -108,14 +109,6 @@ def test_an_answer_that_arrived_is_entered_after_an_interruption(monkeypatch):
     assert walk.result().bought == (("x0", "x1"), ("x0", "x1"))
     assert walk.run().exact_cost == (12, 12)
     assert len(spy.asked()) == 6
-
-
-def test_going_on_leaves_an_earlier_result_as_it_was():
-    """What was said of a walk that was broken off still says that its rows are not finished, once they are."""
-    walk = OnDemandPredictor(THREE, [3, 4, 5], Spy(np.zeros((2, 3)))).start(2)
-    before = walk.result()
-    assert walk.run().finished.all()
-    assert not before.finished.any()
 
 
 def test_a_refused_answer_is_a_failure_that_keeps_the_walk():

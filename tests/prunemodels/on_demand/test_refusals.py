@@ -110,7 +110,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: known({"a": [1, 2]}), r"known: 'a' has shape \(2,\) for 3 rows"),
     (lambda: known({"a": [1, np.inf, 3]}), "known: 'a' of row 1 is infinite"),
     (lambda: known([1, 2, 3]), "known is list; give a mapping"),
-    (lambda: known(pd.DataFrame({"a": [1, 2, 3]}, index=[5, 6, 7])), "known: its index differs from the rows"),
+    (lambda: known(pd.DataFrame({"a": [1, 2, 3]}, index=[5, 6, 7])), "known: 'a': the row 0 is not in the index"),
     (lambda: known({"a": pd.Series([1, 2, 3], index=[5, 6, 7])}), "known: 'a': the row 0 is not in the index"),
     # questions that a predictor cannot answer
     (lambda: of("tree", early_stopping=True).predict_proba(2), "set early_stopping=False or a tolerance"),

@@ -28,10 +28,8 @@ import pandas as pd
 import prunemodels as pm
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.doubt import MarginDoubt
-from prunemodels.exits.learning import LearnedExits, exit_problem
-from prunemodels.exits.levels import levels
-from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.sample import ExitSample
+from prunemodels.exits.learning import ExitSample, LearnedExits, exit_problem
+from prunemodels.exits.policy import ExitPolicy, levels
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import table_of
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
