@@ -28,7 +28,7 @@ from prunemodels.exits.waiting import Calls
 from prunemodels.models.costs import Costs, cost_items, staged_example_costs
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.models.libraries.model_forest import pruned_ends
-from prunemodels.models.losses import SquaredError
+from prunemodels.models.losses import SQUARED_ERROR
 
 Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 
@@ -157,7 +157,7 @@ def _linked(margins: NDArray[np.float64], link: Link) -> NDArray[np.float64]:
     if link == "sigmoid":
         return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
     if link == "clipped":
-        return SquaredError().probabilities(margins)
+        return SQUARED_ERROR.probabilities(margins)
     return np.asarray(softmax(margins, axis=1)) if link == "softmax" else margins
 
 

@@ -15,7 +15,7 @@ from formulations import Pruning
 from prunemodels.models.boosting.boosted import usage_of
 from prunemodels.models.boosting.descent import OnRows, majorise, state_of
 from prunemodels.models.libraries.reading import read_model
-from prunemodels.models.losses import LogLoss, SampleLoss, Softmax, SquaredError, loss_of
+from prunemodels.models.losses import SQUARED_ERROR, Loss, SampleLoss, loss_of
 from tests.loops import looped
 from tests.prunemodels.models.libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, some_pruning
 
@@ -94,11 +94,11 @@ def test_by_hand_squares_of_one_stump() -> None:
 
 
 LOSSES: dict[str, tuple[Any, int]] = {
-    "squares": (SampleLoss(SquaredError(), np.array([[0.3], [-2.0]])), 1),
-    "log": (SampleLoss(LogLoss(1.7), np.array([[0.0], [1.0]])), 1),
-    "soft labels": (SampleLoss(LogLoss(), np.array([[0.2], [0.9]])), 1),
-    "softmax": (SampleLoss(Softmax(), np.eye(3)[[2, 0]]), 3),
-    "rest": (SampleLoss(LogLoss(0.8), np.eye(3)[[2, 0]]), 3),
+    "squares": (SampleLoss(SQUARED_ERROR, np.array([[0.3], [-2.0]])), 1),
+    "log": (SampleLoss(Loss("log_loss", 1.7), np.array([[0.0], [1.0]])), 1),
+    "soft labels": (SampleLoss(Loss("log_loss"), np.array([[0.2], [0.9]])), 1),
+    "softmax": (SampleLoss(Loss("softmax"), np.eye(3)[[2, 0]]), 3),
+    "rest": (SampleLoss(Loss("log_loss", 0.8), np.eye(3)[[2, 0]]), 3),
 }
 
 
