@@ -9,6 +9,9 @@ pandas by itself shifts all columns of a row that has a field too many, and fill
 checked on their way to pandas. A field in quotes may hold separators and line breaks; empty lines do not count. The check counts
 separators with numpy, which takes about a third of the time that pandas takes. Only where it finds a row that differs, or a
 quote within a field, Python's own reader goes through the file: it finds the line, and is right about all quotes.
+
+Libraries raise almost anything for a damaged file, so the type of an error tells little. The place tells more: an error of a
+library's own code is about the file, and one that a line of ours raised is ours, unless it is of a type that only reading raises.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ import csv
 import gzip
 import io
 import re
+import traceback
+import zlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -27,7 +33,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 
 BLOCK = 1 << 20
 """Bytes that are checked at a time."""
@@ -303,3 +309,36 @@ def text_of(place: Path) -> str:
     """All of a text file."""
     with _text(place) as text:
         return text.read()
+
+
+OURS = tuple(str(Path(__file__).resolve().parents[2] / package) for package in ("formulations", "solvers", "prunemodels"))
+"""The folders of this code."""
+
+OF_READING = (OSError, EOFError, UnicodeError, zlib.error, csv.Error)
+"""Errors that calls of Python's own library raise, which leave no line of theirs in a traceback."""
+
+NEVER_OF_FILES = (MemoryError, NameError, AttributeError, AssertionError, ImportError)
+"""Errors that no content of a file causes. pandas passes errors of the file object that it reads on without their place."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error that was raised while a file was read is about the file."""
+    if isinstance(error, NEVER_OF_FILES):
+        return False
+    if isinstance(error, OF_READING) or type(error).__module__.partition(".")[0] in ("pandas", "pyarrow"):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not str(Path(frames[-1].filename).resolve()).startswith(OURS)
+
+
+@contextmanager
+def reading_table(place: Path) -> Iterator[None]:
+    """Have what pandas, pyarrow and gzip raise for a damaged table become one error that names the file."""
+    try:
+        yield
+    except (PruneModelsError, MemoryError):
+        raise
+    except Exception as error:  # each has types of its own
+        if not is_damage(error):
+            raise
+        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error

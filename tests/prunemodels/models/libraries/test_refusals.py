@@ -25,8 +25,7 @@ from formulations import InvalidInputError, NotFittedForestError, UnsupportedMod
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.forests.error_samples import Given
-from prunemodels.models.libraries.averaged import prune_model
-from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.libraries.reading import prune_model, read_model
 from prunemodels.other_libraries import problem_from_model
 from tests.instances import way
 from tests.prunemodels.models.libraries.models import (
