@@ -202,7 +202,9 @@ def _lambdas(rows: LevelSets, lams: Sequence[float] | int) -> list[float]:
         return sorted(set(given))
     if lams < 1:
         raise InvalidInputError(f"lams is {lams}; give at least one lambda, or how many")
-    at = np.round(rows.cost / (rows.cost.max() or 1.0), 12)  # sums of the same prices may differ in the last digits
+    at = np.asarray(
+        np.round(rows.cost / (rows.cost.max() or 1.0), 12), dtype=np.float64
+    )  # sums of the same prices may differ in the last digits
     corners = falling_hull(at, rows.loss)
     if len(corners) == 1:
         return [0.0]
