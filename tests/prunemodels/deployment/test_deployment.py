@@ -261,25 +261,11 @@ def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert sizes._medians(both, [None], repeats=3) == (2, 3)
 
 
-@pytest.mark.parametrize(("repeats", "batch_rows"), [(0, 10), (3, 0)])
-def test_nothing_to_measure_is_refused(repeats: int, batch_rows: int) -> None:
-    """No repeats or no rows."""
-    case = fitted("tree")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"(repeats|batch_rows) is 0; give a whole number >= 1"):
-        measure_deployment(case.forest, case.forest, case.X, repeats=repeats, batch_rows=batch_rows)
-
-
 @pytest.mark.parametrize("model", [RandomForestClassifier(2), DecisionTreeClassifier()])
 def test_a_forest_of_one_class_has_no_onnx_model(model: DecisionTreeClassifier) -> None:
     """ONNX tells two classes apart by a score: it would answer 1, whatever the one class is."""
     with pytest.raises(pm.errors.UnsupportedModelError, match="trained on the one class 'only', and ONNX has no"):
         pm.deployment.to_onnx(model.fit([[0.0], [1.0]], ["only", "only"]))
-
-
-def test_what_is_no_onnx_model_is_refused() -> None:
-    """By its kind, with what makes one."""
-    with pytest.raises(pm.errors.UnsupportedModelError, match="model is a dict, no ONNX model; give what to_onnx returns"):
-        pm.deployment.compare_onnx({}, RandomForestClassifier(2).fit([[0.0], [1.0]], [0, 1]), [[0.0]])
 
 
 def test_a_pipeline_by_skl2onnx() -> None:

@@ -231,21 +231,6 @@ def price_file(name):
     return pd.read_csv(path)
 
 
-@pytest.mark.parametrize(("name", "bundle"), [("heart", "A"), ("pima", "A"), ("hepatitis", "A"), ("bupa", "A"), ("heart", "B")])
-def test_real_price_files(name, bundle):
-    """Turney's price files: alone a test costs its full price; a bundle costs its shared part once."""
-    prices = price_file(name)
-    read = items_from_table(prices, prices["feature"].tolist())
-    exactly = {r["feature"]: (Fraction(str(r["cost"])), Fraction(str(r["discount_cost"]))) for r in prices.to_dict("records")}
-    for feature, needs in zip(prices["feature"], read.needs, strict=True):
-        assert sum(read.prices[m] for m in needs) == exactly[feature][0]
-    group = prices["feature"][prices["shared_group"] == bundle].tolist()
-    used = {m for f in group for m in read.needs[prices["feature"].tolist().index(f)]}
-    full, reduced = exactly[group[0]]
-    assert len(group) > 1
-    assert sum(read.prices[m] for m in used) == full - reduced + sum(exactly[f][1] for f in group)
-
-
 def test_thyroid_prices():
     """The file's FTI has no cost of its own: refused with the remedy, and computed from TT4 and T4U with it."""
     prices = price_file("ann_thyroid")

@@ -115,13 +115,6 @@ def test_a_budget_is_kept_and_used() -> None:
     assert trade_off().at_cost(0).n_splits == 0
 
 
-def test_splits_come_back() -> None:
-    """From the bare roots at lambda 0 splits return: the majoriser is over the original trees, not over what is left."""
-    t = tiny("binary")
-    found = descend(t, 0.0, np.zeros(t.forest.ensemble.n_nodes, bool), solver=min_cut, rounds=20)
-    assert found.points[-1].kept.sum() > 3
-
-
 def test_a_time_limit_leaves_the_best_so_far() -> None:
     """Without time nothing is solved and no item eliminated; the answers are the best of what needs no solving."""
     path = boosted_path(MODEL, X2[120:], Y2[120:], costs=COSTS, time_limit=0.0)

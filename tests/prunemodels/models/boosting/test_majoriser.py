@@ -103,18 +103,13 @@ LOSSES: dict[str, tuple[Any, int]] = {
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_slopes_and_curvatures(name: str) -> None:
-    """Slopes are the differences of the values; the largest eigenvalue of the Hessian is at most, and somewhere near, h."""
+def test_curvatures(name: str) -> None:
+    """The largest eigenvalue of the Hessian is at most, and somewhere near, h; `test_costs` has the slopes."""
     loss, n = LOSSES[name]
     rng = np.random.default_rng(0)
     largest, step = 0.0, 1e-5
     points = np.concatenate([rng.normal(size=(40, 2, n)) * s for s in (0.1, 1, 6)])
     for F in points:
-        for o in range(n):
-            d = np.zeros(n)
-            d[o] = step
-            central = (loss.values(F + d) - loss.values(F - d)) / (2 * step)
-            assert np.allclose(central, loss.slopes(F)[:, o], atol=1e-7)
         hessian = np.stack([(loss.slopes(F + step * u) - loss.slopes(F - step * u)) / (2 * step) for u in np.eye(n)], axis=1)
         eigen = np.linalg.eigvalsh(hessian).max()
         assert eigen <= loss.curvature + 1e-6
