@@ -113,7 +113,7 @@ def _options(layout: Layout) -> dict[str, Any]:
 
 def check_header(names: Sequence[str], source: str) -> None:
     """Refuse names of columns that are all numbers, because then the header is missing, and two columns of one name."""
-    if names and all(_is_number(name) for name in names):
+    if names and all(is_number(name) for name in names):
         raise InvalidInputError(f"{source} has no header row (its first row is {list(names[:3])}, ...); name the columns there")
     first: dict[str, int] = {}
     for k, name in enumerate(names):
@@ -125,7 +125,8 @@ def check_header(names: Sequence[str], source: str) -> None:
         first[name] = k
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python takes the text for a number."""
     try:
         float(text)
     except ValueError:

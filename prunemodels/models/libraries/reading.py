@@ -14,7 +14,6 @@ of the forest. (3) is the error that `problem_from_forest` minimises for scikit-
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -116,17 +115,13 @@ def write_model(forest: ModelForest, kept: NDArray[np.bool_]) -> Any:
         )
     if forest.source is None:
         raise UnsupportedModelError("these trees were grown here, there is no library's model to prune; `predict` works without")
-    pruned = writer_of(forest.source)(forest, kept)
+    writers = {"xgboost": write_xgboost, "lightgbm": write_lightgbm}
+    writer = writers.get(library_of(forest.source), write_treelite)
+    if isinstance(forest.source, GRADIENT_BOOSTING + HIST_GRADIENT_BOOSTING):
+        by_rounds = isinstance(forest.source, GRADIENT_BOOSTING)
+        writer = write_gradient_boosting if by_rounds else write_hist_gradient_boosting
+    pruned = writer(forest, kept)
     return pruned if forest.pipeline is None else copy.deepcopy(forest.pipeline, {id(forest.source): pruned})
-
-
-def writer_of(model: Any) -> Callable[[ModelForest, NDArray[np.bool_]], Any]:
-    """What writes a pruned copy of a model."""
-    if isinstance(model, GRADIENT_BOOSTING):
-        return write_gradient_boosting
-    if isinstance(model, HIST_GRADIENT_BOOSTING):
-        return write_hist_gradient_boosting
-    return {"xgboost": write_xgboost, "lightgbm": write_lightgbm}.get(library_of(model), write_treelite)
 
 
 TreeLoss = Literal["squares", "log_loss", "zero_one"]

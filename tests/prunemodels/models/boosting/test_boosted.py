@@ -59,9 +59,9 @@ def test_stationary_means_optimal_for_the_own_majoriser(name: str) -> None:
     found = descend(t, lam, t.forest.ensemble.is_split, solver=price_sharing, rounds=20)
     assert found.stationary
     here = state_of(t, found.points[-1].kept)
-    bound = majorise(t, here)
-    values = [Pruning(bound.problem, kept).value(lam) for kept in all_prunings(t.forest.ensemble)]
-    assert Pruning(bound.problem, here.kept).value(lam) <= min(values) * (1 + 1e-9)
+    bound, _ = majorise(t, here)
+    values = [Pruning(bound, kept).value(lam) for kept in all_prunings(t.forest.ensemble)]
+    assert Pruning(bound, here.kept).value(lam) <= min(values) * (1 + 1e-9)
 
 
 def least_losses(name: str) -> NDArray[np.float64]:
