@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
-from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
 from prunemodels.example import X_test, X_train, costs, y_test, y_train
 from prunemodels.models.costs import column_prices, cost_items
@@ -32,7 +29,6 @@ from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
 
 NAMED = "random forest, named features"
-DATA = Path(os.environ.get("PRUNEMODELS_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 
 
 def items(costs, kind=NAMED):
@@ -222,26 +218,6 @@ def test_rows_of_weight_zero_are_no_rows():
     without = pm.problem_from_forest(case.forest, case.X[w > 0], costs=1, sample_weight=w[w > 0])
     assert pm.Pruning.unpruned(all_rows).cost == pm.Pruning.unpruned(without).cost
     assert all_rows.n_rows == without.n_rows == (w > 0).sum()
-
-
-def price_file(name):
-    path = DATA / "costs" / f"{name}.csv"
-    if not path.exists():
-        pytest.skip(f"no price files in {DATA}; set PRUNEMODELS_DATA")
-    return pd.read_csv(path)
-
-
-def test_thyroid_prices():
-    """The file's FTI has no cost of its own: refused with the remedy, and computed from TT4 and T4U with it."""
-    prices = price_file("ann_thyroid")
-    names = prices["feature"].tolist()
-    with pytest.raises(pm.errors.InvalidInputError, match=r"'FTI' has no cost; write 0, or name .* in the column 'needs'"):
-        items_from_table(prices, names)
-    read = items_from_table(prices.assign(needs=[None] * (len(names) - 1) + ["TT4;T4U"]), names)
-    needed = read.needs[names.index("FTI")]
-    # 14.51 for TT4 with the blood drawn, and 9.31 for T4U after it
-    assert sum(read.prices[m] for m in needed) == Fraction("14.51") + Fraction("9.31")
-    assert set(needed) == set(read.needs[names.index("TT4")]) | set(read.needs[names.index("T4U")])
 
 
 def test_a_table_becomes_items_by_one_call() -> None:
