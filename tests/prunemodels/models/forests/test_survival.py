@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from solvers.brute_force import all_prunings
-from tests.prunemodels.forest_kinds import random_pruning
+from tests.prunemodels.forest_kinds import one_number_alone, random_pruning
 
 sksurv = pytest.importorskip("sksurv")
 
@@ -294,18 +294,11 @@ def test_what_cannot_judge_curves_says_so(tmp_path: Path, capsys: pytest.Capture
     forest, _ = fitted("random survival forest")
     X, y = rows(VALID)
     problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, y))
-    path = pm.pruning_path(problem)
     table = X.fillna(0.0).assign(label=1)
     for use in (
-        lambda: pm.read_forest(forest),
-        lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),
-        lambda: pm.deployment.to_onnx(forest),
-        lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
-        lambda: pm.exit_path(path, X, y),
+        *one_number_alone(forest, problem, X, y, table),
         lambda: pm.BudgetPrunedForestRegressor(RandomSurvivalForest(2), budget=2).fit(X, y),
         lambda: pm.evaluate(forest, pm.tables.ChunkedTable(table), "label", costs=1),
-        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
-        lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
     ):
         with pytest.raises(pm.errors.UnsupportedModelError, match="survival curves"):
             use()
