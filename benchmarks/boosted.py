@@ -23,7 +23,7 @@ from benchmarks.measuring import line, markdown
 from prunemodels.data_files import load_dataset
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import Given
-from prunemodels.models.libraries.averaged import prune_model
+from prunemodels.models.libraries.reading import prune_model
 from prunemodels.other_libraries import boosted_path, problem_from_model
 
 HEAD = ("model", "budget", "features, held out", "log loss", "error", "splits", "seconds")

@@ -54,7 +54,7 @@ from prunemodels.models.forests.problems import problem_from_forest as problem_f
 from prunemodels.models.forests.reading import read_forest as read_forest
 from prunemodels.models.forests.problems import apply_pruning as apply_pruning
 from prunemodels.on_demand.predictor import OnDemandPredictor as OnDemandPredictor
-from prunemodels.models.libraries.averaged import prune_model as prune_model
+from prunemodels.models.libraries.reading import prune_model as prune_model
 from prunemodels.models.boosting.boosted import prune_boosted as prune_boosted
 from prunemodels.models.libraries.reading import read_model as read_model
 from prunemodels.report_page import write_report as write_report

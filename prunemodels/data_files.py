@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from formulations.errors import BrokenFileError, InvalidInputError, MissingPackageError
 from formulations.extras import package
 from formulations.instance.routing import as_rows
-from prunemodels.files.csv_tables import check_header, read_csv
-from prunemodels.files.damage import reading_table
+from prunemodels.files.csv_tables import check_header, read_csv, reading_table
 
 FOLDER_VARIABLE = "PRUNEMODELS_DATA"
 

@@ -26,6 +26,7 @@ from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.ensemble_loss.samples import LossName, ensemble_problem
 from prunemodels.models.costs import Costs
 from prunemodels.models.forests.error_samples import Given, OutOfBag
+from prunemodels.points import falling_hull
 from solvers.ensemble_loss import LevelSets, evaluate_levels, frank_wolfe, level_sets_of, linearised_path
 from solvers.path.pruning_path import pruning_path
 
@@ -201,26 +202,14 @@ def _lambdas(rows: LevelSets, lams: Sequence[float] | int) -> list[float]:
         return sorted(set(given))
     if lams < 1:
         raise InvalidInputError(f"lams is {lams}; give at least one lambda, or how many")
-    cost, slope = _hull(rows.cost, rows.loss)
-    if not slope.size:
+    at = np.asarray(
+        np.round(rows.cost / (rows.cost.max() or 1.0), 12), dtype=np.float64
+    )  # sums of the same prices may differ in the last digits
+    corners = falling_hull(at, rows.loss)
+    if len(corners) == 1:
         return [0.0]
+    cost, loss = rows.cost[corners], rows.loss[corners]
+    slope = -np.diff(loss) / np.diff(cost)
     wanted = np.linspace(cost[-1], cost[0], lams + 2)[1:-1]
     place = np.clip(np.searchsorted(cost, wanted) - 1, 0, slope.size - 1)
     return sorted({float(slope[k]) for k in place})
-
-
-def _hull(cost: NDArray[np.float64], loss: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The falling part of the lower convex hull: costs of its corners, ascending, and the loss saved per cost between them."""
-    at = np.round(cost / (cost.max() or 1.0), 12)  # sums of the same prices may differ in the last digits
-
-    def gained(a: int, b: int) -> float:
-        return float((loss[a] - loss[b]) / (at[b] - at[a]))
-
-    corners: list[int] = []
-    for k in np.lexsort((loss, at)).tolist():
-        if corners and loss[k] >= loss[corners[-1]]:
-            continue
-        while len(corners) > 1 and gained(corners[-2], corners[-1]) <= gained(corners[-2], k):
-            corners.pop()
-        corners.append(k)
-    return cost[corners], -np.diff(loss[corners]) / np.diff(cost[corners])

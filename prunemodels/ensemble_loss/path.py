@@ -147,17 +147,6 @@ class EnsemblePath:
             }
         )
 
-    def frontier(self) -> pd.DataFrame:
-        """Cost and loss of the known prunings that no other known pruning dominates, dearest first."""
-        import pandas as pd
-
-        cost, loss, _, _ = self._pool
-        order = np.lexsort((loss, cost))
-        least = np.minimum.accumulate(loss[order])
-        better = np.concatenate([[True], loss[order][1:] < least[:-1]])
-        chosen = order[better][::-1]
-        return pd.DataFrame({"cost": cost[chosen], "loss": loss[chosen]})
-
     def __repr__(self) -> str:
         return (
             f"EnsemblePath({len(self)} lambdas, cost {self.cost.min():.4g} to {self.cost.max():.4g}, "

@@ -110,8 +110,7 @@ def rows_in_turn(ensemble: Ensemble, X: Any, y: Any, sample_weight: Column) -> t
     """
     if not in_chunks(X):
         return X, y, sample_weight
-    from prunemodels.tables.reading import Reader, RowBlock, labels_of, weights_of
-    from prunemodels.tables.rows_in_turn import RowsInTurn
+    from prunemodels.tables.reading import Reader, RowBlock, RowsInTurn, labels_of, weights_of
     from prunemodels.tables.table import as_chunked
 
     table = as_chunked(X)

@@ -51,7 +51,7 @@ TRUSTED_IN_CASCADES = (
     "functools.partial",
     "numpy.dtype",
     "prunemodels.models.columns.pipelines.TracedColumns",
-    "prunemodels.models.columns.restored.RestoredColumns",
+    "prunemodels.models.unused_columns.RestoredColumns",
     "prunemodels.exits.budget_cascade.BudgetCascadeClassifier",
     "prunemodels.exits.budget_cascade.BudgetCascadeRegressor",
     "prunemodels.exits.doubt.LearnedDoubt",

@@ -29,7 +29,7 @@ from prunemodels.models.costs import Costs, cost_items, staged_example_costs
 from prunemodels.models.forests.reading import GRADIENT_BOOSTING, check_columns
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
 from prunemodels.models.libraries.sklearn_models import trees_of_any_loss
-from prunemodels.models.losses import SquaredError
+from prunemodels.models.losses import SQUARED_ERROR
 
 Link = Literal["mean", "identity", "sigmoid", "softmax", "clipped"]
 
@@ -138,7 +138,7 @@ def _linked(margins: NDArray[np.float64], link: Link) -> NDArray[np.float64]:
     if link == "sigmoid":
         return np.column_stack([expit(-margins[:, 0]), expit(margins[:, 0])])
     if link == "clipped":
-        return SquaredError().probabilities(margins)
+        return SQUARED_ERROR.probabilities(margins)
     return np.asarray(softmax(margins, axis=1)) if link == "softmax" else margins
 
 

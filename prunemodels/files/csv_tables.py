@@ -3,12 +3,15 @@
     the header names each column once; every row below has as many fields as the header                                   (1)
 
 Fields are separated by what separates most names of the header: commas, semicolons or tabs. Where it is no comma, numbers may
-have decimal commas. A file that is not UTF-8 is taken for Windows-1252, the Latin-1 of spreadsheets.
+have decimal commas. Bytes that are no UTF-8 are taken for Windows-1252, the Latin-1 of spreadsheets.
 
 pandas by itself shifts all columns of a row that has a field too many, and fills a row that has too few. So the bytes are
 checked on their way to pandas. A field in quotes may hold separators and line breaks; empty lines do not count. The check counts
 separators with numpy, which takes about a third of the time that pandas takes. Only where it finds a row that differs, or a
 quote within a field, Python's own reader goes through the file: it finds the line, and is right about all quotes.
+
+Libraries raise almost anything for a damaged file, so the type of an error tells little. The place tells more: an error of a
+library's own code is about the file, and one that a line of ours raised is ours, unless it is of a type that only reading raises.
 """
 
 from __future__ import annotations
@@ -18,7 +21,10 @@ import csv
 import gzip
 import io
 import re
+import traceback
+import zlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -27,10 +33,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.errors import BrokenFileError, InvalidInputError
+from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 
 BLOCK = 1 << 20
 """Bytes that are checked at a time."""
+
+WINDOWS = "prunemodels.windows-1252"
+"""The name under which Python's decoders know what is done with bytes that are no UTF-8."""
+
+codecs.register_error(WINDOWS, lambda error: (error.object[error.start : error.end].decode("cp1252", "replace"), error.end))  # type: ignore[attr-defined]
 
 QUOTE, LINE_FEED, RETURN = b'"\n\r'
 
@@ -102,12 +113,12 @@ def columns_of_csv(place: Path) -> list[str]:
 
 def _options(layout: Layout) -> dict[str, Any]:
     """What pandas needs to read a file of this layout."""
-    return {"index_col": False, "sep": layout.separator, "decimal": layout.decimal}
+    return {"index_col": False, "sep": layout.separator, "decimal": layout.decimal, "encoding_errors": WINDOWS}
 
 
 def check_header(names: Sequence[str], source: str) -> None:
     """Refuse names of columns that are all numbers, because then the header is missing, and two columns of one name."""
-    if names and all(_is_number(name) for name in names):
+    if names and all(is_number(name) for name in names):
         raise InvalidInputError(f"{source} has no header row (its first row is {list(names[:3])}, ...); name the columns there")
     first: dict[str, int] = {}
     for k, name in enumerate(names):
@@ -119,7 +130,8 @@ def check_header(names: Sequence[str], source: str) -> None:
         first[name] = k
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python takes the text for a number."""
     try:
         float(text)
     except ValueError:
@@ -240,66 +252,60 @@ def _shown(fields: Sequence[str], separator: str, most: int = 60) -> str:
     return repr(row) if len(row) <= most else f"{row[:most]!r}..."
 
 
-class _Utf8Bytes(io.RawIOBase):
-    """The bytes of a file as UTF-8: a file that is not is taken for Windows-1252.
-
-    The first block with a byte beyond ASCII decides. All blocks before it are the same in both.
-    """
-
-    def __init__(self, file: IO[bytes], name: str) -> None:
-        self._file, self.name = file, name
-        self._ready = b""
-        self._encoding = ""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        if not self._ready:
-            self._ready = self._as_utf8(self._file.read(len(buffer)))
-        n = min(len(buffer), len(self._ready))
-        buffer[:n] = self._ready[:n]
-        self._ready = self._ready[n:]
-        return n
-
-    def close(self) -> None:
-        if not self.closed:
-            self._file.close()
-        super().close()
-
-    def _as_utf8(self, block: bytes) -> bytes:
-        if self._encoding == "utf-8" or block.isascii():
-            return block
-        if not self._encoding:
-            block += (more := self._file.read(LONGEST_LETTER))  # a letter may go on in the next block
-            if block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                raise BrokenFileError(f"{self.name} is written in UTF-16; save it as CSV in UTF-8")
-            try:
-                codecs.getincrementaldecoder("utf-8")().decode(block, final=len(more) < LONGEST_LETTER)
-                self._encoding = "utf-8"
-            except UnicodeDecodeError:
-                self._encoding = "cp1252"
-        return block if self._encoding == "utf-8" else block.decode("cp1252", "replace").encode()
-
-
-LONGEST_LETTER = 4
-"""Bytes of a letter in UTF-8 at most."""
-
-
 def _opened(place: Path, layout: Layout) -> io.BufferedReader:
     return io.BufferedReader(_CheckedRows(place, layout), BLOCK)
 
 
-def _binary(place: Path) -> _Utf8Bytes:
+def _binary(place: Path) -> Any:
     file: Any = gzip.GzipFile(place, "rb") if place.name.lower().endswith(".gz") else place.open("rb")
-    return _Utf8Bytes(file, str(place))
+    try:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise BrokenFileError(f"{place} is written in UTF-16; save it as CSV in UTF-8")
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def _text(place: Path) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BufferedReader(_binary(place), BLOCK), encoding="utf-8-sig", newline="")
+    return io.TextIOWrapper(_binary(place), encoding="utf-8-sig", errors=WINDOWS, newline="")
 
 
 def text_of(place: Path) -> str:
     """All of a text file."""
     with _text(place) as text:
         return text.read()
+
+
+OURS = tuple(str(Path(__file__).resolve().parents[2] / package) for package in ("formulations", "solvers", "prunemodels"))
+"""The folders of this code."""
+
+OF_READING = (OSError, EOFError, UnicodeError, zlib.error, csv.Error)
+"""Errors that calls of Python's own library raise, which leave no line of theirs in a traceback."""
+
+NEVER_OF_FILES = (MemoryError, NameError, AttributeError, AssertionError, ImportError)
+"""Errors that no content of a file causes. pandas passes errors of the file object that it reads on without their place."""
+
+
+def is_damage(error: Exception) -> bool:
+    """Whether an error that was raised while a file was read is about the file."""
+    if isinstance(error, NEVER_OF_FILES):
+        return False
+    if isinstance(error, OF_READING) or type(error).__module__.partition(".")[0] in ("pandas", "pyarrow"):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not str(Path(frames[-1].filename).resolve()).startswith(OURS)
+
+
+@contextmanager
+def reading_table(place: Path) -> Iterator[None]:
+    """Have what pandas, pyarrow and gzip raise for a damaged table become one error that names the file."""
+    try:
+        yield
+    except (PruneModelsError, MemoryError):
+        raise
+    except Exception as error:  # each has types of its own
+        if not is_damage(error):
+            raise
+        raise BrokenFileError(f"{place} cannot be read as a table ({type(error).__name__}: {str(error).strip()})") from error

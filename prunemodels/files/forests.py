@@ -47,7 +47,7 @@ TRUSTED = (
     "lightgbm.basic.Booster",
     "lightgbm.sklearn.LGBMClassifier",
     "lightgbm.sklearn.LGBMRegressor",
-    "prunemodels.models.columns.restored.RestoredColumns",
+    "prunemodels.models.unused_columns.RestoredColumns",
     "prunemodels.exits.table_preparation.PreparedModel",
     "prunemodels.exits.table_preparation.TableColumns",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",

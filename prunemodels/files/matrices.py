@@ -154,9 +154,11 @@ def _read_csv(place: Path) -> SignMatrix:
 
 def _are_names(cells: list[str], kind: str) -> bool:
     """Whether the cells of the first line or column are names: all of them or none."""
-    text = [cell for cell in cells if not _is_number(cell)]
+    from prunemodels.files.csv_tables import is_number
+
+    text = [cell for cell in cells if not is_number(cell)]
     if text and len(text) < len(cells):
-        number = next(cell for cell in cells if _is_number(cell))
+        number = next(cell for cell in cells if is_number(cell))
         raise ValueError(
             f"its first {kind} has numbers ({number}) and text ({text[0][:40]!r}); give numbers only or names only, "
             "or leave the corner empty where names are numbers"
@@ -170,14 +172,6 @@ def _csv_rows(text: str) -> list[list[str]]:
     mark = max(",;\t", key=lines[0].count) if lines else ","
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=mark)]
     return rows if mark == "," else [[cell.replace(",", ".") for cell in row] for row in rows]
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _float(cell: str) -> float:

@@ -58,7 +58,9 @@ def _items_of_columns(costs: Costs, names: Sequence[str]) -> CostItems:
     if isinstance(costs, pd.DataFrame):
         return items_from_table(costs, names)
     if isinstance(costs, pd.Series):
-        _check_unique([str(name) for name in costs.index])
+        given = costs.index.map(str)
+        if given.has_duplicates:
+            raise InvalidInputError(f"costs has two prices for {given[given.duplicated()][0]!r}; give one price per feature")
         costs = cast("Mapping[str, Price]", costs.to_dict())
     if isinstance(costs, Mapping):
         by_name = {str(k): v for k, v in costs.items()}
@@ -79,12 +81,6 @@ def features_named_in(costs: Costs) -> list[str]:
     if isinstance(costs, (Mapping, pd.Series)):
         return [str(name) for name in costs.keys()]  # noqa: SIM118 (a Series iterates over its values)
     return []
-
-
-def _check_unique(given: Sequence[str]) -> None:
-    twice = [n for k, n in enumerate(given) if n in given[:k]]
-    if twice:
-        raise InvalidInputError(f"costs has two prices for {twice[0]!r}; give one price per feature")
 
 
 def column_prices(

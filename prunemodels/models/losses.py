@@ -18,7 +18,6 @@ step. The factor of h in (3) is Friedman's (2000), for trees that are fitted cla
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,140 +34,75 @@ LossName = Literal["log_loss", "squared_error"]
 Floats = NDArray[np.float64]
 
 
-class Loss(ABC):
-    """A loss of margins."""
-
-    @property
-    @abstractmethod
-    def curvature(self) -> float:
-        """The Hessian in F of one row's loss is at most this times the identity, everywhere."""
-
-    @abstractmethod
-    def baseline(self, targets: Floats, weight: Floats | None) -> Floats:
-        """The constant margins of least mean loss, shape (K,)."""
-
-    @abstractmethod
-    def values(self, targets: Floats, F: Floats) -> Floats:
-        """The loss of each row, shape (N,)."""
-
-    @abstractmethod
-    def slopes(self, targets: Floats, F: Floats) -> Floats:
-        """l', shape (N, K)."""
-
-    def gradient(self, targets: Floats, F: Floats) -> Floats:
-        """G of (4), shape (N, K)."""
-        return self.slopes(targets, F)
-
-    @abstractmethod
-    def hessian(self, F: Floats) -> Floats:
-        """H of (4), shape (N, K)."""
-
-    @abstractmethod
-    def probabilities(self, F: Floats) -> Floats:
-        """Probability of each class, shape (N, classes)."""
-
-
 @dataclass(frozen=True)
-class SquaredError(Loss):
-    """Squared error, (1)."""
+class Loss:
+    """One of (1) to (3), as a function of targets and margins; `sharpness` is the a of (2)."""
 
-    curvature: float = 2.0
-
-    def baseline(self, targets: Floats, weight: Floats | None) -> Floats:
-        """See `Loss.baseline`."""
-        return np.asarray(np.average(targets, axis=0, weights=weight))
-
-    def values(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.values`."""
-        return np.asarray(((targets - F) ** 2).sum(axis=1))
-
-    def slopes(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.slopes`."""
-        return 2.0 * (F - targets)
-
-    def gradient(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.gradient`."""
-        return F - targets
-
-    def hessian(self, F: Floats) -> Floats:
-        """See `Loss.hessian`."""
-        return np.ones_like(F)
-
-    def probabilities(self, F: Floats) -> Floats:
-        """Margins limited to 0 and 1 and scaled to sum to 1; equal for all classes if all are 0."""
-        p = np.clip(np.hstack([1 - F, F]) if F.shape[1] == 1 else F, 0.0, 1.0)
-        p[p.sum(axis=1) == 0] = 1.0
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
-
-
-@dataclass(frozen=True)
-class LogLoss(Loss):
-    """Log loss, (2); probabilities are those of two classes."""
-
+    kind: Literal["squared_error", "log_loss", "softmax"]
     sharpness: float = 1.0
 
     @property
     def curvature(self) -> float:
-        """See `Loss.curvature`."""
-        return self.sharpness**2 / 4.0
+        """The Hessian in F of one row's loss is at most this times the identity, everywhere."""
+        return {"squared_error": 2.0, "log_loss": self.sharpness**2 / 4.0, "softmax": 0.5}[self.kind]
 
     def baseline(self, targets: Floats, weight: Floats | None) -> Floats:
-        """See `Loss.baseline`."""
-        share = np.average(targets, axis=0, weights=weight)
-        return np.asarray((np.log(share) - np.log1p(-share)) / self.sharpness)
+        """The constant margins of least mean loss, shape (K,)."""
+        mean = np.asarray(np.average(targets, axis=0, weights=weight))
+        if self.kind == "log_loss":
+            return np.asarray((np.log(mean) - np.log1p(-mean)) / self.sharpness)
+        return np.log(np.maximum(mean, np.finfo(np.float64).tiny)) if self.kind == "softmax" else mean
 
     def values(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.values`."""
+        """The loss of each row, shape (N,)."""
+        if self.kind == "squared_error":
+            return np.asarray(((targets - F) ** 2).sum(axis=1))
+        if self.kind == "softmax":
+            return np.asarray(logsumexp(F, axis=1) - (targets * F).sum(axis=1))
         z = self.sharpness * F
         return np.asarray((np.logaddexp(0.0, z) - targets * z).sum(axis=1))
 
     def slopes(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.slopes`."""
-        return np.asarray(self.sharpness * (expit(self.sharpness * F) - targets))
+        """l', shape (N, K)."""
+        return 2.0 * (F - targets) if self.kind == "squared_error" else self.sharpness * (self._p(F) - targets)
+
+    def gradient(self, targets: Floats, F: Floats) -> Floats:
+        """G of (4), shape (N, K)."""
+        return F - targets if self.kind == "squared_error" else self.slopes(targets, F)
 
     def hessian(self, F: Floats) -> Floats:
-        """See `Loss.hessian`."""
-        p = expit(self.sharpness * F)
-        return np.asarray(self.sharpness**2 * (p * (1.0 - p)))
+        """H of (4), shape (N, K)."""
+        if self.kind == "squared_error":
+            return np.ones_like(F)
+        p, K = self._p(F), F.shape[1]
+        return p * (1.0 - p) * (K / (K - 1.0)) if self.kind == "softmax" else self.sharpness**2 * (p * (1.0 - p))
 
     def probabilities(self, F: Floats) -> Floats:
-        """See `Loss.probabilities`."""
-        return np.hstack([expit(-self.sharpness * F), expit(self.sharpness * F)])
+        """Probability of each class, shape (N, classes); of (2) there are two.
+
+        Margins of (1) are limited to 0 and 1 and scaled to sum to 1; the probabilities are equal for all classes if all are 0.
+        """
+        if self.kind == "softmax":
+            return self._p(F)
+        if self.kind == "log_loss":
+            return np.hstack([self._p(-F), self._p(F)])
+        p = np.clip(np.hstack([1 - F, F]) if F.shape[1] == 1 else F, 0.0, 1.0)
+        p[p.sum(axis=1) == 0] = 1.0
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def _p(self, F: Floats) -> Floats:
+        """The p of (2) and (3)."""
+        return np.asarray(softmax(F, axis=1) if self.kind == "softmax" else expit(self.sharpness * F))
 
 
-@dataclass(frozen=True)
-class Softmax(Loss):
-    """Log loss of more classes, (3)."""
-
-    curvature: float = 0.5
-
-    def baseline(self, targets: Floats, weight: Floats | None) -> Floats:
-        """See `Loss.baseline`."""
-        return np.asarray(np.log(np.maximum(np.average(targets, axis=0, weights=weight), np.finfo(np.float64).tiny)))
-
-    def values(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.values`."""
-        return np.asarray(logsumexp(F, axis=1) - (targets * F).sum(axis=1))
-
-    def slopes(self, targets: Floats, F: Floats) -> Floats:
-        """See `Loss.slopes`."""
-        return np.asarray(softmax(F, axis=1) - targets)
-
-    def hessian(self, F: Floats) -> Floats:
-        """See `Loss.hessian`."""
-        p = softmax(F, axis=1)
-        return np.asarray(p * (1.0 - p) * (F.shape[1] / (F.shape[1] - 1.0)))
-
-    def probabilities(self, F: Floats) -> Floats:
-        """See `Loss.probabilities`."""
-        return np.asarray(softmax(F, axis=1))
+SQUARED_ERROR = Loss("squared_error")
 
 
 def classification_loss(name: LossName, n_classes: int) -> Loss:
     """The loss of that name for two or more classes."""
     if name == "squared_error":
-        return SquaredError()
-    return LogLoss() if n_classes == 2 else Softmax()
+        return SQUARED_ERROR
+    return Loss("log_loss") if n_classes == 2 else Loss("softmax")
 
 
 def class_targets(codes: NDArray[np.int64], n_classes: int) -> Floats:
@@ -204,11 +138,11 @@ def loss_of(forest: ModelForest, y: object, n_rows: int) -> SampleLoss:
     if forest.classes is None:
         numbers = class_numbers(None, y, n_rows)
         if forest.link == "identity":
-            return SampleLoss(SquaredError(), numbers[:, None])
+            return SampleLoss(SQUARED_ERROR, numbers[:, None])
         if ((numbers < 0) | (numbers > 1)).any():
             i = int(np.flatnonzero((numbers < 0) | (numbers > 1))[0])
             raise InvalidInputError(f"y[{i}] is {numbers[i]}; the model predicts probabilities: targets lie in [0, 1]")
-        return SampleLoss(LogLoss(forest.sharpness), numbers[:, None])
+        return SampleLoss(Loss("log_loss", forest.sharpness), numbers[:, None])
     labels = class_numbers(forest.classes, y, n_rows)
-    loss: Loss = Softmax() if forest.link == "softmax" else LogLoss(forest.sharpness)
+    loss = Loss("softmax") if forest.link == "softmax" else Loss("log_loss", forest.sharpness)
     return SampleLoss(loss, np.eye(forest.n_outputs)[labels] if forest.n_outputs > 1 else labels[:, None].astype(np.float64))

@@ -115,45 +115,11 @@ def merged(inner: TwoClassRule | None, outer: TwoClassRule | None) -> TwoClassRu
     return TwoClassRule(inner.calibration, inner.calibrated, outer.threshold, outer.compared, outer.positive)
 
 
-def calibrate(decision: TwoClassRule, score: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The second class' probability, in scikit-learn's own arithmetic."""
-    second = np.asarray(decision.calibration.predict(score), dtype=np.float64)
-    return np.where((second > 1.0) & (second <= 1.0 + 1e-5), 1.0, second)  # as CalibratedClassifierCV mends roundings
-
-
 Link = Literal["identity", "sigmoid", "softmax", "one_vs_rest", "fractions"]
 
 SecondClass = Literal["probability > 1/2", "margin > 0", "margin >= 0"]
 
 Sums = NDArray[np.floating[Any]]
-
-
-def probabilities_of(sums: Sums, link: Link, sharpness: float) -> Sums:
-    """The probability of each class, shape (N, classes)."""
-    if link == "fractions":
-        return sums
-    if link == "softmax":
-        raised = np.exp(sums - sums.max(axis=1, keepdims=True))
-        return np.asarray(raised / raised.sum(axis=1, keepdims=True))
-    second = _sigmoid(sums, sharpness)
-    return np.column_stack([1 - second[:, 0], second[:, 0]]) if sums.shape[1] == 1 else second
-
-
-def numbers_of(sums: Sums, link: Link, sharpness: float) -> Sums:
-    """What a regression predicts, shape (N,)."""
-    return np.asarray(_sigmoid(sums, sharpness)[:, 0] if link == "sigmoid" else sums[:, 0])
-
-
-def places_of(sums: Sums, link: Link, sharpness: float, second: SecondClass) -> NDArray[np.integer[Any]]:
-    """The place of each row's label among the classes, shape (N,): that of the likelier class, or what `second` says."""
-    if sums.shape[1] == 1 and second != "probability > 1/2":
-        return (sums[:, 0] >= 0 if second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)
-    return np.asarray((sums if link == "softmax" else probabilities_of(sums, link, sharpness)).argmax(axis=1))
-
-
-def _sigmoid(sums: Sums, sharpness: float) -> Sums:
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / (1 + np.exp(-sums.dtype.type(sharpness) * sums)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,38 +182,52 @@ class Response:
 
     def probabilities(self, sums: Sums) -> Sums | None:
         """Of each class, shape (N, classes); None for numbers."""
-        if self.classes is None:
-            return None
-        own = probabilities_of(sums, self.link, self.sharpness)
-        if self.decision is None or self.decision.calibration is None:
-            return own
-        margin = self.decision.calibrated == "margin"
-        second = calibrate(self.decision, sums[:, 0] if margin else own[:, 1])
+        return None if self.classes is None else self._probabilities(sums)
+
+    def _probabilities(self, sums: Sums) -> Sums:
+        decision = self.decision
+        if decision is None or decision.calibration is None:
+            return self._own_probabilities(sums)
+        score = sums[:, 0] if decision.calibrated == "margin" else self._own_probabilities(sums)[:, 1]
+        second = np.asarray(decision.calibration.predict(score), dtype=np.float64)
+        second = np.where((second > 1.0) & (second <= 1.0 + 1e-5), 1.0, second)  # as CalibratedClassifierCV mends roundings
         return np.column_stack([1.0 - second, second])
+
+    def _own_probabilities(self, sums: Sums) -> Sums:
+        """Those before calibration, (2) to (4)."""
+        if self.link == "fractions":
+            return sums
+        if self.link == "softmax":
+            raised = np.exp(sums - sums.max(axis=1, keepdims=True))
+            return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+        second = self._sigmoid(sums)
+        return np.column_stack([1 - second[:, 0], second[:, 0]]) if sums.shape[1] == 1 else second
+
+    def _sigmoid(self, sums: Sums) -> Sums:
+        with np.errstate(over="ignore"):
+            return np.asarray(1 / (1 + np.exp(-sums.dtype.type(self.sharpness) * sums)))
 
     def predictions(self, sums: Sums) -> NDArray[Any]:
         """Labels or numbers, shape (N,)."""
         if self.classes is None:
-            return numbers_of(sums, self.link, self.sharpness)
+            return np.asarray(self._sigmoid(sums)[:, 0] if self.link == "sigmoid" else sums[:, 0])
         return np.asarray(self.classes.take(self._places(sums), axis=0))
 
     def _places(self, sums: Sums) -> NDArray[np.integer[Any]]:
-        """The place of each row's label among the classes."""
+        """The place of each row's label among the classes: that of the likelier class, or what `decision` or `second` says."""
         decision = self.decision
         if decision is not None and decision.threshold is not None:
             if decision.compared == "margin":
                 score = sums[:, 0] if decision.positive else -sums[:, 0]
             else:
-                score = self._probabilities_of_classes(sums)[:, decision.positive]
+                score = self._probabilities(sums)[:, decision.positive]
             return np.where(score >= decision.threshold, decision.positive, 1 - decision.positive)
-        if decision is not None and decision.calibration is not None:
-            return np.asarray(self._probabilities_of_classes(sums).argmax(axis=1))
-        return places_of(sums, self.link, self.sharpness, self.second)
-
-    def _probabilities_of_classes(self, sums: Sums) -> Sums:
-        found = self.probabilities(sums)
-        assert found is not None
-        return found
+        if decision is None or decision.calibration is None:
+            if sums.shape[1] == 1 and self.second != "probability > 1/2":
+                return (sums[:, 0] >= 0 if self.second == "margin >= 0" else sums[:, 0] > 0).astype(np.int64)
+            if self.link == "softmax":
+                return np.asarray(sums.argmax(axis=1))
+        return np.asarray(self._probabilities(sums).argmax(axis=1))
 
     def range(self, low: Sums, high: Sums) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The least and greatest probability of each class, or number, over all sums between `low` and `high`, shape (N, .)."""

@@ -23,7 +23,7 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import as_rows, read_only, walk_tree
 from prunemodels.models.costs import example_costs, staged_costs
 from prunemodels.models.labelled_samples import Sample, rows_to_predict, training_sample
-from prunemodels.models.losses import Loss, SquaredError, class_targets
+from prunemodels.models.losses import Loss, class_targets
 from prunemodels.rivals.histograms import TrainingRows
 from prunemodels.rivals.purchases import Prices
 
@@ -178,7 +178,7 @@ class BoostedClassification(ClassifierMixin):  # type: ignore[misc]
 
     def _scores(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """Margins; for two classes one for each row, > 0 for the second."""
-        return F.copy() if F.shape[1] > 1 else F[:, 0] - (0.5 if isinstance(self._loss, SquaredError) else 0.0)
+        return F.copy() if F.shape[1] > 1 else F[:, 0] - (0.5 if self._loss.kind == "squared_error" else 0.0)
 
     def _decided(self, F: NDArray[np.float64]) -> NDArray[Any]:
         scores = self._scores(F)

@@ -23,8 +23,7 @@ from prunemodels.models.costs import Costs, cost_items
 from prunemodels.models.forests.error_samples import Errors, InBag
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.models.forests.reading import read_forest
-from prunemodels.tables.reading import Reader, RowBlock, labels_of, weights_of
-from prunemodels.tables.rows_in_turn import RowsInTurn
+from prunemodels.tables.reading import Reader, RowBlock, RowsInTurn, labels_of, weights_of
 from prunemodels.tables.table import Table, as_chunked
 
 

@@ -22,8 +22,7 @@ from pyarrow import parquet
 from formulations.arguments import Count, checked
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.sparse_arrays import check_sparse
-from prunemodels.files.csv_tables import columns_of_csv, csv_chunks
-from prunemodels.files.damage import reading_table
+from prunemodels.files.csv_tables import columns_of_csv, csv_chunks, reading_table
 from prunemodels.tables.cells import check_present
 
 ARROW_FORMATS = {".parquet": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather"}

@@ -136,7 +136,7 @@ def test_a_defect_while_a_table_is_read_stays_what_it_is(tmp_path: Path, monkeyp
         for read in (read_table, lambda place: problem_from_table(forest, place, costs=1)):
             with pytest.raises(NameError, match="QUOTE"):
                 read(file)
-    monkeypatch.setattr(csv_tables, "_is_number", lambda: True)  # takes no argument
+    monkeypatch.setattr(csv_tables, "is_number", lambda: True)  # takes no argument
     for read in (read_table, open_source):
         with pytest.raises(TypeError, match="positional argument"):
             read(file)

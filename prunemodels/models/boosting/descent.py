@@ -57,22 +57,6 @@ class OnRows:
 
 
 @dataclass(frozen=True, eq=False)
-class Majorised:
-    """The problem whose error is (2) less `constant`.
-
-    Parameters
-    ----------
-    problem
-        with the errors (3) and unchanged prices.
-    constant
-        loss at the current pruning less the sum of w g^2 / 2c: ``constant + pruning.error`` is (2), the mean over the rows.
-    """
-
-    problem: PruningProblem
-    constant: float
-
-
-@dataclass(frozen=True, eq=False)
 class State:
     """A pruning, shape (n,), its margins on the rows, shape (N, outputs), and their mean loss with the weights of the rows."""
 
@@ -101,10 +85,11 @@ def add_leaves(model: OnRows, amount: NDArray[np.float64], into: NDArray[np.floa
     _add_leaves(first, last, e.left, e.tree_of, model.forest.output, routing.order, routing.start, routing.stop, amount, into)
 
 
-def majorise(model: OnRows, now: State, share: float = 1.0) -> Majorised:
+def majorise(model: OnRows, now: State, share: float = 1.0) -> tuple[PruningProblem, float]:
     """Set up (2) around a pruning, over all prunings of the original trees: pruned splits may come back.
 
-    With a share of 1 of the curvature the bound (2) holds.
+    The problem has the errors (3) and unchanged prices; its error plus the second answer, the loss at the current pruning less
+    the sum of w g^2 / 2c, is (2), the mean over the rows. With a share of 1 of the curvature the bound (2) holds.
     """
     ensemble, usage = model.forest.ensemble, model.usage
     routing, value = usage.routing, np.ascontiguousarray(ensemble.value[:, 0])
@@ -121,7 +106,7 @@ def majorise(model: OnRows, now: State, share: float = 1.0) -> Majorised:
     )
     total = float(usage.weights.sum())
     component = ErrorComponent(ensemble.n_trees * e, np.full(ensemble.n_trees, total), source="majorised loss")
-    return Majorised(PruningProblem.of(usage, NodeErrors((component,))), now.loss - dropped / total)
+    return PruningProblem.of(usage, NodeErrors((component,))), now.loss - dropped / total
 
 
 @njit(cache=True)
@@ -226,7 +211,7 @@ def descend(
         for share in _shares(last_share):
             if time.perf_counter() > deadline:
                 return Descent(tuple(points), False, solved)
-            bound = majorise(model, state, share).problem
+            bound, _ = majorise(model, state, share)
             best = _minimiser(solver, bound, lam)
             solved += 1
             current = Pruning(bound, state.kept).value(lam)

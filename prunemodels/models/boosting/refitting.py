@@ -27,7 +27,7 @@ from scipy.sparse.linalg import lsqr
 from formulations.errors import InvalidInputError
 from formulations.instance.routing import leaves_of
 from prunemodels.models.libraries.model_forest import ModelForest, pruned_ends
-from prunemodels.models.losses import SampleLoss, SquaredError
+from prunemodels.models.losses import SampleLoss
 
 STRENGTHS = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0)
 """The default values of k in (1)."""
@@ -87,7 +87,7 @@ def corrections(
 ) -> NDArray[np.float64]:
     """The minimiser of (1) at k = `strength`, shape (leaves,), found from `start`; F is `margins`, w is `weight` >= 0."""
     w = weight / weight.mean()
-    if isinstance(loss.loss, SquaredError):
+    if loss.loss.kind == "squared_error":
         root = np.sqrt(w)
         A, b = leaves.indicators[0].multiply(root[:, None]).tocsr(), root * (loss.targets[:, 0] - margins[:, 0])
         found = lsqr(A, b, damp=np.sqrt(strength), x0=start, atol=1e-10, btol=1e-10, iter_lim=ITERATIONS)[0]

@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from prunemodels.models.columns.parts import Cells, Part, is_identity, part_of
-from prunemodels.models.columns.restored import RestoredColumns
 from prunemodels.models.columns.steps import STATEMENT, Inputs, dense, names_out
 
 MOST_CHECKED = 64
@@ -110,20 +109,9 @@ class TracedColumns:
     def _part(self) -> Part:
         return part_of(Pipeline(list(self.steps)), self.inputs, table=self.named)
 
-    def restored(self, kept: Sequence[int]) -> RestoredColumns:
-        """A step before the others, by which they are given only the raw columns `kept`."""
-        values = [self._part.accepted(j) for j in range(len(self.names))]
-        found = RestoredColumns(self.names, values, [int(f) for f in kept], named=self.named)
-        one = [[values[f] for f in found.kept]]
-        rows = found.transform(pd.DataFrame(one, columns=list(found.feature_names_in_)) if self.named else np.array(one))
-        try:
-            self.features(rows, "a row of constants")
-        except InvalidInputError as error:
-            raise InvalidInputError(
-                f"the columns that are gone are replaced by constants, which a step does not accept ({error}); fit the pipeline "
-                "again without these columns, or keep it as it is"
-            ) from error
-        return found
+    def accepted(self) -> list[Any]:
+        """A value of each raw column that the first step that reads it accepts."""
+        return [self._part.accepted(j) for j in range(len(self.names))]
 
     def check(self, X: Any) -> None:
         """Try on some rows whether a feature changes with raw columns that it is not made from, if users stated the sources."""

@@ -82,14 +82,6 @@ def dense(rows: Any) -> NDArray[Any]:
     return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
-def _one_to_one(_: Any, inputs: Inputs) -> Sources:
-    return each_alone(range(inputs.count))
-
-
-def _mixed(transformer: Any, inputs: Inputs) -> Sources:
-    return made_from_all(inputs, n_outputs(transformer, inputs))
-
-
 def _repeated(counts: Iterable[int]) -> Sources:
     """Input column k becomes ``counts[k]`` output columns, one column after the other."""
     return each_alone(f for f, count in enumerate(counts) for _ in range(count))
@@ -103,22 +95,6 @@ def _one_hot(encoder: Any, _: Inputs) -> Sources:
     if encoder.drop_idx_ is not None:
         counts = [n - (dropped is not None) for n, dropped in zip(counts, encoder.drop_idx_, strict=True)]
     return _repeated(counts)
-
-
-def _target_encoder(encoder: Any, inputs: Inputs) -> Sources:
-    return _repeated([len(encoder.classes_) if encoder.target_type_ == "multiclass" else 1] * inputs.count)
-
-
-def _bins(discretizer: Any, inputs: Inputs) -> Sources:
-    return _repeated(discretizer.n_bins_ if discretizer.encode.startswith("onehot") else [1] * inputs.count)
-
-
-def _splines(transformer: Any, inputs: Inputs) -> Sources:
-    return _repeated([transformer.n_features_out_ // inputs.count] * inputs.count)
-
-
-def _powers(transformer: Any, _: Inputs) -> Sources:
-    return [frozenset(np.flatnonzero(powers).tolist()) for powers in transformer.powers_]
 
 
 def _kept_by(imputer: Any, inputs: Inputs) -> tuple[list[int], Sources]:
@@ -137,19 +113,6 @@ def _filled_alone(imputer: Any, inputs: Inputs) -> Sources:
 def _filled_from_others(imputer: Any, inputs: Inputs) -> Sources:
     kept, indicators = _kept_by(imputer, inputs)
     return made_from_all(inputs, len(kept)) + indicators
-
-
-def _missing(indicator: Any, _: Inputs) -> Sources:
-    return each_alone(indicator.features_)
-
-
-def _weighted(transformer: Any, _: Inputs) -> Sources:
-    weights = transformer.components_
-    return [frozenset(np.flatnonzero(row).tolist()) for row in dense(weights)]
-
-
-def _tf_idf(transformer: Any, inputs: Inputs) -> Sources:
-    return each_alone(range(inputs.count)) if transformer.norm is None else made_from_all(inputs, inputs.count)
 
 
 def _function(transformer: Any, inputs: Inputs) -> Sources | None:
@@ -177,20 +140,24 @@ ONE_TO_ONE = (
 WEIGHTED = ("PCA", "IncrementalPCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection")
 
 TRACERS: dict[str, Callable[[Any, Inputs], Sources | None]] = {
-    **dict.fromkeys(ONE_TO_ONE, _one_to_one),
-    **dict.fromkeys(WEIGHTED, _weighted),
+    **dict.fromkeys(ONE_TO_ONE, lambda _, inputs: each_alone(range(inputs.count))),
+    **dict.fromkeys(WEIGHTED, lambda mix, _: [frozenset(np.flatnonzero(row).tolist()) for row in dense(mix.components_)]),
     "FunctionTransformer": _function,
     "IterativeImputer": _filled_from_others,
-    "KBinsDiscretizer": _bins,
+    "KBinsDiscretizer": lambda bins, inputs: _repeated(bins.n_bins_ if "onehot" in bins.encode else [1] * inputs.count),
     "KNNImputer": _filled_from_others,
-    "MissingIndicator": _missing,
-    "Normalizer": _mixed,
+    "MissingIndicator": lambda indicator, _: each_alone(indicator.features_),
+    "Normalizer": lambda norm, inputs: made_from_all(inputs, n_outputs(norm, inputs)),
     "OneHotEncoder": _one_hot,
-    "PolynomialFeatures": _powers,
+    "PolynomialFeatures": lambda poly, _: [frozenset(np.flatnonzero(powers).tolist()) for powers in poly.powers_],
     "SimpleImputer": _filled_alone,
-    "SplineTransformer": _splines,
-    "TargetEncoder": _target_encoder,
-    "TfidfTransformer": _tf_idf,
+    "SplineTransformer": lambda spline, inputs: _repeated([spline.n_features_out_ // inputs.count] * inputs.count),
+    "TargetEncoder": lambda encoder, inputs: _repeated(
+        [len(encoder.classes_) if encoder.target_type_ == "multiclass" else 1] * inputs.count
+    ),
+    "TfidfTransformer": lambda words, inputs: (
+        each_alone(range(inputs.count)) if words.norm is None else made_from_all(inputs, inputs.count)
+    ),
 }
 """scikit-learn's transformers, by name, so that none is imported for the table's sake."""
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 from sklearn.base import is_classifier
 
 from formulations.arguments import checked
@@ -33,9 +32,6 @@ from prunemodels.models.forests.training_rows import check_training_data, out_of
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 """Criteria of regression trees whose impurity is the in-bag error, or half of it."""
-
-CLIPPED = 1e-7
-"""A relative difference above which a stored prediction is not the mean: rounding errors are smaller."""
 
 
 class ErrorSample(Protocol):
@@ -59,8 +55,8 @@ class InBag:
     ----------
     X, y
         the training data, in the order in which ``fit`` saw them. None (default): read the class fractions, or impurities, that
-        the trees store, which are the same errors. Trees with ``monotonic_cst`` store them only if no node's prediction was
-        changed to keep the constraints. Survival trees store none.
+        the trees store, which are the same errors. Trees with ``monotonic_cst``, whose predictions the constraints
+        may have changed, and survival trees store none.
     sample_weight
         the weights that were given to ``fit``, if any.
 
@@ -238,35 +234,9 @@ def _not_stored(estimator: Any) -> str | None:
         tree = estimator.tree_
         if (tree.weighted_n_node_samples != tree.n_node_samples).any():  # for example rows that were drawn twice
             return "criterion='absolute_error' on weighted rows, whose errors scikit-learn before 1.8 measures wrongly"
-    if _is_clipped(estimator):
-        return "monotonic_cst, which changed predictions of its nodes, so they are not the in-bag fractions or means"
+    if getattr(estimator, "monotonic_cst", None) is not None:
+        return "monotonic_cst, which may change predictions of its nodes, so that they are not the in-bag fractions or means"
     return None
-
-
-def _is_clipped(estimator: Any) -> bool:
-    """Whether monotonic constraints changed the prediction of a node.
-
-    Without a change, the mean of every split is the weighted mean of its children's, and its variance is the mean of theirs plus
-    the variance between them. Changes are monotone, so they cannot satisfy both equations. Fractions are means of indicators.
-    """
-    if getattr(estimator, "monotonic_cst", None) is None:
-        return False
-    tree = estimator.tree_
-    split = np.flatnonzero(tree.children_left >= 0)
-    left, right, weight, value = tree.children_left[split], tree.children_right[split], tree.weighted_n_node_samples, tree.value
-    shares = (weight[left] / weight[split], weight[right] / weight[split])
-    mean = shares[0][:, None] * value[left, 0] + shares[1][:, None] * value[right, 0]
-    scale = np.abs(value).max()
-    if np.abs(mean - value[split, 0]).max(initial=0.0) > CLIPPED * scale:
-        return True
-    if is_classifier(estimator):
-        fractions = value[:, 0]
-        gini = 1 - (fractions**2).sum(axis=1)
-        entropy = -xlogy(fractions, fractions).sum(axis=1) / np.log(2)
-        return bool(np.abs(tree.impurity - (gini if estimator.criterion == "gini" else entropy)).max() > CLIPPED)
-    between = shares[0] * shares[1] * (value[left, 0, 0] - value[right, 0, 0]) ** 2
-    within = shares[0] * tree.impurity[left] + shares[1] * tree.impurity[right]
-    return bool(np.abs(within + between - tree.impurity[split]).max(initial=0.0) > CLIPPED * tree.impurity[0])
 
 
 def _labelled(

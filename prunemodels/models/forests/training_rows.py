@@ -38,22 +38,45 @@ def check_training_data(
     forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample, weights: NDArray[np.float64]
 ) -> None:
     """Refuse rows that put other weights, or other labels, on the nodes than those with which the trees were grown."""
+    views = tree_views(forest, several_outputs=True)
     on_nodes = routing.node_sums(ensemble, weights)
-    for t, view in enumerate(tree_views(forest, several_outputs=True)):
-        given = on_nodes[ensemble.nodes_of(t)]
-        stored = view.estimator.tree_.weighted_n_node_samples
-        wrong = np.flatnonzero(np.abs(given - stored) > 1e-6 * stored[0])
-        if wrong.size:
-            h = int(wrong[0])
+    for t, view in enumerate(views):
+        given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.weighted_n_node_samples
+        h = _first(np.abs(given - stored) > 1e-6 * stored[0])
+        if h is not None:
             raise InvalidInputError(
                 f"errors: the rows put a weight of {given[h]:g} on node {h} of tree {t}, which was grown with {stored[h]:g}; "
                 "give the training data in its order, with the sample_weight of fit, or use Given(X, y)"
             )
     if isinstance(y, CensoredSample):
-        _check_events(forest, ensemble, routing, y, weights)
+        leaves = routing.leaves(ensemble)
+        for t, view in enumerate(views):
+            _check_labels(t, wrong_with_training_data(view.estimator, leaves[t] - ensemble.tree_start[t], weights[t], y))
         return
     for o, one in enumerate(ensemble.outputs):
-        _check_labels(forest, one, routing, y if y.ndim == 1 else y[:, o], weights)
+        labels = y if y.ndim == 1 else y[:, o]
+        codes = np.arange(1.0, one.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
+        target = codes[labels] if one.task == "classification" else labels
+        labels_on_nodes = routing.node_sums(one, weights * target)
+        stored_labels = one.value @ codes  # of regression: the one value
+        allowed = 1e-6 * (1 + np.abs(target).max())
+        for t, view in enumerate(views):
+            if _stores_means(view.estimator):
+                nodes, stored = one.nodes_of(t), view.estimator.tree_.weighted_n_node_samples
+                _check_labels(t, _first(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0]))
+
+
+def _first(wrong: NDArray[np.bool_]) -> int | None:
+    """The first node that is wrong; None: there is none."""
+    return int(np.argmax(wrong)) if wrong.any() else None
+
+
+def _check_labels(t: int, wrong: int | None) -> None:
+    if wrong is not None:
+        raise InvalidInputError(
+            f"errors: the labels at node {wrong} of tree {t} are not those that it was grown with; give y in the order of the "
+            "training data, or use Given(X, y)"
+        )
 
 
 def out_of_bag(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any] | CensoredSample) -> NDArray[np.bool_]:
@@ -120,48 +143,13 @@ def _class_weights(
     return np.asarray(compute_sample_weight(forest.class_weight, np.asarray(ensemble.classes)[y]))
 
 
-def _check_labels(forest: Any, ensemble: Ensemble, routing: Routing, y: NDArray[Any], weights: NDArray[np.float64]) -> None:
-    """Refuse labels or targets other than those with which the trees were grown."""
-    codes = np.arange(1.0, ensemble.value.shape[1] + 1)  # one sum tells all classes apart: 1 for the first, 2 for the second
-    target = codes[y] if ensemble.task == "classification" else y
-    labels_on_nodes = routing.node_sums(ensemble, weights * target)
-    stored_labels = ensemble.value @ codes  # of regression: the one value
-    allowed = 1e-6 * (1 + np.abs(target).max())
-    for t, view in enumerate(tree_views(forest, several_outputs=True)):
-        if not _stores_means(view.estimator):
-            continue
-        nodes, stored = ensemble.nodes_of(t), view.estimator.tree_.weighted_n_node_samples
-        wrong = np.flatnonzero(np.abs(labels_on_nodes[nodes] - stored_labels[nodes] * stored) > allowed * stored[0])
-        if wrong.size:
-            raise _other_labels(int(wrong[0]), t)
-
-
-def _check_events(
-    forest: Any, ensemble: Ensemble, routing: Routing, sample: CensoredSample, weights: NDArray[np.float64]
-) -> None:
-    """Refuse events and times other than those with which the survival trees were grown."""
-    leaves = routing.leaves(ensemble)
-    for t, view in enumerate(tree_views(forest, several_outputs=True)):
-        wrong = wrong_with_training_data(view.estimator, leaves[t] - ensemble.tree_start[t], weights[t], sample)
-        if wrong is not None:
-            raise _other_labels(wrong, t)
-
-
-def _other_labels(h: int, t: int) -> InvalidInputError:
-    return InvalidInputError(
-        f"errors: the labels at node {h} of tree {t} are not those that it was grown with; give y in the order of the training "
-        "data, or use Given(X, y)"
-    )
-
-
 def _check_row_counts(forest: Any, ensemble: Ensemble, routing: Routing, draws: NDArray[np.float64]) -> None:
     """Refuse rows of which fewer reach a node than it was grown with; rows of weight 0 reach it uncounted."""
     on_nodes = routing.node_sums(ensemble, (draws > 0).astype(np.float64))
     for t, view in enumerate(tree_views(forest, several_outputs=True)):
         given, stored = on_nodes[ensemble.nodes_of(t)], view.estimator.tree_.n_node_samples
-        wrong = np.flatnonzero(given < stored)
-        if wrong.size:
-            h = int(wrong[0])
+        h = _first(given < stored)
+        if h is not None:
             raise InvalidInputError(
                 f"errors: only {given[h]:g} of the rows reach node {h} of tree {t}, which was grown with {stored[h]}; "
                 "give the training data in its order, or use Given(X, y)"

@@ -96,8 +96,9 @@ def read_lightgbm(model: Any, cover: Any = None) -> ModelForest:
         source=model,
         cover=cover,
     )
-    missing_left, zero_missing = _missing(forest, text)
-    weight = _leaf_weights(forest, text)
+    files = [counterparts(forest.ensemble, t, *children(tree)) for t, tree in enumerate(text.trees)]
+    missing_left, zero_missing = _missing(forest, text, files)
+    weight = _leaf_weights(forest, text, files)
     if weight is not None and cover is None:
         forest = forest.with_cover(weight)
     ensemble = replace(forest.ensemble, missing_left=missing_left)
@@ -140,11 +141,11 @@ def lightgbm_booster(model: Any) -> Any:
     return model.booster_
 
 
-def _leaf_weights(forest: ModelForest, text: ModelText) -> NDArray[np.float64] | None:
+def _leaf_weights(forest: ModelForest, text: ModelText, files: list[NDArray[np.int64]]) -> NDArray[np.float64] | None:
     """Sums of Hessians in the leaves, which treelite leaves out; None if the text does too."""
     ensemble = forest.ensemble
     weight = np.zeros(ensemble.n_nodes)
-    for t, tree in enumerate(text.trees):
+    for t, (tree, file) in enumerate(zip(text.trees, files, strict=True)):
         own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
         if own.size == 1:
             continue
@@ -152,20 +153,20 @@ def _leaf_weights(forest: ModelForest, text: ModelText) -> NDArray[np.float64] |
         if not stored.size:
             return None
         leaf = ~ensemble.is_split[own]
-        weight[own[leaf]] = stored[~counterparts(ensemble, t, *children(tree))[leaf]]
+        weight[own[leaf]] = stored[~file[leaf]]
     return weight
 
 
-def _missing(forest: ModelForest, text: ModelText) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _missing(forest: ModelForest, text: ModelText, files: list[NDArray[np.int64]]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Where NaN goes at each node, and the features whose zeros are missing: (1)."""
     ensemble = forest.ensemble
     kind, default_left, zero_left = (np.zeros(ensemble.n_nodes, dtype=np.int64) for _ in range(3))
-    for t, tree in enumerate(text.trees):
+    for t, (tree, all_nodes) in enumerate(zip(text.trees, files, strict=True)):
         own = np.arange(ensemble.tree_start[t], ensemble.tree_start[t + 1])
         split = ensemble.is_split[own]
         if not split.any():
             continue
-        file = counterparts(ensemble, t, *children(tree))[split]
+        file = all_nodes[split]
         decision = numbers(tree, "decision_type").astype(np.int64)[file]
         numeric = decision & CATEGORICAL == 0
         kind[own[split]] = np.where(numeric, (decision >> 2) & 3, NONE_MISSING)
@@ -221,29 +222,18 @@ def _pruned_tree(
     changed["right_child"] = " ".join(str(k) for k in number[ensemble.right[splits]])
     for key in LEAF_KEYS:
         own, inner = tree.get(key, "").split(), tree.get(key.replace("leaf", "internal"), "").split()
-        if key == "leaf_value":
-            own, inner = _values(forest, t, file, own), _values(forest, t, file, inner, splits=True)
-        numbered = [int(file[h - nodes.start]) for h in leaves]
-        changed[key] = " ".join(inner[j] if j >= 0 else own[~j] for j in numbered) if own and inner else ""
+        words = [inner[j] if j >= 0 else own[~j] for j in file.tolist()] if own and inner else []
+        if (
+            key == "leaf_value"
+        ):  # the shortest decimals for the doubles; where no value was changed, leaves stay as the file has them
+            values = zip(file.tolist(), forest.leaf_value[nodes, 0].tolist(), strict=True)
+            words = [repr(value) if j >= 0 or forest.revalued else own[~j] for j, value in values]
+        changed[key] = " ".join(words[h - nodes.start] for h in leaves) if words else ""
     decisions = [int(word) for word in changed["decision_type"].split()]
     if not any(decision & CATEGORICAL for decision in decisions):  # LightGBM does not keep the lists of a single leaf
         changed["num_cat"] = "0"
         tree = {key: value for key, value in tree.items() if key not in ("cat_boundaries", "cat_threshold")}
     return {key: changed.get(key, value) for key, value in tree.items()}
-
-
-def _values(forest: ModelForest, t: int, file: NDArray[np.int64], words: list[str], *, splits: bool = False) -> list[str]:
-    """The values of the leaves of tree t, or of its splits as leaves, in the file's order; the shortest decimals for the doubles.
-
-    If the model's values were not changed, leaves stay as the file has them.
-    """
-    if not splits and not forest.revalued:
-        return words
-    found, nodes = [""] * len(words), forest.ensemble.nodes_of(t)
-    for h, j in zip(range(nodes.start, nodes.stop), file.tolist(), strict=True):
-        if (j >= 0) == splits:
-            found[j if splits else ~j] = repr(float(forest.leaf_value[h, 0]))
-    return found
 
 
 def _with_importances(tail: tuple[str, ...], counts: NDArray[np.int64], names: list[str]) -> tuple[str, ...]:

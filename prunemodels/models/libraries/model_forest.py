@@ -25,7 +25,7 @@ from formulations.sparse_arrays import dense_array, without_duplicates
 from prunemodels.models.columns import TracedColumns, trace_pipeline
 from prunemodels.models.costs import Costs, cost_items, features_named_in, one_leaf
 from prunemodels.models.forests.reading import check_columns
-from prunemodels.models.response import Link, SecondClass, numbers_of, places_of
+from prunemodels.models.response import Link, SecondClass, sum_response
 from prunemodels.models.trees import CategorySet, Cells, Codes, Trees, cast_rows, mean_of_leaves
 
 NEARLY_ZERO = float(np.float32(1e-35))
@@ -288,9 +288,7 @@ class ModelForest:
     @checked
     def predictions(self, margins: NDArray[np.float64]) -> NDArray[Any]:
         """Labels or numbers, shape (N,), that margins stand for."""
-        if self.classes is None:
-            return numbers_of(margins, self.link, self.sharpness)
-        return np.asarray(self.classes[places_of(margins, self.link, self.sharpness, self.second)])
+        return sum_response(self).predictions(margins)
 
     def __repr__(self) -> str:
         kind = "averaged" if self.averaged else "boosted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,21 +89,16 @@ def _parents_first(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray
 
 
 def _check_splits(
-    t: int,
-    order: NDArray[np.int64],
-    split: NDArray[np.bool_],
-    comparison: NDArray[np.int8],
-    threshold: NDArray[np.floating],
+    t: int, order: NDArray[np.int64], split: NDArray[np.bool_], comparison: NDArray[np.int8], threshold: NDArray[np.floating]
 ) -> None:
-    def refuse(bad: NDArray[np.bool_], what: str) -> NoReturn:
-        raise UnsupportedModelError(f"tree {t}, node {order[np.flatnonzero(bad)[0]]}: {what}")
-
-    unknown = split & ~np.isin(comparison, list(OPERATORS))
-    if unknown.any():
-        found = comparison[unknown][0]
-        refuse(unknown, f"comparison number {found} of treelite is not one of {', '.join(OPERATORS.values())}")
-    if (split & np.isnan(threshold)).any():
-        refuse(split & np.isnan(threshold), "the threshold is NaN")
+    unknown, empty = split & ~np.isin(comparison, list(OPERATORS)), split & np.isnan(threshold)
+    for h in np.flatnonzero(unknown | empty)[:1]:
+        what = (
+            f"comparison number {comparison[h]} of treelite is not one of {', '.join(OPERATORS.values())}"
+            if unknown[h]
+            else "the threshold is NaN"
+        )
+        raise UnsupportedModelError(f"tree {t}, node {order[h]}: {what}")
 
 
 def _leaf_values(of: Any, order: NDArray[np.int64], split: NDArray[np.bool_], n_values: int) -> NDArray[np.floating]:

@@ -14,7 +14,7 @@ from formulations.instance.cost_items import EvaluationCost
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, rows_to_predict
 from prunemodels.models.libraries.model_forest import ModelForest
-from prunemodels.models.losses import SquaredError, classification_loss
+from prunemodels.models.losses import SQUARED_ERROR, classification_loss
 from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
 from prunemodels.rivals.cegb.own_engine import boost
@@ -73,7 +73,7 @@ class CostEfficientBoosting(BoostedLearner):
         if self.training_costs is not None:
             prices = Prices.of(self.training_costs, self.evaluation_cost, self.n_features_in_, names)
         train, hidden = self._training_rows(sample, classes), self.verbose <= 0
-        self._loss = SquaredError() if classes is None else classification_loss("log_loss", len(classes))
+        self._loss = SQUARED_ERROR if classes is None else classification_loss("log_loss", len(classes))
         self.__dict__.pop("booster_", None)
         if settings.engine == "own":
             forest = boost(train, self._loss, prices, settings, hidden=hidden)[0]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from prunemodels.models.libraries.model_forest import ModelForest, forest_from_trees
-from prunemodels.models.losses import LogLoss, Loss, Softmax
+from prunemodels.models.losses import Loss
 from prunemodels.models.response import Link
 from prunemodels.models.trees import joined, one_tree
 from prunemodels.rivals.cegb.settings import Settings
@@ -178,7 +178,7 @@ def as_forest(trees: list[ListedTree], base: NDArray[np.float64], loss: Loss, n_
         names = ("left", "right", "feature", "threshold", "missing_left")
         arrays: dict[str, Any] = {name: np.array(getattr(tree, name)) for name in names}
         given.append(one_tree(**arrays, leaf_value=np.array(tree.value)[:, None], cover=np.array(tree.hessian)))
-    link: Link = "sigmoid" if isinstance(loss, LogLoss) else "softmax" if isinstance(loss, Softmax) else "identity"
+    link: Link = "sigmoid" if loss.kind == "log_loss" else "softmax" if loss.kind == "softmax" else "identity"
     return forest_from_trees(
         joined(given),
         n_features=n_features,

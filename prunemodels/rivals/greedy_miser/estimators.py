@@ -14,7 +14,7 @@ from formulations.instance.cost_items import EvaluationCost
 from formulations.instance.ensemble import Ensemble
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, split
-from prunemodels.models.losses import LossName, SquaredError, classification_loss
+from prunemodels.models.losses import SQUARED_ERROR, LossName, classification_loss
 from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.greedy_miser.boosting import boost
 from prunemodels.rivals.greedy_miser.growth import Settings
@@ -38,7 +38,7 @@ class GreedyMiser(BoostedLearner):
             check_argument("validation_fraction", self.validation_fraction, Share)
             sample, kept = split(sample, self.validation_fraction, rng, sample.y if is_classifier(self) else None)
             valid = self._training_rows(kept, classes)
-        loss = SquaredError() if classes is None else classification_loss(name, len(classes))
+        loss = SQUARED_ERROR if classes is None else classification_loss(name, len(classes))
         train, hidden = self._training_rows(sample, classes), self.verbose <= 0
         grown = boost(train, valid, loss, prices, settings, rng, names=names, hidden=hidden)
         self.ensemble_, self.baseline_, self._loss = grown.trees, grown.baseline, loss

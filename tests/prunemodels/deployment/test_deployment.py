@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -136,24 +137,35 @@ def test_a_bag_with_unseen_classes_is_refused() -> None:
         to_onnx(fitted("bag, missing classes").forest)
 
 
-@pytest.mark.parametrize(("library", "call"), [("skl2onnx", "to_onnx"), ("onnxruntime", "session")])
-def test_a_missing_library_is_named_with_the_extra(monkeypatch: pytest.MonkeyPatch, library: str, call: str) -> None:
-    """And what to type."""
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(pm.errors.MissingPackageError, match=rf'needs {library}, .*pip install "prunemodels\[interop\]"'):
-        getattr(onnx_models, call)(fitted("random forest").forest)
+def other_forest(**options: Any) -> Callable[[Any, Any], Any]:
+    given: Any = {"n_estimators": 3, "max_depth": 3, "random_state": 0, **options}
+    return lambda X, y: to_onnx(RandomForestClassifier(**given).fit(X, y))
+
+
+def changed(attribute: str, place: str, at: int, value: Any) -> Callable[[Any, Any], Any]:
+    """The model of the forest itself with one entry changed: a split made a leaf, or a node that is there twice."""
+
+    def make(X: Any, y: Any) -> Any:
+        wrong = other_forest()(X, y)
+        [values] = (getattr(a, place) for a in wrong.graph.node[0].attribute if a.name == attribute)
+        values[at] = values[at - 1] if value is None else value
+        return wrong
+
+    return make
 
 
 @pytest.mark.parametrize(
-    ("other", "what"),
+    ("wrong", "what"),
     [
-        (lambda X, y: RandomForestClassifier(2, max_depth=3, random_state=0).fit(X, y), "fewer trees"),
-        (lambda X, y: RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y), "another number of nodes"),
-        (lambda X, y: RandomForestClassifier(3, max_depth=1, random_state=0).fit(X[:, ::-1], y), "another number of nodes"),
-        (lambda X, y: RandomForestClassifier(3, max_depth=3, random_state=0).fit(X + 1e-3, y), "other thresholds or splits"),
+        (other_forest(n_estimators=2), "fewer trees"),
+        (other_forest(n_estimators=4), "another number of nodes"),
+        (other_forest(max_depth=1), "another number of nodes"),
+        (lambda X, y: other_forest()(X + 1e-3, y), "other thresholds or splits"),
+        (changed("nodes_modes", "strings", 1, b"LEAF"), "other thresholds or splits"),
+        (changed("nodes_nodeids", "ints", -1, None), "other thresholds or splits"),
     ],
 )
-def test_a_model_with_other_trees_is_thrown_away(monkeypatch: pytest.MonkeyPatch, other, what: str) -> None:
+def test_a_model_with_other_trees_is_thrown_away(monkeypatch: pytest.MonkeyPatch, wrong: Any, what: str) -> None:
     """Should a converter ever write other trees than the forest has, there is an error, not a model."""
     runtime()
     import skl2onnx
@@ -161,28 +173,10 @@ def test_a_model_with_other_trees_is_thrown_away(monkeypatch: pytest.MonkeyPatch
     X = rows(90).astype(np.float32)
     y = X[:, 0] > 0.2 * X[:, 1]
     forest = RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, y)
-    wrong = to_onnx(other(X, y))
-    monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: wrong)
+    model = wrong(X, y)
+    monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: model)
     with pytest.raises(pm.errors.UnsupportedModelError, match=what):
         to_onnx(forest)
-
-
-@pytest.mark.parametrize(("attribute", "place"), [("nodes_modes", "strings"), ("nodes_nodeids", "ints")])
-def test_a_model_with_a_split_made_leaf_or_a_node_twice_is_thrown_away(
-    monkeypatch: pytest.MonkeyPatch, attribute: str, place: str
-) -> None:
-    """Though the other thresholds are right."""
-    runtime()
-    import skl2onnx
-
-    X = rows(90).astype(np.float32)
-    tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, X[:, 0] > 0.2 * X[:, 1])
-    wrong = to_onnx(tree)
-    [values] = (getattr(a, place) for a in wrong.graph.node[0].attribute if a.name == attribute)
-    values[-1 if attribute == "nodes_nodeids" else 1] = values[-2] if attribute == "nodes_nodeids" else b"LEAF"
-    monkeypatch.setattr(skl2onnx, "convert_sklearn", lambda *_, **__: wrong)
-    with pytest.raises(pm.errors.UnsupportedModelError, match="other thresholds or splits"):
-        to_onnx(tree)
 
 
 def test_a_model_of_another_forest_does_not_agree() -> None:
@@ -261,25 +255,11 @@ def test_the_medians_leave_out_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> N
     assert sizes._medians(both, [None], repeats=3) == (2, 3)
 
 
-@pytest.mark.parametrize(("repeats", "batch_rows"), [(0, 10), (3, 0)])
-def test_nothing_to_measure_is_refused(repeats: int, batch_rows: int) -> None:
-    """No repeats or no rows."""
-    case = fitted("tree")
-    with pytest.raises(pm.errors.InvalidInputError, match=r"(repeats|batch_rows) is 0; give a whole number >= 1"):
-        measure_deployment(case.forest, case.forest, case.X, repeats=repeats, batch_rows=batch_rows)
-
-
 @pytest.mark.parametrize("model", [RandomForestClassifier(2), DecisionTreeClassifier()])
 def test_a_forest_of_one_class_has_no_onnx_model(model: DecisionTreeClassifier) -> None:
     """ONNX tells two classes apart by a score: it would answer 1, whatever the one class is."""
     with pytest.raises(pm.errors.UnsupportedModelError, match="trained on the one class 'only', and ONNX has no"):
         pm.deployment.to_onnx(model.fit([[0.0], [1.0]], ["only", "only"]))
-
-
-def test_what_is_no_onnx_model_is_refused() -> None:
-    """By its kind, with what makes one."""
-    with pytest.raises(pm.errors.UnsupportedModelError, match="model is a dict, no ONNX model; give what to_onnx returns"):
-        pm.deployment.compare_onnx({}, RandomForestClassifier(2).fit([[0.0], [1.0]], [0, 1]), [[0.0]])
 
 
 def test_a_pipeline_by_skl2onnx() -> None:

@@ -131,30 +131,15 @@ def test_bounds_hold_for_all_prunings_of_a_small_forest() -> None:
     assert tight >= 5
 
 
-def test_the_frontier_holds_what_nothing_beats(cancer) -> None:  # type: ignore[no-untyped-def]
-    """Costs and losses move in opposite directions, no row of the path is better than all of it, and lams are ascending."""
+def test_the_table_of_a_path(cancer) -> None:  # type: ignore[no-untyped-def]
+    """Bounds are below values, values are loss + lambda * cost, lambdas ascend."""
     _, _, _, path = cancer
-    frontier = path.frontier()
-    assert (np.diff(frontier["cost"]) < 0).all()
-    assert (np.diff(frontier["loss"]) > 0).all()
-    for cost, loss in zip(path.cost, path.loss, strict=True):
-        within = frontier[frontier["cost"] <= cost + 1e-9]
-        assert within["loss"].min() <= loss + 1e-12
     frame = path.to_frame()
     assert list(frame.columns) == ["lambda", "cost", "loss", "value", "bound", "splits"]
     assert (frame["bound"] <= frame["value"]).all()
     assert np.allclose(frame["value"], frame["loss"] + frame["lambda"] * frame["cost"])
     assert "EnsemblePath(" in repr(path)
     assert frame["lambda"].is_monotonic_increasing
-
-
-def test_hull_by_hand() -> None:
-    """Of four points the one above the line between its neighbours is no corner, nor one that loses more for more."""
-    cost, loss = np.array([3.0, 2.0, 1.0, 0.0, 4.0]), np.array([0.0, 3.0, 3.5, 6.0, 1.0])
-    at, gained = ensemble_objective._hull(cost, loss)
-    assert at.tolist() == [0.0, 1.0, 3.0]
-    assert gained.tolist() == [2.5, 1.75]
-    assert ensemble_objective._hull(np.zeros(1), np.ones(1))[1].size == 0
 
 
 def test_frames_are_read_by_name_and_labels_may_be_words() -> None:

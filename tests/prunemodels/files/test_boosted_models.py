@@ -24,7 +24,7 @@ from xgboost import Booster, XGBClassifier, XGBRegressor
 import prunemodels as pm
 from formulations.errors import BrokenFileError, InvalidInputError
 from prunemodels.example import X_test, X_train, X_valid, costs, y_train, y_valid
-from prunemodels.files import trial_loading
+from prunemodels.files import boosted_models
 from prunemodels.models.boosting.boosted_pruning import BoostedPruning
 from prunemodels.models.libraries.lightgbm_models import ModelText
 from prunemodels.models.libraries.reading import read_model
@@ -259,10 +259,10 @@ def test_a_library_that_crashes_or_does_not_end_is_named(tmp_path: Path, monkeyp
     """The process that loads the file first is killed by a signal, or by us after the limit."""
     place = tmp_path / "model.ubj"
     pm.save_forest(fitted("xgboost"), place)
-    monkeypatch.setattr(trial_loading, "TRIAL", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
+    monkeypatch.setattr(boosted_models, "TRIAL", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     with pytest.raises(BrokenFileError, match="loading it with XGBoost was killed by signal 11"):
         pm.load_forest(place)
-    monkeypatch.setattr(trial_loading, "TRIAL", "while True: pass")
-    monkeypatch.setattr(trial_loading, "SECONDS", 0.2)
+    monkeypatch.setattr(boosted_models, "TRIAL", "while True: pass")
+    monkeypatch.setattr(boosted_models, "SECONDS", 0.2)
     with pytest.raises(BrokenFileError, match="XGBoost did not load it within 0 s"):
         pm.load_forest(place)

@@ -67,28 +67,6 @@ def test_the_same_matrix_from_every_format(ending, tmp_path):
     np.testing.assert_array_equal(load_matrix(write(tmp_path, ending)).dense(), CIRCLE)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "error", "message"),
-    [
-        ("a.txt", "1", pm.errors.InvalidInputError, "has the ending '.txt'; give a matrix as .npy"),
-        ("absent.npy", None, pm.errors.BrokenFileError, "there is no file"),
-        ("a.npy", "nonsense", pm.errors.BrokenFileError, "cannot be read"),
-        ("a.npz", "nonsense", pm.errors.BrokenFileError, "cannot be read"),
-        ("a.mtx", "nonsense", pm.errors.BrokenFileError, "cannot be read"),
-        ("a.csv", "feature,cost\n1,x\n", pm.errors.BrokenFileError, "cannot be read as a matrix"),
-        ("a.csv", "1,nan\n0,1\n", pm.errors.InvalidInputError, "row r0, column c1 is nan"),
-        ("a.mps", "nonsense", pm.errors.BrokenFileError, "line 1: 'nonsense' is no section"),
-    ],
-)
-def test_what_is_no_matrix_is_refused(name, content, error, message, tmp_path):
-    """The file and what is wrong with it are named."""
-    place = tmp_path / name
-    if content is not None:
-        place.write_text(content)
-    with pytest.raises(error, match=message):
-        load_matrix(place)
-
-
 SOUND = {"data": np.array([1, -1, 1]), "indices": np.array([0, 1, 0]), "indptr": np.array([0, 2, 3]), "shape": np.array([2, 2])}
 
 
@@ -135,6 +113,11 @@ MTX = b"%%MatrixMarket matrix "
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
+        ("a.txt", b"1", "has the ending '.txt'; give a matrix as .npy"),
+        *((f"a{ending}", b"nonsense", "cannot be read") for ending in (".npy", ".npz", ".mtx")),
+        ("a.csv", b"feature,cost\n1,x\n", "cannot be read as a matrix"),
+        ("nan.csv", b"1,nan\n0,1\n", "row r0, column c1 is nan"),
+        ("a.mps", b"nonsense", "line 1: 'nonsense' is no section"),
         ("petabytes.npy", npy((10**9, 10**6)), "announces 1,000,000,000,000,000 entries of 8 bytes and has 0 bytes"),
         ("negative.npy", npy((-1, 3)), r"has the shape \(-1, 3\)"),
         ("long.npy", npy((10**30, 2)), "has the shape"),
@@ -193,7 +176,7 @@ def test_damaged_matrices_are_refused(name, content, message, tmp_path):
     place = tmp_path / name
     if content is not None:
         place.write_bytes(content)
-    with pytest.raises(pm.errors.BrokenFileError, match=message):
+    with pytest.raises((pm.errors.BrokenFileError, pm.errors.InvalidInputError), match=message):
         load_matrix(place)
 
 

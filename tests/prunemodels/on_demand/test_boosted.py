@@ -27,15 +27,13 @@ from tests.prunemodels.models.libraries.models import (
     XR,
     Y2,
     Y3,
-    lightgbm_models,
-    sklearn_models,
-    treelite_models,
-    xgboost_models,
+    model_of,
+    models_of,
 )
 from tests.prunemodels.on_demand.cases import Spy
 
 COSTS = [1, 2, 3, 4, 0, 2.5]
-LIBRARIES = {"xgboost": xgboost_models, "lightgbm": lightgbm_models, "sklearn": sklearn_models, "treelite": treelite_models}
+LIBRARIES = ("xgboost", "lightgbm", "sklearn", "treelite")
 
 
 def library_answers(model: Any, X: Any) -> np.ndarray:
@@ -48,7 +46,7 @@ def library_answers(model: Any, X: Any) -> np.ndarray:
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
     """Every model that is read: labels and numbers of the library, probabilities, and the cost that evaluate reports."""
-    for name, (model, X, y) in LIBRARIES[library]().items():
+    for name, (model, X, y) in models_of(library).items():
         costs = COSTS[: X.shape[1]]
         result = OnDemandPredictor(model, costs, from_table(X)).run(len(X))
         theirs = library_answers(model, X)
@@ -66,7 +64,7 @@ def test_answers_and_costs_are_the_whole_model_s(library: str) -> None:
 def test_early_stopping_gives_the_library_s_classes(library: str, order: str) -> None:
     """Every classifier: rows stop with the class of the whole model, at no more than its cost, and some of them do stop."""
     stopped = 0
-    for name, (model, X, _) in LIBRARIES[library]().items():
+    for name, (model, X, _) in models_of(library).items():
         if tree_model_of(model).classes is None:
             continue
         costs = COSTS[: X.shape[1]]
@@ -82,7 +80,7 @@ def test_early_stopping_gives_the_library_s_classes(library: str, order: str) ->
 def test_a_tolerance_holds_for_probabilities_and_numbers(library: str) -> None:
     """However open the trees are: the answer is as near to the whole model's as promised, and a wide tolerance saves."""
     saved = 0
-    for name, (model, X, _) in LIBRARIES[library]().items():
+    for name, (model, X, _) in models_of(library).items():
         full = OnDemandPredictor(model, COSTS[: X.shape[1]], from_table(X)).run(len(X))
         numbers = full.probabilities is None
         for tolerance in (0.0, 0.02, 0.2):
@@ -179,7 +177,7 @@ def test_wrappers_that_are_refused() -> None:
 
 def test_values_that_cannot_be_had() -> None:
     """The tree answers with the split's own value, the mean of its leaves: the answer of the model with that split pruned."""
-    for model, X in ((lightgbm.LGBMClassifier(**L_DEEP).fit(HOLES, Y2), HOLES), (sklearn_models()["numbers"][0], XR)):
+    for model, X in ((lightgbm.LGBMClassifier(**L_DEEP).fit(HOLES, Y2), HOLES), (model_of("sklearn", "numbers")[0], XR)):
         forest = pm.read_model(model)
         e, had = forest.ensemble, np.ones(X.shape, dtype=bool)
         gone = int(np.bincount(e.feature[e.is_split]).argmax())

@@ -408,12 +408,6 @@ def test_tables_that_do_not_fit_are_refused(data, given, options, message, tmp_p
         problem_from_table(data.forest, given(data.table, tmp_path_factory.mktemp("t")), **{"costs": 1, **options})
 
 
-def test_what_is_read_is_told(data):
-    """By its kind and its number of rows, which any whole number may say how many to read at a time."""
-    assert repr(ChunkedTable(data.table)) == "ChunkedTable(the table, 500 rows)"
-    assert ChunkedTable(data.table, chunk_rows=np.int64(7)).chunk_rows == 7
-
-
 def test_categories_of_numbers_are_those_numbers(data):
     """Of pandas and of Arrow."""
     halves = [0.5, -0.5] * 250
@@ -513,7 +507,7 @@ def test_ctrl_c_ends_cleanly(data, tmp_path, monkeypatch):
     path = pm.pruning_path(pm.problem_from_forest(data.forest, data.X, costs=1))
     with pytest.raises(InterruptedSolveError, match="while reading labels, after 200 rows"):
         pm.evaluate_path(path, ChunkedTable(interrupted), "y")
-    monkeypatch.setattr("prunemodels.tables.rows_in_turn.RowsInTurn._next", lambda _: next(interrupted_at_once()))
+    monkeypatch.setattr("prunemodels.tables.reading.RowsInTurn._next", lambda _: next(interrupted_at_once()))
     with pytest.raises(InterruptedSolveError, match="while evaluating the path"):
         pm.evaluate_path(path, ChunkedTable(data.table), "y")
     assert list(tmp_path.iterdir()) == []

@@ -68,15 +68,6 @@ def test_a_coin_is_exact(weight: Fraction, bits: int, monkeypatch: pytest.Monkey
     assert heads <= weight * 2**6 <= heads + undecided
 
 
-def test_equal_seeds_give_equal_choices(pair: tuple[Any, Any]) -> None:
-    """Two predictors of the same seed agree call by call, of another seed they do not."""
-    for stratified in (False, True):
-        first, second, other = (MixturePredictor(*pair, Fraction(1, 3), s, stratified=stratified) for s in (4, 4, 5))
-        for n in (1, 50, 3):
-            np.testing.assert_array_equal(first.choose(n), second.choose(n))
-        assert (first.choose(200) != other.choose(200)).any()
-
-
 def test_the_relaxations_budget_and_value_are_met_in_expectation(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
     """With the weight of `mixture_of`, the two forests' costs mix to B as fractions, their errors to the relaxation's value."""
     k = len(path) // 2
@@ -94,23 +85,6 @@ def test_the_relaxations_budget_and_value_are_met_in_expectation(forest: RandomF
     assert mixed == pytest.approx(float(relaxation.value))
     assert not predictor.stratified
     assert mixture_of(relaxation, forest, stratified=True).stratified
-    # and on the cost sample, drawn again and again
-    usage = relaxation.dearer.problem.usage
-    dear, cheap = usage.row_costs(relaxation.dearer.kept), usage.row_costs(relaxation.cheaper.kept)
-    paid = [np.where(predictor.choose(len(dear)), dear, cheap).mean() for _ in range(500)]
-    assert abs(np.mean(paid) - float(budget)) < 5 * np.std(paid) / np.sqrt(500)
-
-
-def test_stratified_batches_cost_nearly_the_same(forest: RandomForestClassifier, path: pm.PruningPath) -> None:
-    """The mean cost of a batch varies less than with independent draws."""
-    cheaper, dearer = path[len(path) - 2], path[0]
-    dear, cheap = dearer.problem.usage.row_costs(dearer.kept), cheaper.problem.usage.row_costs(cheaper.kept)
-    spread = []
-    for stratified in (False, True):
-        forests = pm.apply_pruning(cheaper, forest), pm.apply_pruning(dearer, forest)
-        predictor = MixturePredictor(*forests, Fraction(2, 5), 1, stratified=stratified)
-        spread.append(np.std([np.where(predictor.choose(len(dear)), dear, cheap).mean() for _ in range(300)]))
-    assert spread[1] < spread[0] / 2
 
 
 def kinds_of_rows() -> dict[str, Any]:
@@ -136,15 +110,6 @@ def test_each_row_is_answered_by_the_forest_it_was_given(kind: str) -> None:
     assert (dearer.predict_proba(rows) != cheaper.predict_proba(rows)).any()
     again = MixturePredictor(cheaper, dearer, Fraction(1, 2), 0)  # drawing for itself, it draws the same
     np.testing.assert_array_equal(again.predict(rows), expected)
-
-
-def test_a_weight_at_an_end_is_one_forest(pair: tuple[Any, Any]) -> None:
-    """Weight 1 is the dearer forest, 0 the cheaper, stratified or not."""
-    cheaper, dearer = pair
-    for stratified in (False, True):
-        for weight, forest in ((0, cheaper), (1, dearer)):
-            predictor = MixturePredictor(cheaper, dearer, weight, stratified=stratified)
-            np.testing.assert_array_equal(predictor.predict_proba(X[COST]), forest.predict_proba(X[COST]))
 
 
 def test_it_is_a_classifier_to_scikit_learn(pair: tuple[Any, Any]) -> None:

@@ -30,7 +30,7 @@ import prunemodels as pm
 from formulations.instance.routing import as_rows, leaves_of
 from prunemodels.evaluation.path import evaluate_path
 from tests.loops import looped
-from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, rows, targets, trees_of
+from tests.prunemodels.forest_kinds import CLASSIFIERS, KINDS, fitted, labels, one_number_alone, rows, targets, trees_of
 
 
 def probes(forest, X):
@@ -298,19 +298,11 @@ def test_what_needs_one_output_says_so() -> None:
     """
     forest, y = two_outputs("classification")
     problem = pm.problem_from_forest(forest, X, costs=1)
-    path = pm.pruning_path(problem)
     table = pd.DataFrame(X).assign(label=y[:, 0])
     for use in (
-        lambda: pm.read_forest(forest),
-        lambda: pm.deployment.to_onnx(forest),
-        lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
-        lambda: pm.exit_path(path, X, y),
-        lambda: pm.exit_path(path, X, y[:, 0]),
-        lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
-        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
+        *one_number_alone(forest, problem, X, y, table),
         lambda: pm.OnDemandPredictor(problem.ensemble, 1, pm.on_demand.from_table(X)),
         lambda: pm.OnDemandPredictor(forest, 1, pm.on_demand.from_table(X)),
-        lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),
         lambda: pm.prune_forest(forest, X, budget=2, misclassification_costs=[[0, 1], [1, 0]]),
     ):
         with pytest.raises(pm.errors.UnsupportedModelError, match=r"2 outputs.*train one forest for each output"):

@@ -10,15 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.datasets import load_iris
-from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import CostItems, Ensemble, InvalidInputError
+from formulations import CostItems, Ensemble
 from formulations.instance import usage
 from prunemodels.models import costs as stages
 from prunemodels.models.costs import example_costs, staged_costs
-from prunemodels.models.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_problem, way
 from tests.prunemodels.forest_kinds import fitted
 
@@ -129,11 +126,3 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> N
     arguments = {"X": ROWS, "costs": 1, **change}
     with pytest.raises(pm.errors.InvalidInputError, match=message):
         staged_costs(three_trees(), arguments.pop("X"), arguments.pop("costs"), **arguments)
-
-
-def test_items_of_another_forest_are_refused() -> None:
-    """Ready-made items for fewer features than the trees have are refused by number, before any compiled code sees them."""
-    X, y = load_iris(return_X_y=True)
-    trees = read_forest(RandomForestClassifier(2, random_state=0).fit(X, y))
-    with pytest.raises(InvalidInputError, match="prices for 3 features, the forest was trained on 4"):
-        example_costs(trees, X, CostItems.plain([1, 2, 3]))

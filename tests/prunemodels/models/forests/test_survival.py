@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from prunemodels.command_line.cli import main
 from solvers.brute_force import all_prunings
-from tests.prunemodels.forest_kinds import random_pruning
+from tests.prunemodels.forest_kinds import one_number_alone, random_pruning
 
 sksurv = pytest.importorskip("sksurv")
 
@@ -76,7 +76,7 @@ def score(model: Any, forest: Any, X: Any, y: NDArray[Any]) -> float:
     """scikit-survival's own integrated Brier score of a model at the forest's event times within the follow-up."""
     times, (_, time) = forest.unique_times_[forest.is_event_time_], y.dtype.names
     times = times[(times >= y[time].min()) & (times < y[time].max())]
-    curves = model.predict_survival_function(X, **({} if model is forest else {"check_input": False}))
+    curves = model.predict_survival_function(X, **({} if hasattr(X, "columns") else {"check_input": False}))
     return integrated(y, np.stack([curve(times) for curve in curves]), times)
 
 
@@ -213,24 +213,16 @@ def test_every_row_of_a_path_is_evaluated_as_its_own_forest(kind: str) -> None:
     result = pm.prune_forest(forest, X, y, costs=1, budget=3, errors="validation")
     seen = pm.evaluate_path(result.path, *test)
     models = [pm.apply_pruning(pruning, forest) for pruning in result.path]
-    expected = [score_of_copy(model, forest, *test) for model in models]
+    expected = [score(model, forest, *test) for model in models]
     np.testing.assert_allclose(seen.error, expected, rtol=1e-9)
     held_out = pm.hold_out(result.pruning, forest, *test).error
     assert held_out is not None
-    assert held_out.mean == pytest.approx(score_of_copy(result.estimator, forest, *test), rel=1e-12)
+    assert held_out.mean == pytest.approx(score(result.estimator, forest, *test), rel=1e-12)
     change = result.evaluate(*test)
     assert change.error_after.mean == pytest.approx(held_out.mean, rel=1e-12)
     assert change.error_after.standard_error == pytest.approx(held_out.standard_error, rel=1e-9)
     assert change.increase.mean == pytest.approx(held_out.mean - score(forest, forest, *test), rel=1e-9)
     assert change.broken is None
-
-
-def score_of_copy(model: Any, forest: Any, X: Any, y: NDArray[Any]) -> float:
-    """The score of a pruned forest, through its public predictions."""
-    times = forest.unique_times_[forest.is_event_time_]
-    times = times[(times >= y["lenfol"].min()) & (times < y["lenfol"].max())]
-    curves = np.stack([curve(times) for curve in model.predict_survival_function(X)])
-    return integrated(y, curves, times)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -302,18 +294,11 @@ def test_what_cannot_judge_curves_says_so(tmp_path: Path, capsys: pytest.Capture
     forest, _ = fitted("random survival forest")
     X, y = rows(VALID)
     problem = pm.problem_from_forest(forest, X, costs=1, errors=pm.samples.Given(X, y))
-    path = pm.pruning_path(problem)
     table = X.fillna(0.0).assign(label=1)
     for use in (
-        lambda: pm.read_forest(forest),
-        lambda: pm.prune_forest(forest, X, y, budget=2, objective="ensemble"),
-        lambda: pm.deployment.to_onnx(forest),
-        lambda: pm.exits.trees_as_stages(problem.ensemble, 1, [1, 2]),
-        lambda: pm.exit_path(path, X, y),
+        *one_number_alone(forest, problem, X, y, table),
         lambda: pm.BudgetPrunedForestRegressor(RandomSurvivalForest(2), budget=2).fit(X, y),
         lambda: pm.evaluate(forest, pm.tables.ChunkedTable(table), "label", costs=1),
-        lambda: pm.hold_out(path[0], forest, pm.tables.ChunkedTable(table), "label"),
-        lambda: pm.problem_from_forest(forest, X, costs=1, errors=pm.tables.GivenTable(table, "label")),
     ):
         with pytest.raises(pm.errors.UnsupportedModelError, match="survival curves"):
             use()

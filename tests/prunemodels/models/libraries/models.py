@@ -109,12 +109,9 @@ def model_of(library: str, name: str) -> tuple[Any, NDArray[np.float64], NDArray
     return make(), X, y
 
 
-def _all_of(library: str) -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+def models_of(library: str) -> dict[str, tuple[Any, NDArray[np.float64], NDArray[Any]]]:
+    """Name -> (model, data, labels)."""
     return {name: model_of(library, name) for name in MODELS[library]}
-
-
-xgboost_models, lightgbm_models, sklearn_models, treelite_models = (functools.partial(_all_of, library) for library in MODELS)
-"""Name -> (model, data, labels)."""
 
 
 def _from_file(model: Any) -> Any:

@@ -88,19 +88,6 @@ def test_lightgbm_text_is_lightgbm_s() -> None:
     assert np.array_equal(pruned.booster_.feature_importance("split"), counts)
 
 
-def test_the_importances_in_the_tail_are_counted_anew() -> None:
-    """The text given to LightGBM lists the splits that are left, most frequent first, and no feature that is gone."""
-    model, _, _ = model_of("lightgbm", "numbers")
-    forest = read_model(model)
-    kept = forest.ensemble.is_split & (forest.ensemble.depth == 0)
-    tail = ModelText.parse(write_model(forest, kept).booster_.model_to_string()).tail
-    listed = dict(
-        line.split("=") for line in tail[tail.index("feature_importances:") + 1 : tail.index("parameters:") - 1] if line
-    )
-    roots = forest.ensemble.feature[forest.ensemble.roots]
-    assert {k: int(v) for k, v in listed.items()} == {f"Column_{f}": int((roots == f).sum()) for f in np.unique(roots)}
-
-
 @pytest.mark.parametrize("name", BUILT["sklearn"])
 def test_scikit_learn_s_pruned_models_are_whole(name: str) -> None:
     """Pickled, cloned and with leaves of new values: pruned boosted models of scikit-learn go on as any other."""

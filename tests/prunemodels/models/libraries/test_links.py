@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from prunemodels.models.response import numbers_of, places_of, probabilities_of
+from prunemodels.models.response import Response
 from prunemodels.models.trees import LARGEST, Cells, before, cast_rows, cells_of, mean_of_leaves
+
+
+def response(link: Any, a: float = 1.0, n: int = 1, labels: int | None = 2, second: Any = "probability > 1/2") -> Response:
+    """Of sums of the n outputs; None: of numbers, else the labels are 0, 1, ..."""
+    classes = None if labels is None else np.arange(labels)
+    return Response(np.zeros((1, n)), np.zeros(n), 1, np.float64, link, a, classes, second=second)
+
+
+def probabilities(sums: NDArray[Any], link: Any, a: float = 1.0, n: int = 1) -> NDArray[Any]:
+    found = response(link, a, n).probabilities(sums)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
@@ -18,26 +33,26 @@ from prunemodels.models.trees import LARGEST, Cells, before, cast_rows, cells_of
 def test_each_rule_for_the_second_class_has_its_own_ties(second: str, expected: list[int]) -> None:
     """A margin of 0 is a tie of the margins, and 1e-20 is one of the probabilities: 1 / (1 + exp(-1e-20)) rounds to 1/2."""
     sums = np.array([[-1.0], [0.0], [1e-20], [1.0]])
-    assert places_of(sums, "sigmoid", 1.0, second).tolist() == expected
+    assert response("sigmoid", second=second).predictions(sums).tolist() == expected
 
 
 def test_of_saturated_probabilities_the_first_is_taken() -> None:
     """1 / (1 + exp(-50)) and 1 / (1 + exp(-60)) both round to 1: one-vs-rest libraries compare these, softmax has no such tie."""
     sums = np.array([[50.0, 60.0, 0.0]])
-    assert places_of(sums, "one_vs_rest", 1.0, "probability > 1/2").tolist() == [0]
-    assert places_of(sums, "softmax", 1.0, "probability > 1/2").tolist() == [1]
+    assert response("one_vs_rest", n=3, labels=3).predictions(sums).tolist() == [0]
+    assert response("softmax", n=3, labels=3).predictions(sums).tolist() == [1]
 
 
 def test_probabilities_and_numbers_by_hand() -> None:
     """With a = 2 and s = log(3) / 2, 1 / (1 + exp(-log 3)) is 3/4; softmax of log(1), log(3) is 1/4, 3/4; types are kept."""
     half = np.array([[np.log(3.0) / 2]])
-    assert probabilities_of(half, "sigmoid", 2.0)[0] == pytest.approx([0.25, 0.75])
-    assert numbers_of(half, "sigmoid", 2.0) == pytest.approx([0.75])
-    assert numbers_of(half, "identity", 2.0) == pytest.approx(half[0])
+    assert probabilities(half, "sigmoid", 2.0)[0] == pytest.approx([0.25, 0.75])
+    assert response("sigmoid", 2.0, labels=None).predictions(half) == pytest.approx([0.75])
+    assert response("identity", 2.0, labels=None).predictions(half) == pytest.approx(half[0])
     thirds = np.log([[1.0, 3.0]]).astype(np.float32)
-    assert probabilities_of(thirds, "softmax", 1.0)[0] == pytest.approx([0.25, 0.75], rel=1e-6)
-    assert probabilities_of(thirds, "one_vs_rest", 1.0)[0] == pytest.approx([0.5, 0.75], rel=1e-6)
-    assert probabilities_of(thirds, "softmax", 1.0).dtype == np.float32
+    assert probabilities(thirds, "softmax", n=2)[0] == pytest.approx([0.25, 0.75], rel=1e-6)
+    assert probabilities(thirds, "one_vs_rest", n=2)[0] == pytest.approx([0.5, 0.75], rel=1e-6)
+    assert probabilities(thirds, "softmax", n=2).dtype == np.float32
 
 
 doubles = st.floats(allow_nan=False)

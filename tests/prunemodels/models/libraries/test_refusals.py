@@ -8,7 +8,6 @@ from typing import Any
 
 import lightgbm
 import numpy as np
-import pandas as pd
 import pytest
 import treelite
 import xgboost
@@ -25,10 +24,10 @@ from formulations import InvalidInputError, NotFittedForestError, UnsupportedMod
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.boosting.boosted import prune_boosted
 from prunemodels.models.forests.error_samples import Given
-from prunemodels.models.libraries.averaged import prune_model
-from prunemodels.models.libraries.reading import read_model
+from prunemodels.models.libraries.reading import prune_model, read_model
 from prunemodels.other_libraries import problem_from_model
 from tests.instances import way
+from tests.loops import looped
 from tests.prunemodels.models.libraries.models import (
     L_DEEP,
     X2,
@@ -41,7 +40,6 @@ from tests.prunemodels.models.libraries.models import (
     some_pruning,
 )
 
-TABLE = pd.DataFrame({"kind": pd.Categorical(np.array(list("abcde"))[np.arange(240) % 5]), "x": X2[:, 0]})
 LABEL = (np.arange(240) % 5 > 2).astype(int)
 
 
@@ -52,34 +50,47 @@ def train_xgboost(objective: str) -> Any:
     return xgboost.train({"objective": objective, "max_depth": 2}, data, 2)
 
 
-@pytest.mark.parametrize("objective", ["count:poisson", "binary:hinge", "rank:pairwise", "reg:gamma"])
-def test_xgboost_objectives_without_bounded_curvature(objective: str) -> None:
-    """Counts, hinge and ranking have no such loss: the link is named."""
-    booster = train_xgboost(objective)
-    with pytest.raises(UnsupportedModelError, match=r"model with the postprocessor .* cannot be pruned; what can be"):
-        read_model(booster)
+def with_loss(kind: Any, **options: Any) -> Any:
+    """A boosted model of scikit-learn on two columns."""
+    return kind(**options).fit(np.column_stack([np.arange(240) % 5, X2[:, 0]]), LABEL)
 
 
-def test_linear_models() -> None:
-    """Linear boosters and linear leaves have no trees of constants."""
-    with pytest.raises(UnsupportedModelError, match="'gblinear': it has no trees"):
-        read_model(xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(XR, YR))
-    with pytest.raises(UnsupportedModelError, match="tree 0 has linear models in its leaves"):
-        read_model(lightgbm.LGBMRegressor(linear_tree=True, **L_DEEP).fit(XR, YR))
+MULTI = {"n_estimators": 2, "max_depth": 2, "multi_strategy": "multi_output_tree", "tree_method": "hist"}
+NO_LOSS = "model with the postprocessor .* cannot be pruned; what can be"
+OTHER = "is not a boosted model of scikit-learn, XGBoost, LightGBM or CatBoost"
+HIST, GRADIENT = HistGradientBoostingRegressor, GradientBoostingClassifier
+REFUSED: list[Any] = [
+    # counts, hinge and ranking have no loss of bounded curvature
+    *((lambda o=o: train_xgboost(o), NO_LOSS) for o in ("count:poisson", "binary:hinge", "rank:pairwise", "reg:gamma")),
+    (
+        lambda: with_loss(GRADIENT, loss="exponential", n_estimators=2),
+        "loss='exponential'; what can be pruned: log loss",
+    ),
+    (lambda: with_loss(GradientBoostingRegressor, loss="absolute_error", n_estimators=2), "loss='absolute_error'"),
+    (lambda: with_loss(HIST, loss="poisson", max_iter=2), "loss='poisson'"),
+    (lambda: with_loss(HIST, loss="quantile", quantile=0.5, max_iter=2), "loss='quantile'"),
+    # what reads columns outside of trees of constants
+    (lambda: with_loss(GRADIENT, init=LogisticRegression(), n_estimators=2), r"a LogisticRegression \(init\), which reads"),
+    (lambda: xgboost.XGBRegressor(booster="gblinear", n_estimators=2).fit(XR, YR), "'gblinear': it has no trees"),
+    (lambda: lightgbm.LGBMRegressor(linear_tree=True, **L_DEEP).fit(XR, YR), "tree 0 has linear models in its leaves"),
+    (
+        lambda: xgboost.XGBRegressor(**MULTI).fit(XR, np.column_stack([YR, -YR])),
+        "2 targets at once; train one model for each",
+    ),
+    # what goes elsewhere
+    *((lambda m=m: m, OTHER) for m in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", treelite)),
+]
 
 
-def test_several_targets() -> None:
-    """One model for each target is the remedy."""
-    model = xgboost.XGBRegressor(n_estimators=2, max_depth=2, multi_strategy="multi_output_tree", tree_method="hist")
-    with pytest.raises(UnsupportedModelError, match="2 targets at once; train one model for each"):
-        read_model(model.fit(XR, np.column_stack([YR, -YR])))
+@looped(("make", "message"), REFUSED)
+def test_what_is_not_read_is_named(make: Any, message: str) -> None:
+    """Losses without bounded curvature, linear models, several targets, and models of other kinds."""
+    with pytest.raises(UnsupportedModelError, match=message):
+        read_model(make())
 
 
-def test_other_models_and_unfitted_ones() -> None:
-    """scikit-learn's go elsewhere, and an estimator without trees says so."""
-    for model in (RandomForestClassifier().fit(X2, Y2), LogisticRegression(), "model.json", treelite):
-        with pytest.raises(UnsupportedModelError, match=r"is not a boosted model of scikit-learn, XGBoost, LightGBM or Cat"):
-            read_model(model)
+def test_unfitted_models() -> None:
+    """An estimator without trees says so."""
     for kind in (xgboost.XGBClassifier, lightgbm.LGBMRegressor, GradientBoostingClassifier, HistGradientBoostingRegressor):
         with pytest.raises(NotFittedForestError, match=r"is not fitted: call fit\(X, y\) first"):
             read_model(kind())
@@ -137,26 +148,6 @@ def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
     code = "import sys, prunemodels.other_libraries as o; print({'treelite', 'xgboost', 'lightgbm'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (
-            GradientBoostingClassifier(loss="exponential", n_estimators=2),
-            "loss='exponential'; what can be pruned: log loss, squared",
-        ),
-        (GradientBoostingRegressor(loss="absolute_error", n_estimators=2), "loss='absolute_error'"),
-        (HistGradientBoostingRegressor(loss="poisson", max_iter=2), "loss='poisson'"),
-        (HistGradientBoostingRegressor(loss="quantile", quantile=0.5, max_iter=2), "loss='quantile'"),
-        (GradientBoostingClassifier(init=LogisticRegression(), n_estimators=2), r"a LogisticRegression \(init\), which reads"),
-    ],
-)
-def test_scikit_learn_s_boosted_models(model: Any, message: str) -> None:
-    """Losses without bounded curvature, and starts that read columns, are named."""
-    model.fit(np.column_stack([np.arange(240) % 5, X2[:, 0]]), LABEL)
-    with pytest.raises(UnsupportedModelError, match=message):
-        read_model(model)
 
 
 BINARY = [("xgboost", "forest, two classes"), ("lightgbm", "forest, two classes")]
