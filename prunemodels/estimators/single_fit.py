@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
-from prunemodels.estimators.goal import Goal, Objective, in_bag_refusal, prune_by, prune_for_loss
+from prunemodels.estimators.fitted_forest import Goal, Objective, in_bag_refusal, prune_by, prune_for_loss
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, other_sample, training_sample

@@ -42,7 +42,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.libraries.treelite_models import treelite
-from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.cegb.own_engine import Settings
 from prunemodels.rivals.histograms import TrainingRows
 from prunemodels.rivals.purchases import Prices
 

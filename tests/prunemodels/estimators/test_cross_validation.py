@@ -23,7 +23,7 @@ from prunemodels.estimators import (
     BudgetPrunedForestRegressorCV,
     growing,
 )
-from prunemodels.estimators.candidates import Candidates, Fold, choose_candidate, results
+from prunemodels.estimators.cross_validation import Candidates, Fold, choose_candidate, results
 
 SMALL = RandomForestClassifier(6, max_depth=5, random_state=1)
 TARGETS = RandomForestRegressor(6, max_depth=4, random_state=1)

@@ -15,12 +15,11 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.choosing import at_most, choose_row, knee, one_se
-from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
+from prunemodels.evaluation.curve import Learner, StagedLearner, TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
 from prunemodels.rivals.baselines import sub_forest_path
-from prunemodels.rivals.learner import Learner, StagedLearner
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.models.libraries.models import X2, Y2
 
