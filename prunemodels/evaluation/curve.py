@@ -252,13 +252,7 @@ def _point(
 
 
 def boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
-    """The curve of the prunings of a boosted model, from the cheapest to the dearest.
-
-    Raises
-    ------
-    InvalidInputError
-        for data that do not fit.
-    """
+    """The curve of the prunings of a boosted model, from the cheapest to the dearest."""
     rows = path.unpruned.forest.rows(X)
     usage, leaves = path.unpruned.usage.on(rows), leaves_of(path.unpruned.forest.ensemble, rows).T
     points = []

@@ -120,5 +120,5 @@ def _use(usage: Usage, kept: NDArray[np.bool_], limit: Limit, name: str, confide
     exceeding = float(weight[used + fixed > at_most].sum() / weight.sum())
     if limit.each:
         return LimitUse(limit, fixed + float(used.max()), none, none, exceeding, len(used))
-    mean = mean_interval(used, largest, confidence, "t", weight)
-    return LimitUse(limit, fixed + mean.mean, fixed + mean.low, fixed + mean.high, exceeding, mean.n)
+    mean = mean_interval(used, largest, confidence, "t", weight).plus(fixed)
+    return LimitUse(limit, mean.mean, mean.low, mean.high, exceeding, mean.n)
