@@ -78,16 +78,10 @@ class Candidates:
         return np.argsort(-numbers if self.kind == "budget" else numbers, kind="stable")
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
-    """Score and held-out cost of each candidate in one fold."""
-
-    score: NDArray[np.float64]
-    cost: NDArray[np.float64]
-
-
-def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any) -> Fold:
-    """Grow a forest on the training part, and score every candidate on the test part.
+def score_fold(
+    estimator: PrunedForestEstimator, train: Sample, test: Sample, candidates: Candidates, scoring: Any
+) -> NDArray[np.float64]:
+    """Grow a forest on the training part; scores and costs of the candidates on the test part, shape (2, candidates).
 
     Parameters
     ----------
@@ -106,7 +100,7 @@ def score_fold(estimator: PrunedForestEstimator, train: Sample, test: Sample, ca
         else:
             of_row = {row: _score(path[row], grown.forest, test, scoring) for row in np.unique(rows).tolist()}
             score = np.array([of_row[row] for row in rows.tolist()])
-        return Fold(score, evaluation.cost[rows])
+        return np.stack([score, evaluation.cost[rows]])
 
 
 def _score(pruning: Pruning, grown: Any, test: Sample, scoring: Any) -> float:
@@ -141,8 +135,8 @@ def requested_candidates(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any
     return kind, values
 
 
-def choose_candidate(rule: FoldRule, candidates: Candidates, folds: Sequence[Fold]) -> int:
-    """The place of the candidate that a rule chooses.
+def choose_candidate(rule: FoldRule, candidates: Candidates, folds: NDArray[np.float64]) -> int:
+    """The place of the candidate that a rule chooses from scores and costs of each fold, shape (folds, 2, candidates).
 
     Raises
     ------
@@ -150,10 +144,9 @@ def choose_candidate(rule: FoldRule, candidates: Candidates, folds: Sequence[Fol
         for "one_se" with a single fold.
     """
     order = candidates.from_dearest
-    scores = np.stack([fold.score[order] for fold in folds])
-    mean = scores.mean(axis=0)
+    scores = folds[:, 0, order]
+    mean, cost = folds[:, :, order].mean(axis=0)
     if rule == "knee":
-        cost = np.stack([fold.cost[order] for fold in folds]).mean(axis=0)
         return int(order[furthest_corner(cost, -mean)])
     best = int(np.flatnonzero(mean >= mean.max() - ROUNDING * abs(mean.max()))[-1])
     if rule == "best":
@@ -165,11 +158,10 @@ def choose_candidate(rule: FoldRule, candidates: Candidates, folds: Sequence[Fol
     return int(order[within(short.mean(axis=0), error, abs(float(mean[best])))])
 
 
-def results(candidates: Candidates, folds: Sequence[Fold]) -> dict[str, NDArray[Any]]:
+def results(candidates: Candidates, folds: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """``cv_results_``: under each name an array with one entry for each candidate."""
     table: dict[str, NDArray[Any]] = {candidates.kind: np.array([float(value) for value in candidates.values])}
-    for what in ("score", "cost"):
-        each = np.stack([getattr(fold, what) for fold in folds])
+    for what, each in zip(("score", "cost"), folds.swapaxes(0, 1), strict=True):
         table |= {f"split{k}_test_{what}": row for k, row in enumerate(each)}
         table |= {f"mean_test_{what}": each.mean(axis=0), f"std_test_{what}": each.std(axis=0)}
     table["rank_test_score"] = rankdata(-table["mean_test_score"], method="min").astype(np.int32)
@@ -244,9 +236,10 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         candidates = Candidates.spread(kind, which, path) if isinstance(which, int) else Candidates(kind, which)
         splitter = check_cv(self.cv, sample.y, classifier=is_classifier(self))
         parts = list(splitter.split(sample.X, sample.y, groups))
-        folds: list[Fold] = Parallel(n_jobs=self.n_jobs)(
+        scored = Parallel(n_jobs=self.n_jobs)(
             delayed(score_fold)(self, sample.take(train), sample.take(test), candidates, self.scoring) for train, test in parts
         )
+        folds = np.stack(scored)
         self.cv_results_ = results(candidates, folds)
         self.n_splits_ = len(folds)
         self.best_index_ = choose_candidate("best", candidates, folds)
@@ -259,9 +252,8 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         setattr(self, f"{candidates.kind}_", candidates.values[chosen])
         value = candidates.values[chosen]
         between = candidates.kind == "budget" and path.spends_little(path.row_at_cost(value), value)
-        how: dict[str, Any] = {"method": "best" if between else "path", "time_limit": None}
-        goals: dict[str, Any] = {"budget": None, "limits": None, "lam": None, candidates.kind: value}
-        goal = Goal.of(**goals, max_error_increase=None, choose="one_se", **how)
+        budget, lam = (value, None) if candidates.kind == "budget" else (None, value)
+        goal = Goal.of(budget, None, lam, None, "one_se", "best" if between else "path", None)
         self._keep(prune_by(goal, grown.forest, path, None, None, None, held_out=True))
         return self
 

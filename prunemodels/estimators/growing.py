@@ -68,7 +68,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         if isinstance(forest, Pipeline):
             raise UnsupportedModelError(
                 f"estimator is a Pipeline; put the {type(self).__name__} at the end of the pipeline, or fit the pipeline and "
-                "prune it with prune_pipeline, at the prices of its raw columns"
+                "prune it with prune_forest, at the prices of its raw columns"
             )
         with suppress(NotFittedForestError):
             tree_views(forest)

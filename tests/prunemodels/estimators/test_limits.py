@@ -74,7 +74,7 @@ def test_pipelines_take_limits() -> None:
 
     pipeline = make_pipeline(StandardScaler(), pm.BudgetPrunedForestClassifier(forest, random_state=0)._forest())
     pipeline.fit(X_train, y_train)
-    found = pm.prune_pipeline(pipeline, X_valid, y_valid, costs=costs, limits=[pm.Limit(0, "radius"), pm.Limit(9)])
+    found = pm.prune_forest(pipeline, X_valid, y_valid, costs=costs, limits=[pm.Limit(0, "radius"), pm.Limit(9)])
     assert found.purchases().loc["radius", "after"] == 0
     assert found.cost <= 9
 
