@@ -65,31 +65,20 @@ MEASURES: dict[str, int] = {"pairs": PAIRS, "powers": POWERS, "entropy": ENTROPY
 """The compiled code of each measure, by name."""
 
 
-def impurity(counts: ArrayLike, measure: str, *, alpha: float = 0.0, power: float = 2.0) -> float:
-    """F of a set of examples.
-
-    Parameters
-    ----------
-    counts
-        number, or weight, of the examples of each class, shape (C,), each >= 0.
-    measure
-        ``"pairs"`` (4), ``"powers"`` (5), ``"entropy"`` (6) or ``"gini"`` (7).
-    alpha
-        alpha in (4), >= 0.
-    power
-        l in (5), >= 2.
-
-    Raises
-    ------
-    InvalidInputError
-        for another measure, or counts that are negative or not a vector.
-    """
-    if measure not in MEASURES:
-        raise InvalidInputError(f"measure is {measure!r}; give one of {', '.join(map(repr, MEASURES))}")
+def impurity(counts: ArrayLike, measure: str, *, alpha: float = 0.0, power: float = 2.0) -> NDArray[np.float64]:
+    """F of sets of examples: `counts` are numbers or weights >= 0 by class, on the last axis; `measure` is one of `MEASURES`."""
     n: NDArray[np.float64] = np.ascontiguousarray(counts, dtype=np.float64)
-    if n.ndim != 1 or not np.isfinite(n).all() or (n < 0).any():
-        raise InvalidInputError(f"counts is {counts!r}; give one number >= 0 for each class")
-    return float(_impurity(n, MEASURES[measure], alpha, power))
+    found: NDArray[np.float64] = _impurities(n.reshape(-1, n.shape[-1]), MEASURES[measure], alpha, power)
+    return found.reshape(n.shape[:-1])
+
+
+@njit(cache=True, nogil=True)
+def _impurities(sets, measure, alpha, power):  # type: ignore[no-untyped-def]
+    """F of each row."""
+    found = np.empty(len(sets))
+    for k in range(len(sets)):
+        found[k] = _impurity(sets[k], measure, alpha, power)
+    return found
 
 
 @njit(cache=True, nogil=True)
