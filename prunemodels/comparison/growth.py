@@ -242,11 +242,6 @@ def lam_at_share(path: PruningPath, share: float) -> Fraction:
 
     It is the middle between two breakpoints, so that the same pruning is optimal in a neighbourhood of lambda. Where the path
     jumps from above the share to a pruning that costs nothing, the last interval between breakpoints is taken.
-
-    Raises
-    ------
-    InvalidInputError
-        for a share outside [0, 1], and a path without two breakpoints.
     """
     if not 0 <= share <= 1:
         raise InvalidInputError(f"share is {share!r}; give a part of the cost at lambda = 0, from 0 to 1")

@@ -111,13 +111,7 @@ def _score(pruning: Pruning, grown: Any, test: Sample, scoring: Any) -> float:
 
 
 def requested_candidates(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any, ...]]:
-    """Whether budgets or lambdas are tried, and how many or which ones; checks the arguments.
-
-    Raises
-    ------
-    InvalidInputError
-        if both are given, for negative numbers, and for counts below 1.
-    """
+    """Whether budgets or lambdas are tried, and how many or which ones; checks the arguments."""
     if budgets is not None and lams is not None:
         raise InvalidInputError(f"budgets and lams are both given; give one of them, or none for {DEFAULT_COUNT} budgets")
     kind: Kind = "budget" if lams is None else "lam"
@@ -136,13 +130,7 @@ def requested_candidates(budgets: Any, lams: Any) -> tuple[Kind, int | tuple[Any
 
 
 def choose_candidate(rule: FoldRule, candidates: Candidates, folds: NDArray[np.float64]) -> int:
-    """The place of the candidate that a rule chooses from scores and costs of each fold, shape (folds, 2, candidates).
-
-    Raises
-    ------
-    InvalidInputError
-        for "one_se" with a single fold.
-    """
+    """The place of the candidate that a rule chooses from scores and costs of each fold, shape (folds, 2, candidates)."""
     order = candidates.from_dearest
     scores = folds[:, 0, order]
     mean, cost = folds[:, :, order].mean(axis=0)

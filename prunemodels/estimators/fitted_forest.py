@@ -173,14 +173,7 @@ class Goal:
         objective: Objective = "trees",
         misclassification_costs: ArrayLike | None = None,
     ) -> Self:
-        """Check all arguments before any work, and make the goal.
-
-        Raises
-        ------
-        InvalidInputError
-            for more than one goal, a negative number, an empty list of limits, an unknown rule, method or objective, and the
-            forest's loss without a budget or lambda.
-        """
+        """Check all arguments before any work, and make the goal."""
         goals = {"budget": budget, "limits": limits, "lam": lam, "max_error_increase": max_error_increase}
         given = [name for name, goal in goals.items() if goal is not None]
         if len(given) > 1:

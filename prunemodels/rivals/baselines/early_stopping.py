@@ -52,13 +52,7 @@ def node_impurities(
 
 
 def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_n_node_samples"]) -> Floats:
-    """The stored impurity, or the weight of each node's training examples, shape (n,).
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no forest, or it has other trees than the ensemble.
-    """
+    """The stored impurity, or the weight of each node's training examples, shape (n,)."""
     if forest is None:
         raise InvalidInputError("forest is missing: give the fitted forest that the problem was built from")
     theirs = read_forest(forest)

@@ -309,13 +309,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def growing_options(learner: Any, n_features: int) -> tuple[SplitRule, Criterion]:
-    """Check the parameters of a `BudgetRFClassifier`: how trees grow, and what scikit-learn's trees store.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the parameter, its value, and the values that are allowed.
-    """
+    """Check the parameters of a `BudgetRFClassifier`: how trees grow, and what scikit-learn's trees store."""
     check_arguments(learner, SETTINGS)
     kind = IMPURITIES[learner.impurity]
     rule = SplitRule(
