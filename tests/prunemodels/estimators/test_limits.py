@@ -83,7 +83,6 @@ def test_bad_limits_are_named() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"limits": []}, "limits is empty; give at least one"),
         ({"limits": [pm.Limit(4)], "budget": 3}, "budget and limits are both given"),
-        ({"limits": [pm.Limit(4)], "lam": 3}, "limits and lam are both given"),
         ({"limits": [pm.Limit(4, "splits")], "objective": "ensemble"}, "knows one limit of the mean cost"),
         ({"limits": [4]}, "limits.0. is 4; give a Limit"),
         ({"limits": [pm.Limit(4, "brain")]}, "there is no 'brain' to limit"),
