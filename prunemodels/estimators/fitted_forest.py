@@ -15,15 +15,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from formulations.answers.budget_solution import BudgetSolution
-from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Budget, Limit
-from formulations.instance.problem import PruningProblem
 from prunemodels.ensemble_loss.objective import ensemble_path
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.choosing import at_most, choose_row
@@ -137,7 +134,8 @@ def prune_forest(
         return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
     if goal.limits:
-        solution = goal.within(problem, progress=None)
+        # without the path, only the part of it that is needed is computed
+        solution = solve_within(problem, goal.limits, method=method, time_limit=time_limit, path=None, progress=None)
         pruned = apply_pruning(solution.pruning, forest)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
@@ -203,12 +201,6 @@ class Goal:
         """Whether the choice uses held-out errors."""
         return not self.limits and self.lam is None
 
-    def within(
-        self, problem: PruningProblem, path: PruningPath | None = None, *, progress: bool | None = False
-    ) -> BudgetSolution | LimitsSolution:
-        """The solution within the limits; without the path, only the part of it that is needed is computed."""
-        return solve_within(problem, self.limits, method=self.method, time_limit=self.time_limit, path=path, progress=progress)
-
 
 def prune_by(
     goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
@@ -219,7 +211,7 @@ def prune_by(
     """
     row, solution, evaluation = None, None, None
     if goal.limits:
-        solution = goal.within(path.problem, path)
+        solution = solve_within(path.problem, goal.limits, method=goal.method, time_limit=goal.time_limit, path=path)
     elif goal.lam is not None:
         row = path.row_at_lam(goal.lam)
     else:
