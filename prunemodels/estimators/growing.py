@@ -141,13 +141,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
             misclassification_loss(self.misclassification_costs, np.unique(y) if is_classifier(self) else None)
 
     def _costs_of(self, forest: Any) -> Any:
-        """The misclassification costs, or None.
-
-        Raises
-        ------
-        InvalidInputError
-            for a forest that saw fewer classes, as that of a fold may: their rows could not be judged.
-        """
+        """The misclassification costs, or None; a forest that saw fewer classes, as that of a fold may, cannot judge all rows."""
         costs = self.misclassification_costs
         if costs is not None and len(forest.classes_) < len(costs):
             raise InvalidInputError(
