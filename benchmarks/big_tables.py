@@ -12,7 +12,6 @@ backs, sampled 50 times a second; pages of a scratch file count only in the firs
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import tempfile
 import threading
@@ -32,7 +31,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from benchmarks.hepmass_like import N_FEATURES, events
-from benchmarks.measuring import Peak, apart, line, markdown
+from benchmarks.measuring import Peak, apart, command_line, line, markdown
 from prunemodels.comparison.machine import STATUS
 from prunemodels.tables import problem_from_table
 from solvers.price_sharing import price_sharing
@@ -154,7 +153,7 @@ def run(folder: Path, rows: int, trees: int, ways: Sequence[str]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--trees", type=int, default=40)
     parser.add_argument("--folder", type=Path, help="where the table and the forest are kept; default: a temporary folder")

@@ -10,7 +10,6 @@ back.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import prunemodels as pm
-from benchmarks.measuring import line, markdown
+from benchmarks.measuring import command_line, line, markdown
 from prunemodels.data_files import load_dataset
 from prunemodels.evaluation.evaluate import evaluate
 from prunemodels.models.forests.error_samples import Given
@@ -76,7 +75,7 @@ def row(name: str, budget: str, model: Any, X: NDArray[Any], y: NDArray[Any], se
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=15_000)
     parser.add_argument("--budgets", type=float, nargs="+", default=[35.0, 24.9, 15.0, 10.0, 5.0])
     parser.add_argument("--quick", action="store_true")

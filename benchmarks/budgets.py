@@ -10,13 +10,12 @@ the part that remains between the two.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from fractions import Fraction
 
 import prunemodels as pm
 from benchmarks.instances import bp16
-from benchmarks.measuring import line, markdown
+from benchmarks.measuring import command_line, line, markdown
 from formulations import PruningPath
 from formulations.answers.budget_solution import BudgetSolution
 from prunemodels.comparison.machine import machine
@@ -52,7 +51,7 @@ def cells_of(problem: pm.PruningProblem, path: PruningPath, budget: Fraction, se
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", default="covtype426k", choices=("covtype426k", "miniboone"))
     parser.add_argument("--rows", type=int, help="so many rows of the cost sample; default: all")
     parser.add_argument("--seconds", type=float, default=30.0, help="for the method best")

@@ -11,7 +11,6 @@ cluster of more than one machine.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from benchmarks import hepmass_like, scale
-from benchmarks.measuring import apart, best_of, line, markdown
+from benchmarks.measuring import apart, best_of, command_line, line, markdown
 from prunemodels.comparison.machine import machine
 from solvers.price_sharing.cluster import ShardedProblem, ray_workers, shard_recipes, sharded_price_sharing
 from solvers.price_sharing.cluster.ray_workers import connect, ray_package
@@ -97,7 +96,7 @@ def measure(forest: Any, rows: int, repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--repeats", type=int, default=400, help="rounds without data")
     parser.add_argument("--forests", type=Path)

@@ -10,14 +10,13 @@ measured on rows that were used for nothing else.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 
 import numpy as np
 
 import prunemodels as pm
 from benchmarks.instances import parts
-from benchmarks.measuring import line, markdown
+from benchmarks.measuring import command_line, line, markdown
 from prunemodels.ensemble_loss.objective import solve_ensemble_path
 from prunemodels.ensemble_loss.samples import ensemble_problem
 
@@ -49,7 +48,7 @@ def lines(name: str, trees: int, rows: int | None, lams: int, seconds: float) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", default="miniboone", help="data set in the folder PRUNEMODELS_DATA")
     parser.add_argument("--trees", type=int, default=40)
     parser.add_argument("--rows", type=int, help="number of rows of the data to use")

@@ -20,7 +20,6 @@ reported beside the seconds, grow linearly with T.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.growth_figures import merged, read, table, write
 from benchmarks.instances import bp16
+from benchmarks.measuring import command_line
 from prunemodels.comparison.growth import Growth, lam_at_share, measure_growth
 from solvers import linear_program
 from solvers.programs.stoppable import model_size
@@ -143,7 +143,7 @@ def kept(file: Path, growth: Growth) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--against", nargs="+", default=["rows"], choices=list(STUDIES))
     parser.add_argument("--engines", nargs="+", help="default: those of the study")
     parser.add_argument("--sizes", nargs="+", type=int, help="default: all of the study")

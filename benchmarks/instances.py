@@ -19,6 +19,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.measuring import apart
+from prunemodels.comparison.growth import lam_at_share
 from prunemodels.data_files import load_dataset, part_sizes
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -49,14 +50,8 @@ class Instance:
 
 
 def middles(path: pm.PruningPath, shares: Sequence[float] = SHARES) -> list[Fraction]:
-    """For each share the middle between two breakpoints, whose optimum costs at most that share of the unpruned cost.
-
-    If no pruning in between is that cheap, the last interval between breakpoints is taken. Empty for a path of one breakpoint.
-    """
-    if len(path) < 2:
-        return []
-    rows = [min(path.row_at_cost(share * float(path.cost[0])), len(path) - 2) for share in shares]
-    return [(path.breakpoints[k] + path.breakpoints[k + 1]) / 2 for k in rows]
+    """`lam_at_share` of each share; empty for a path of one breakpoint."""
+    return [] if len(path) < 2 else [lam_at_share(path, share) for share in shares]
 
 
 BESIDE = (Fraction(1, 10_000), Fraction(1, 1_000), Fraction(1, 100), Fraction(1, 20))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,11 @@ from prunemodels.comparison.machine import PeakMemory
 from prunemodels.files.outputs import OutputFiles
 
 T = TypeVar("T")
+
+
+def command_line(text: str | None) -> argparse.ArgumentParser:
+    """A parser whose help is a module's docstring as it stands."""
+    return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def best_of(repeats: int, work: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[float, T]:
@@ -87,11 +93,9 @@ def frame_markdown(frame: pd.DataFrame) -> str:
     frame = frame.dropna(axis=1, how="all") if len(frame) else frame
     if "data" in frame and any(of_one.isna().all().any() for _, of_one in frame.groupby("data", sort=False)):
         return "\n\n".join(frame_markdown(of_one.dropna(axis=1, how="all")) for _, of_one in frame.groupby("data", sort=False))
-    heads = [str(c) for c in frame.columns]
-    right = [pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]
-    lines = ["| " + " | ".join(heads) + " |", "| " + " | ".join("---:" if r else "---" for r in right) + " |"]
-    lines += ["| " + " | ".join(cell(value) for value in row) + " |" for row in frame.itertuples(index=False)]
-    return "\n".join(lines)
+    sides = ["---:" if pd.api.types.is_numeric_dtype(kind) else "---" for kind in frame.dtypes]
+    rows = [map(cell, row) for row in frame.itertuples(index=False)]
+    return "\n".join(line(*cells) for cells in [frame.columns, sides, *rows])
 
 
 def cell(value: object) -> str:

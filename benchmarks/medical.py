@@ -23,7 +23,6 @@ standard error of a rate on all patients that were ever tested. It uses the test
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
@@ -40,7 +39,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, MedicalData, load_medical
-from benchmarks.measuring import markdown
+from benchmarks.measuring import command_line, markdown
 from prunemodels.comparison.machine import machine
 from prunemodels.models.costs import cost_items
 from solvers.budgets import best_within
@@ -233,7 +232,7 @@ def run(names: Sequence[str], repeats: int, jobs: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", nargs="+", default=list(PRICES), choices=list(PRICES), metavar="NAME")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes")

@@ -12,7 +12,6 @@ the whole of min_cut, proof included; of IP3's relaxation and of min_cut the bes
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 import prunemodels as pm
 from benchmarks.instances import SHARES, Instance, middles, random_instances, real_instances, shipped_instances
-from benchmarks.measuring import best_of, markdown, warm_up
+from benchmarks.measuring import best_of, command_line, markdown, warm_up
 from prunemodels.comparison.machine import machine
 from solvers import integer_program, solve_relaxation
 
@@ -127,7 +126,7 @@ def table(pairs: pd.DataFrame, limit: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--quick", action="store_true", help="a few tiny instances")
     parser.add_argument("--time-limit", type=float, help="seconds of branch and bound for each instance (60; 5 with --quick)")
     args = parser.parse_args()

@@ -9,7 +9,6 @@ Every run is checked: the classes are the forest's on every row, and without ear
 
 from __future__ import annotations
 
-import argparse
 import time
 from typing import Any
 
@@ -20,7 +19,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.data.medical import PRICES, load_prices
 from benchmarks.instances import parts
-from benchmarks.measuring import line, markdown
+from benchmarks.measuring import command_line, line, markdown
 from prunemodels.comparison.machine import machine
 from prunemodels.data_files import load_dataset
 from prunemodels.on_demand import OnDemandResult, cheap_trees_first, from_table
@@ -84,7 +83,7 @@ def priced(name: str, share: float | None, forests: int = 5) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--prices", action="store_true", help="data with real prices instead")
     parser.add_argument("--data", nargs="+", choices=(*BUDGETS, *PRICED), help="default: all of the kind")
     parser.add_argument("--rows", type=int, default=20_000, help="most held-out rows to predict")

@@ -15,7 +15,6 @@ the root of their number. The forest is grown in one process, all else happens i
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -33,7 +32,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks import hepmass_like, yahoo_like
 from benchmarks.instances import hard_lambdas
-from benchmarks.measuring import apart
+from benchmarks.measuring import apart, command_line
 from proofs_checks import check_path
 from prunemodels.comparison.machine import high_water, machine
 from solvers.price_sharing import final_scores, price_sharing
@@ -152,7 +151,7 @@ def forest_file(name: str, shape: Shape) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--data", default="hepmass", choices=sorted(SHAPES))
     parser.add_argument("--edges", type=int, default=0, help="the whole path, and lambdas beside so many of its longest edges")
     parser.add_argument("--train", type=int, metavar="ROWS", help="rows that the forest is grown on; default: the instance's")

@@ -9,7 +9,6 @@ matters less.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.measuring import line, markdown
+from benchmarks.measuring import command_line, line, markdown
 from prunemodels.comparison.machine import machine
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,7 +91,7 @@ def runs(job: str) -> tuple[float, list[tuple[float, str]], float]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--jobs", nargs="*", choices=JOBS, default=list(JOBS), help="which jobs")
     jobs = parser.parse_args().jobs
     head = ["job", "first run, s", "later runs, s", "of the first, compiling, s", "functions compiled; ours"]

@@ -14,7 +14,6 @@ set, the exits' forest from 50 %. For every budget,
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -32,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 import prunemodels as pm
 from benchmarks.frontier.data import SOURCES, load_problem
 from benchmarks.frontier.problem import Part, Problem
-from benchmarks.measuring import markdown
+from benchmarks.measuring import command_line, markdown
 from formulations.errors import InvalidInputError
 from prunemodels.comparison.machine import machine
 from prunemodels.exits.cascade import Cascade
@@ -58,7 +57,7 @@ class Seen(NamedTuple):
 
 def main() -> None:
     """Fit, ask for five budgets each, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--fits", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()

@@ -16,7 +16,6 @@ unpruned forest of the same kind, with the standard deviation over the splits.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +28,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import prunemodels as pm
-from benchmarks.measuring import markdown
+from benchmarks.measuring import command_line, markdown
 from formulations.extras import package
 from prunemodels.comparison.machine import machine
 
@@ -134,7 +133,7 @@ def table(splits: Sequence[Figures]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=10, help="random splits")
     parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS)

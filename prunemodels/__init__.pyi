@@ -36,7 +36,6 @@ from prunemodels.estimators import (
     BudgetPrunedForestRegressorCV as BudgetPrunedForestRegressorCV,
     PrunedForest as PrunedForest,
     prune_forest as prune_forest,
-    prune_pipeline as prune_pipeline,
 )
 from prunemodels.evaluation.curve import tradeoff_curve as tradeoff_curve
 from prunemodels.evaluation.evaluate import evaluate as evaluate

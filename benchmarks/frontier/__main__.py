@@ -13,8 +13,17 @@ import pandas as pd
 
 from benchmarks.frontier.data import SOURCES, budgets_of, check_present, source
 from benchmarks.frontier.methods import METHODS, method_named
-from benchmarks.frontier.results import PLACE, Store, Unit, collected, default_folder, edge_table, read_results, write_results
-from benchmarks.frontier.running import run_units
+from benchmarks.frontier.results import (
+    PLACE,
+    Store,
+    Unit,
+    collected,
+    default_folder,
+    edge_table,
+    read_results,
+    run_units,
+    write_results,
+)
 from benchmarks.frontier.tables import all_tables
 from formulations.errors import BrokenFileError, InvalidInputError
 

@@ -23,9 +23,8 @@ from benchmarks.papers.data import Parts, without_absent
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
 from formulations.answers.nested_prunings import NestedPrunings
-from prunemodels.evaluation.curve import LossFunction, TradeoffCurve, tradeoff_curve
+from prunemodels.evaluation.curve import Learner, LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
-from prunemodels.rivals.learner import Learner
 
 POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")
 """Columns of a curve's rows."""

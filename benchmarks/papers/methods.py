@@ -17,8 +17,7 @@ from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from prunemodels.rivals.baselines.cost_complexity import cost_complexity_path
 from prunemodels.rivals.baselines.early_stopping import early_stopping_path
 from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
-from prunemodels.rivals.baselines.individual import individual_path
-from prunemodels.rivals.baselines.sub_forest import sub_forest_path
+from prunemodels.rivals.baselines.tree_by_tree import individual_path, sub_forest_path
 
 OPTIMAL, WITHIN = "BudgetPrune", "BudgetPrune, between breakpoints"
 CCP, GREEDY, INDIVIDUAL = "CCP", "GreedyPrune", "individual"

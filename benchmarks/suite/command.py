@@ -29,10 +29,9 @@ from benchmarks.instances import train
 from benchmarks.measuring import apart
 from benchmarks.suite import tables
 from benchmarks.suite.exact import measure_checks, measure_cuts, measure_hard, measure_path, measure_sizes
-from benchmarks.suite.instances import FORESTS, forest_file
 from benchmarks.suite.programs import DECOMPOSED, measure_dantzig_wolfe, measure_linear_programs, measure_primal_dual
 from benchmarks.suite.results import BUSY, ROOT, Origin, Result, origin, read_folder, read_result, write_result
-from benchmarks.suite.study import Setting, Study
+from benchmarks.suite.study import FORESTS, Setting, Study, forest_file
 from formulations.errors import BrokenFileError, InvalidInputError, PruneModelsError
 from prunemodels.data_files import FOLDER_VARIABLE, find_dataset
 from prunemodels.files.outputs import OutputFiles

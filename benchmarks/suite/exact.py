@@ -21,9 +21,8 @@ import numpy as np
 import prunemodels as pm
 from benchmarks.instances import hard_lambdas, middles
 from benchmarks.measuring import Peak, best_of, warm_up
-from benchmarks.suite.instances import instance, lambdas
 from benchmarks.suite.plain import plain_path, raw_cut
-from benchmarks.suite.study import Figure, Found, Lam, Measured, Row, Setting, alternate
+from benchmarks.suite.study import Figure, Found, Lam, Measured, Row, Setting, alternate, instance, lambdas
 from formulations.instance.papers import two_trees
 from formulations.programs.matrix import MATRICES
 from proofs_checks import check_network_matrix, check_path, check_solution, formulation_network, read_matrix

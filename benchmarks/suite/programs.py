@@ -13,8 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from benchmarks.instances import middles
 from benchmarks.measuring import warm_up
-from benchmarks.suite.instances import instance, lambdas
-from benchmarks.suite.study import Figure, Found, Lam, Row, Setting, alternate
+from benchmarks.suite.study import Figure, Found, Lam, Row, Setting, alternate, instance, lambdas
 from formulations.instance.papers import two_trees
 from prunemodels.data_files import load_dataset
 from solvers import dantzig_wolfe, min_cut, price_sharing, primal_dual

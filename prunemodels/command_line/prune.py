@@ -33,8 +33,7 @@ from prunemodels.command_line.judge import changed, loss_name, model_record, ver
 from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, plain
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
-from prunemodels.evaluation.held_out import hold_out, on_other_rows
-from prunemodels.evaluation.held_out_change import held_out_change
+from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.files.mixtures import MixtureFiles

@@ -21,11 +21,11 @@ from scipy.stats import linregress
 
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import Count, Seconds, checked
+from formulations.arguments import Seconds, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
-from prunemodels.comparison.compare import TYPES, check_solvers, compare
+from prunemodels.comparison.compare import check_solvers, compare
 from prunemodels.comparison.machine import machine
 from solvers import pruning_path
 
@@ -156,7 +156,6 @@ def measure_growth(
     share: float = 0.5,
     lams: Mapping[int, Fraction] | None = None,
     time_limit: Seconds = 30.0,
-    repeats: Count = 1,
     isolate: bool = True,
     progress: bool = False,
     done: Callable[[pd.DataFrame], object] | None = None,
@@ -178,8 +177,6 @@ def measure_growth(
         memory. ``optimum`` is then the least value that any engine found.
     time_limit
         seconds for each engine and instance.
-    repeats
-        runs of each. The least seconds and the largest memory are kept; of unequal outcomes the worst.
     isolate, progress
         as in `compare`.
     done
@@ -202,15 +199,22 @@ def measure_growth(
     >>> growth.engines, growth.sizes
     (['min_cut', 'price_sharing'], [30, 60, 120])
     """
-    _check_options(problems, share, lams, repeats)
+    if not problems:
+        raise InvalidInputError("problems is empty; give an instance for every size")
+    sizes, missing = sorted(problems), [] if lams is None else sorted(set(problems) - set(lams))
+    if not sizes[0] > 0:
+        raise InvalidInputError(f"problems has the size {sizes[0]!r}; sizes must be above 0")
+    if missing:
+        raise InvalidInputError(f"lams has no lambda for the size {missing[0]!r}; give one for every size, or leave lams out")
     engines, rows = check_solvers(solvers), []
-    for size in sorted(problems):
+    for size in sizes:
         if not engines:
             break
         problem = problems[size]
         lam, optimum = _lam_and_optimum(problem, size, share) if lams is None else (exact(lams[size], f"lams[{size}]"), math.nan)
-        runs = [compare(problem, lam, engines, time_limit=time_limit, isolate=isolate, progress=progress) for _ in range(repeats)]
-        answers = _with_instance(_merged_repeats(runs, time_limit), size, problem, lam, optimum)
+        found = compare(problem, lam, engines, time_limit=time_limit, isolate=isolate, progress=progress)
+        answers = _with_instance(found, size, problem, lam, optimum)
+        answers["usable"] = [_usable(row, time_limit) for row in found.to_dict("records")]
         rows.append(answers)
         if done is not None:
             done(answers)
@@ -238,11 +242,6 @@ def lam_at_share(path: PruningPath, share: float) -> Fraction:
 
     It is the middle between two breakpoints, so that the same pruning is optimal in a neighbourhood of lambda. Where the path
     jumps from above the share to a pruning that costs nothing, the last interval between breakpoints is taken.
-
-    Raises
-    ------
-    InvalidInputError
-        for a share outside [0, 1], and a path without two breakpoints.
     """
     if not 0 <= share <= 1:
         raise InvalidInputError(f"share is {share!r}; give a part of the cost at lambda = 0, from 0 to 1")
@@ -264,33 +263,9 @@ def _lam_and_optimum(problem: PruningProblem, size: int, share: float) -> tuple[
     return lam, path.at_lam(lam).value(float(lam))
 
 
-def _check_options(
-    problems: Mapping[int, PruningProblem], share: float, lams: Mapping[int, Fraction] | None, repeats: int
-) -> None:
-    if not problems:
-        raise InvalidInputError("problems is empty; give an instance for every size")
-    bad = [size for size in problems if not size > 0]
-    if bad:
-        raise InvalidInputError(f"problems has the size {bad[0]!r}; sizes must be above 0")
-    if not 0 <= share <= 1:
-        raise InvalidInputError(f"share is {share!r}; give a part of the unpruned cost, from 0 to 1")
-    missing = [] if lams is None else sorted(set(problems) - set(lams))
-    if missing:
-        raise InvalidInputError(f"lams has no lambda for the size {missing[0]!r}; give one for every size, or leave lams out")
-    if repeats < 1:
-        raise InvalidInputError(f"repeats is {repeats!r}; give 1 or more")
-
-
-def _merged_repeats(runs: Sequence[pd.DataFrame], time_limit: float) -> pd.DataFrame:
-    """Merge repeated runs into one table, engine by engine, and add ``usable``."""
-    rows = []
-    for repeated in zip(*(run.to_dict("records") for run in runs), strict=True):
-        in_time = [row["stopped"] == "converged" and row["seconds"] <= time_limit for row in repeated]
-        usable = [row["status"] in ("optimal", "feasible") and own for row, own in zip(repeated, in_time, strict=True)]
-        kept = dict(min(repeated, key=lambda row: float(row["seconds"])) if all(usable) else repeated[usable.index(False)])
-        kept["peak_memory_mb"] = float(np.fmax.reduce([row["peak_memory_mb"] for row in repeated]))
-        rows.append(kept | {"usable": all(usable)})
-    return pd.DataFrame(rows, columns=[*TYPES, "usable"]).astype(TYPES)
+def _usable(row: Mapping[Any, Any], time_limit: float) -> bool:
+    """Whether an engine finished by itself within the time limit, with a pruning."""
+    return row["status"] in ("optimal", "feasible") and row["stopped"] == "converged" and row["seconds"] <= time_limit
 
 
 def _with_instance(answers: pd.DataFrame, size: int, problem: PruningProblem, lam: Fraction, optimum: float) -> pd.DataFrame:
@@ -299,11 +274,9 @@ def _with_instance(answers: pd.DataFrame, size: int, problem: PruningProblem, la
         optimum = float(answers["value"].min())
     ensemble = problem.ensemble
     facts = [size, problem.n_rows, ensemble.n_trees, ensemble.n_splits, problem.n_usage_arcs, float(lam), optimum]
-    usable = answers.pop("usable")
     table = pd.concat([pd.DataFrame([facts] * len(answers), columns=list(INSTANCE)).astype(INSTANCE), answers], axis=1)
     # between two breakpoints the optimum keeps splits that gain more than they cost, so that the divisor is positive; else 0 / 0
     table["above_optimum"] = (table["value"] - optimum) / (Pruning.all_roots(problem).error - optimum)
-    table["usable"] = usable
     return table
 
 

@@ -1,7 +1,7 @@
 """Pruned forests as scikit-learn estimators, and the pruning of an already fitted forest."""
 
 from prunemodels.estimators.cross_validation import BudgetPrunedForestClassifierCV, BudgetPrunedForestRegressorCV
-from prunemodels.estimators.fitted_forest import prune_forest, prune_pipeline
+from prunemodels.estimators.fitted_forest import prune_forest
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.estimators.single_fit import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
 
@@ -12,5 +12,4 @@ __all__ = [
     "BudgetPrunedForestRegressorCV",
     "PrunedForest",
     "prune_forest",
-    "prune_pipeline",
 ]

@@ -1,26 +1,36 @@
-"""Prune an already fitted forest, or the one at the end of a pipeline, in one call, on held-out examples."""
+"""Prune an already fitted forest, or the one at the end of a pipeline, in one call, on held-out examples.
+
+A pruning is chosen by limits, a lambda, an increase of the error, or a rule: a `Goal`, for `prune_forest` and the estimators. A
+budget is one limit, of the mean cost.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.pipeline import Pipeline
 
+from formulations.answers.pruning import Pruning
+from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Seconds, checked
-from formulations.errors import InvalidInputError, UnsupportedModelError
-from formulations.instance.cost_items import Price
+from formulations.errors import InvalidInputError
+from formulations.instance.cost_items import Price, exact
 from formulations.instance.limit import Budget, Limit
-from prunemodels.estimators.goal import Goal, Objective, prune_by, prune_for_loss
+from prunemodels.ensemble_loss.objective import ensemble_path
 from prunemodels.estimators.pruned_forest import PrunedForest
+from prunemodels.evaluation.choosing import at_most, choose_row
+from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.costs import Costs
-from prunemodels.models.forests.error_samples import Errors, Given
+from prunemodels.models.forests.error_samples import Errors, ErrorSample, Given, OutOfBag
 from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
 from prunemodels.points import Rule
 from solvers import pruning_path
+from solvers.budgets import solve_within
 from solvers.budgets.solve import Method
 
 
@@ -46,18 +56,24 @@ def prune_forest(
 ) -> PrunedForest:
     """Prune a fitted forest: within a budget or other limits, at a lambda, up to an increase of the error, or by a rule.
 
+    Of a fitted pipeline the forest at its end is pruned, and the result's ``estimator`` is a pipeline again. A split on a column
+    that the pipeline made, such as ``city=Rome``, needs all raw columns that it is made from. So an example pays for a raw column
+    once, as soon as a kept split on its way needs it, whatever the pipeline makes of it.
+
     On a terminal a bar on stderr shows how far it is, where it takes longer than three seconds.
 
     Parameters
     ----------
     forest
-        a fitted forest, see `problem_from_forest`. It is not changed.
+        a fitted forest, see `problem_from_forest`, or a pipeline that ends with one. It is not changed.
     X_valid
-        the cost sample: examples like those to be predicted, preferably ones that the forest was not trained on.
+        the cost sample: examples like those to be predicted, preferably ones that the forest was not trained on; raw rows for a
+        pipeline.
     y_valid
         their labels; needed if no `budget`, `limits` or `lam` is given, and for ``errors="validation"``.
     costs, evaluation_cost
-        prices, see `problem_from_forest`; default: 1 for each feature.
+        prices, see `problem_from_forest`; default: 1 for each feature. A pipeline's prices are those of its raw columns, and an
+        ``evaluation_cost`` for each feature is one for each column that the forest reads.
     budget
         the largest mean cost of the examples of `X_valid`; the pruning's exact cost never exceeds it.
     limits
@@ -87,7 +103,9 @@ def prune_forest(
     Raises
     ------
     InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        each message says which argument has which value, and what to do.
+        each message says which argument has which value, and what to do. A pipeline's step of which it is not known what its
+        columns are made from states that in an attribute, an entry for each column that it writes:
+        ``pipeline["bmi"].made_from_ = {"bmi": ["height", "weight"]}``.
 
     Examples
     --------
@@ -101,7 +119,7 @@ def prune_forest(
     cost 16.45, error 0.053
     cost 10.00, error 0.077
     """
-    goal = Goal.of(budget, limits, lam, max_error_increase, choose, method, time_limit, objective)
+    goal = Goal.of(budget, limits, lam, max_error_increase, choose, method, time_limit, objective, misclassification_costs)
     if errors is None:
         errors = "in-bag" if objective == "trees" else "validation"
     on_validation = isinstance(errors, str) and errors == "validation"
@@ -113,81 +131,139 @@ def prune_forest(
     settings: dict[str, Any] = {"costs": costs, "errors": errors, "sample_weight": sample_weight}
     settings["evaluation_cost"] = evaluation_cost
     if objective == "ensemble":
-        if misclassification_costs is not None:
-            raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
         return prune_for_loss(goal, forest, X_valid, y_valid, **settings)
     problem = problem_from_forest(forest, X_valid, misclassification_costs=misclassification_costs, **settings)
     if goal.limits:
-        solution = goal.within(problem, progress=None)
+        # without the path, only the part of it that is needed is computed
+        solution = solve_within(problem, goal.limits, method=method, time_limit=time_limit, path=None, progress=None)
         pruned = apply_pruning(solution.pruning, forest)
         return PrunedForest(pruned, solution.pruning, None, None, solution, None, None, forest, y_valid, not on_validation)
     valid = X_valid, y_valid, sample_weight
     return prune_by(goal, forest, pruning_path(problem, progress=None), *valid, held_out=not on_validation)
 
 
-@checked
-def prune_pipeline(
-    pipeline: Any,
-    X_valid: Any,
-    y_valid: Any = None,
-    *,
-    costs: Costs = 1,
-    budget: Budget | None = None,
-    limits: Sequence[Limit] | None = None,
-    **options: Any,
+Objective = Literal["trees", "ensemble"]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """At most one of `limits`, `lam` and `max_error_increase`; without one, the rule chooses."""
+
+    limits: tuple[Limit, ...]  # what the pruning keeps to on the cost sample; empty: none were given.
+    lam: float | Fraction | None  # error per unit of cost.
+    max_error_increase: float | None  # how much larger than the unpruned forest's the held-out error may be.
+    rule: Rule  # the rule that chooses if none of the three is given.
+    method: Method  # of `prunemodels.solve` for limits.
+    time_limit: float | None  # seconds: of the search within limits, and of the search for the forest's loss.
+    objective: Objective = "trees"  # whose error is minimised: the mean of the trees' errors, or the forest's own loss.
+
+    @classmethod
+    @checked
+    def of(
+        cls,
+        budget: Budget | None,
+        limits: Sequence[Limit] | None,
+        lam: float | Fraction | None,
+        max_error_increase: float | None,
+        choose: Rule,
+        method: Method,
+        time_limit: Seconds | None,
+        objective: Objective = "trees",
+        misclassification_costs: ArrayLike | None = None,
+    ) -> Self:
+        """Check all arguments before any work, and make the goal."""
+        goals = {"budget": budget, "limits": limits, "lam": lam, "max_error_increase": max_error_increase}
+        given = [name for name, goal in goals.items() if goal is not None]
+        if len(given) > 1:
+            raise InvalidInputError(f"{' and '.join(given)} are both given; give one of {', '.join(goals)}, or none")
+        for name in given:
+            if name != "limits" and not (name == "lam" and goals[name] == float("inf")):
+                exact(goals[name], name)
+        if limits is not None and not limits:
+            raise InvalidInputError("limits is empty; give at least one, as [pm.Limit(10)]")
+        within = tuple(limits or ()) if budget is None else (Limit(budget),)
+        if objective == "ensemble" and lam is None and not within:
+            raise InvalidInputError(
+                "objective is 'ensemble': give a budget or a lam; max_error_increase and choose look along the path of "
+                "objective='trees'"
+            )
+        if objective == "ensemble" and within and not (len(within) == 1 and within[0].is_plain):
+            raise InvalidInputError(
+                f"limits is {list(within)!r}, but the search for objective='ensemble' knows one limit of the mean cost; give a "
+                "budget, or take objective='trees'"
+            )
+        if objective == "ensemble" and misclassification_costs is not None:
+            raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
+        return cls(within, lam, max_error_increase, choose, method, time_limit, objective)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether the choice uses held-out errors."""
+        return not self.limits and self.lam is None
+
+
+def prune_by(
+    goal: Goal, forest: Any, path: PruningPath, X: Any, y: Any, sample_weight: ArrayLike | None, *, held_out: bool
 ) -> PrunedForest:
-    """Prune the forest at the end of a fitted pipeline; the result's ``estimator`` is a pipeline again.
+    """Choose a pruning from a path and apply it; `held_out` says whether the labels y had no part in the path's errors.
 
-    A split on a column that the pipeline made, such as ``city=Rome``, needs all raw columns that it is made from. So an example
-    pays for a raw column once, as soon as a kept split on its way needs it, whatever the pipeline makes of it.
-
-    Parameters
-    ----------
-    pipeline
-        a fitted ``sklearn.pipeline.Pipeline``, whose last step is a forest that `read_forest` reads. It is not changed.
-    X_valid, y_valid
-        raw rows like those to be predicted, as ``pipeline.predict`` takes them, and their labels; see `prune_forest`.
-    costs
-        prices of the raw columns: one number, or one for each column, by name or in their order; a table, or `CostItems`, with
-        groups, discounts and what else `prunemodels.models.costs.cost_items` reads.
-    budget
-        the largest mean cost of the examples of `X_valid`.
-    limits
-        any number of `Limit` in its place.
-    **options
-        further arguments of `prune_forest`. An ``evaluation_cost`` for each feature is one for each column that the forest reads.
-
-    Returns
-    -------
-    PrunedForest
-        as of `prune_forest`, of which this is another name for pipelines. Purchases and reports speak of raw columns.
-
-    Raises
-    ------
-    UnsupportedModelError
-        for what is no pipeline, and for a step of which it is not known what its columns are made from. State that in an
-        attribute of the fitted step, an entry for each column that it writes:
-        ``pipeline["bmi"].made_from_ = {"bmi": ["height", "weight"]}``.
-    InvalidInputError, NotFittedForestError, CapacityOverflowError
-        as `prune_forest`; and if rows contradict what was stated.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from sklearn.base import clone
-    >>> from sklearn.compose import make_column_transformer
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import KBinsDiscretizer
-    >>> from prunemodels.example import X_train, X_valid, costs, forest, y_train, y_valid
-    >>> bins = KBinsDiscretizer(3, quantile_method="averaged_inverted_cdf")
-    >>> steps = make_column_transformer((bins, ["radius", "texture"]), remainder="passthrough")
-    >>> pipeline = make_pipeline(steps, clone(forest)).fit(X_train, y_train)
-    >>> result = pm.prune_pipeline(pipeline, X_valid, y_valid, costs=costs, budget=10)
-    >>> [name for name, _ in result.estimator.steps]
-    ['columntransformer', 'randomforestclassifier']
-    >>> result.purchases().index[:3].tolist()
-    ['concavity', 'concave points', 'radius']
+    If no row of the path has an error within `max_error_increase`, the answer is the unpruned forest.
     """
-    if not isinstance(pipeline, Pipeline):
-        raise UnsupportedModelError(f"pipeline is a {type(pipeline).__name__}; give a fitted Pipeline, or take prune_forest")
-    return prune_forest(pipeline, X_valid, y_valid, costs=costs, budget=budget, limits=limits, **options)
+    row, solution, evaluation = None, None, None
+    if goal.limits:
+        solution = solve_within(path.problem, goal.limits, method=goal.method, time_limit=goal.time_limit, path=path)
+    elif goal.lam is not None:
+        row = path.row_at_lam(goal.lam)
+    else:
+        evaluation, limit = evaluate_path(path, X, y, sample_weight=sample_weight), goal.max_error_increase
+        row = choose_row(evaluation, goal.rule) if limit is None else at_most(evaluation, float(limit))
+    pruning = solution.pruning if solution else Pruning.unpruned(path.problem) if row is None else path[row]
+    pruned = apply_pruning(pruning, forest)
+    return PrunedForest(pruned, pruning, path, row, solution, evaluation, None, forest, y, held_out and evaluation is None)
+
+
+def prune_for_loss(
+    goal: Goal,
+    forest: Any,
+    X: Any,
+    y: Any,
+    *,
+    costs: Costs,
+    errors: ErrorSample,
+    sample_weight: ArrayLike | None,
+    evaluation_cost: Price | Sequence[Price] | NDArray[np.float64],
+) -> PrunedForest:
+    """Search prunings for the forest's loss at the goal's lambda, or near its budget, and return the best one found.
+
+    The loss is measured by `Given` or `OutOfBag`; any other error sample is refused. The lambda is loss per unit of cost.
+    """
+    if not isinstance(errors, Given | OutOfBag):
+        raise in_bag_refusal(errors)
+    budgets = [limit.at_most for limit in goal.limits]
+    path = ensemble_path(
+        forest,
+        X,
+        None,
+        costs=costs,
+        errors=errors,
+        lams=10 if goal.lam is None else [float(goal.lam)],
+        budgets=budgets,
+        sample_weight=sample_weight,
+        evaluation_cost=evaluation_cost,
+        time_limit=math.inf if goal.time_limit is None else goal.time_limit,
+    )
+    if budgets:
+        pruning = path.at_cost(budgets[0])
+    else:
+        assert goal.lam is not None  # `Goal.of` has checked it
+        pruning = path.at_lam(goal.lam)
+    pruned = apply_pruning(pruning, forest)
+    return PrunedForest(pruned, pruning, path.tree_path, None, None, None, path, forest, y, held_out=isinstance(errors, OutOfBag))
+
+
+def in_bag_refusal(errors: object) -> InvalidInputError:
+    """The error for an error sample that the forest was grown on."""
+    return InvalidInputError(
+        f"objective is 'ensemble', errors is {errors!r}; set errors to 'validation' or 'out-of-bag': the loss is too small on "
+        "rows that the trees were grown on"
+    )

@@ -68,7 +68,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
         if isinstance(forest, Pipeline):
             raise UnsupportedModelError(
                 f"estimator is a Pipeline; put the {type(self).__name__} at the end of the pipeline, or fit the pipeline and "
-                "prune it with prune_pipeline, at the prices of its raw columns"
+                "prune it with prune_forest, at the prices of its raw columns"
             )
         with suppress(NotFittedForestError):
             tree_views(forest)
@@ -141,13 +141,7 @@ class PrunedForestEstimator(HoldsModel, MetaEstimatorMixin, BaseEstimator):  # t
             misclassification_loss(self.misclassification_costs, np.unique(y) if is_classifier(self) else None)
 
     def _costs_of(self, forest: Any) -> Any:
-        """The misclassification costs, or None.
-
-        Raises
-        ------
-        InvalidInputError
-            for a forest that saw fewer classes, as that of a fold may: their rows could not be judged.
-        """
+        """The misclassification costs, or None; a forest that saw fewer classes, as that of a fold may, cannot judge all rows."""
         costs = self.misclassification_costs
         if costs is not None and len(forest.classes_) < len(costs):
             raise InvalidInputError(

@@ -23,8 +23,7 @@ from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
 from prunemodels.ensemble_loss.path import EnsemblePath
-from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import held_out_change
+from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.tree_model import HoldsModel, HowPruned

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestRegressor
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from formulations.instance.limit import Limit
-from prunemodels.estimators.goal import Goal, Objective, in_bag_refusal, prune_by, prune_for_loss
+from prunemodels.estimators.fitted_forest import Goal, Objective, in_bag_refusal, prune_by, prune_for_loss
 from prunemodels.estimators.growing import ClassProbabilities, PrunedForestEstimator
 from prunemodels.models.costs import Costs
 from prunemodels.models.labelled_samples import Sample, other_sample, training_sample
@@ -111,13 +111,11 @@ class _BudgetPrunedForest(PrunedForestEstimator):
     def _goal(self, given: bool, labelled: bool) -> Goal:
         """The goal, checked before any work."""
         goals = self.budget, self.limits, self.lam, self.max_error_increase, self.choose
-        goal = Goal.of(*goals, self.method, self.time_limit, self.objective)
+        goal = Goal.of(*goals, self.method, self.time_limit, self.objective, self.misclassification_costs)
         labelled = labelled if given else self.validation_fraction is not None
         self._check_settings(labelled)
         if goal.objective == "ensemble" and self.errors == "in-bag":
             raise in_bag_refusal(self.errors)
-        if goal.objective == "ensemble" and self.misclassification_costs is not None:
-            raise InvalidInputError("objective is 'ensemble', whose loss has no misclassification_costs; leave one of them out")
         if goal.needs_labels and not labelled:
             raise InvalidInputError(
                 "without budget and lam the choice needs labelled examples that the forest was not trained on: set "

@@ -42,13 +42,7 @@ class LabelledRows:
 
     @property
     def labels(self) -> Any:
-        """The labels.
-
-        Raises
-        ------
-        InvalidInputError
-            if there are none.
-        """
+        """The labels."""
         if self.y is None:
             raise InvalidInputError("y is None; give one label a row, or the name of the column of labels of a table in chunks")
         return self.y
@@ -62,17 +56,7 @@ def in_chunks(X: Any) -> bool:
 def each_block(
     ensemble: Ensemble, X: Any, y: Any, do: Callable[[LabelledRows], None], what: str, *, sample_weight: Column = None
 ) -> None:
-    """Call `do` with each block; `what` names the activity in messages and in the progress bar.
-
-    Raises
-    ------
-    InvalidInputError
-        for labels, weights or cells of a table that do not fit.
-    UnsupportedModelError
-        for a table in chunks and labels of several outputs, or of survival.
-    BrokenFileError, InterruptedSolveError
-        for a table that cannot be read to its end, and on Ctrl-C.
-    """
+    """Call `do` with each block; `what` names the activity in messages and in the progress bar."""
     if not in_chunks(X):
         do(LabelledRows(X, y, sample_weight))
         return
@@ -102,11 +86,6 @@ def rows_in_turn(ensemble: Ensemble, X: Any, y: Any, sample_weight: Column) -> t
     """Rows in memory as they are; a table in chunks as rows that are read in their order, with its labels and weights.
 
     The table is read once for the labels and weights, about 40 bytes a row, and for each pass over the rows again.
-
-    Raises
-    ------
-    InvalidInputError
-        for a table that can be read only once, and as `each_block`.
     """
     if not in_chunks(X):
         return X, y, sample_weight

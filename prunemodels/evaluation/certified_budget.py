@@ -161,7 +161,7 @@ def budget_for_confidence(
     certified, cost, bound, tested = Pruning.all_roots(choosing), 0.0, 0.0, 0
     smaller = Fraction(0)
     order = rng.permutation(certifying.n_rows)
-    weights = _weights_if_unequal(certifying.weights, order)
+    weights = certifying.weights[order]
     for pruning, exact_cost, x, once in _candidates(chosen_by, certifying, limit, time_limit):
         tested += 1
         largest = choosing.usage.largest_row_cost(pruning.kept)
@@ -276,8 +276,3 @@ def _same_rows(one: PruningProblem, other: PruningProblem) -> bool:
     if first.shape != second.shape or not np.array_equal(np.sort(first[:, 0]), np.sort(second[:, 0]), equal_nan=True):
         return False
     return np.array_equal(first[np.lexsort(first.T)], second[np.lexsort(second.T)], equal_nan=True)
-
-
-def _weights_if_unequal(weights: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """The weights in another order; None where they are all the same."""
-    return None if (weights == weights[0]).all() else weights[order]

@@ -1,14 +1,15 @@
 """Cost against error, one point for each setting of a method, in the same form for all methods.
 
 A curve holds all that one method offers: the rows of a path, the stages of a learner, or a model for each value of a parameter.
-Points are chosen on one sample and reported on another: `undominated` says which points to keep.
+Points are chosen on one sample and reported on another: `undominated` says which points to keep. Learners count prices while they
+grow a model, and report what their predictions cost; those with stages report it after each, so one fit gives a whole curve.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +31,37 @@ from prunemodels.models.forests.labels import losses_of, prediction_losses
 from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.response import sum_response
 from prunemodels.models.tree_model import tree_model_of
-from prunemodels.rivals.learner import Learner, StagedLearner
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A fitted estimator that knows what its predictions cost."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels or numbers, shape (N,)."""
+        ...
+
+    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
+        """What each row of X pays, shape (N,), in the unit of the prices; evaluation of splits included."""
+        ...
+
+
+@runtime_checkable
+class StagedLearner(Learner, Protocol):
+    """A learner whose first stages are models of their own."""
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Predictions after each stage."""
+        ...
+
+    def staged_cost(self, X: Any) -> NDArray[np.float64]:
+        """Mean cost of a prediction after each stage, shape (stages,), in the unit of the prices; never falls."""
+        ...
+
 
 LossFunction = Callable[[NDArray[Any], NDArray[Any]], float]
 
@@ -225,13 +252,7 @@ def _point(
 
 
 def boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
-    """The curve of the prunings of a boosted model, from the cheapest to the dearest.
-
-    Raises
-    ------
-    InvalidInputError
-        for data that do not fit.
-    """
+    """The curve of the prunings of a boosted model, from the cheapest to the dearest."""
     rows = path.unpruned.forest.rows(X)
     usage, leaves = path.unpruned.usage.on(rows), leaves_of(path.unpruned.forest.ensemble, rows).T
     points = []

@@ -157,13 +157,7 @@ def evaluate(
 
 
 def evaluate_cascade(cascade: Cascade, X: Any, y: Any, costs: Costs | None, evaluation_cost: Any) -> Evaluation:
-    """`evaluate` for a fitted cascade.
-
-    Raises
-    ------
-    InvalidInputError
-        for prices that contradict the cascade's, and for labels or columns that do not fit.
-    """
+    """`evaluate` for a fitted cascade; prices that contradict its own are refused."""
     stages, policy = cascade.stages_, cascade.policy_
     if costs is not None or np.any(evaluation_cost):
         check_same_prices(stages, getattr(cascade, "feature_names_in_", None), costs, evaluation_cost)

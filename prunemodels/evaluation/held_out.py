@@ -12,7 +12,8 @@ where M is the cost of a row that needs every item of the pruned forest and take
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from formulations.answers.pruning import Pruning
 from formulations.arguments import Column, Share, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import EvaluationCost
+from formulations.instance.limit import Limit
 from formulations.instance.problem import PruningProblem
-from formulations.instance.routing import features_of
+from formulations.instance.routing import features_of, n_examples
 from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, rate
 from prunemodels.evaluation.blocks import LabelledRows, each_block, joined_weights
@@ -32,6 +34,8 @@ from prunemodels.models.forests.labels import forest_losses
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.models.forests.reading import check_columns, read_trees
 from prunemodels.models.tree_model import fitted_model
+from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
+from prunemodels.statements.limit_uses import limit_uses
 from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval
 
 
@@ -134,23 +138,13 @@ def held_out_cost(
     10.00, with 95 % confidence from 10.00 to 10.00
     """
     usage, kept = _usage_and_kept(pruned, X_held_out, costs, sample_weight, evaluation_cost)
-    return mean_cost(usage, kept, usage.row_costs(kept), usage.weights, confidence, method)
+    return _mean_cost(SampleCost.of(usage, kept), usage.weights, confidence, method)
 
 
-def mean_cost(
-    usage: Usage,
-    kept: NDArray[np.bool_],
-    x: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    confidence: float,
-    method: Method,
-) -> HeldOutCost:
-    """The mean of the costs x_i of some rows, with its interval; see (1)."""
-    largest, once = usage.largest_row_cost(kept), usage.once_cost(kept)
+def _mean_cost(paid: SampleCost, weights: NDArray[np.float64], confidence: float, method: Method) -> HeldOutCost:
+    """The mean of the costs of some rows, with its interval; see (1)."""
     unequal = None if (weights == weights[0]).all() else weights
-    of_rows = mean_interval(np.minimum(x, largest), largest, confidence, method, unequal)
-    low, mean, high = (once + amount for amount in (of_rows.low, of_rows.mean, of_rows.high))
-    return HeldOutCost(mean, of_rows.standard_error, low, high, confidence, method, len(x), once, largest)
+    return HeldOutCost(**vars(paid.mean(unequal, confidence, method)), paid_once=paid.once, largest=paid.largest)
 
 
 @checked
@@ -226,7 +220,9 @@ def hold_out(
             losses.append(forest_losses(pruned, block.X, block.y, loss, block.entry))
 
     each_block(usage.ensemble, X, y, add, "counting costs", sample_weight=sample_weight)
-    cost = mean_cost(usage, kept, np.concatenate(paid), joined_weights(weights, X), confidence, method)
+    largest = usage.largest_row_cost(kept)
+    together = SampleCost(np.minimum(np.concatenate(paid), largest), usage.once_cost(kept), largest)
+    cost = _mean_cost(together, joined_weights(weights, X), confidence, method)
     error = mean_interval(np.concatenate(losses), loss.largest, confidence, method) if losses else None
     return HeldOut(pruning, cost, error)
 
@@ -254,3 +250,31 @@ def _usage_and_kept(
         evaluation = 0 if evaluation_cost is None else evaluation_cost
     check_columns(X, ensemble.names_to_check)
     return Usage.build(ensemble, items, X, sample_weight=sample_weight, evaluation_cost=evaluation), kept
+
+
+def held_out_change(
+    problem: PruningProblem, kept: NDArray[np.bool_], forest: Any, y: Any, confidence: float, limits: Sequence[Limit] = ()
+) -> HeldOutChange:
+    """`held_out_changes` of one pruning, and what it uses of limits."""
+    found = held_out_changes(problem, [kept], forest, y, confidence)[0]
+    return replace(found, uses=limit_uses(problem.usage, kept, limits, confidence))
+
+
+def held_out_changes(
+    problem: PruningProblem, kept: Sequence[NDArray[np.bool_]], forest: Any, y: Any, confidence: float
+) -> list[HeldOutChange]:
+    """Measure prunings on a problem whose cost sample are the held-out examples, y the labels of all rows of ``problem.X``.
+
+    `forest` is the one before pruning, and the same examples judge both, so that differences are paired.
+    """
+    loss, weights = problem.ensemble.loss, np.zeros(n_examples(problem.X))
+    weights[problem.rows] = problem.weights
+
+    def seen(model: Any, kept: NDArray[np.bool_]) -> tuple[SampleCost, NDArray[np.float64]]:
+        losses = forest_losses(model, problem.X, y, loss, weights=weights)[problem.rows]
+        return SampleCost.of(problem.usage, kept), losses
+
+    before = seen(forest, problem.ensemble.is_split)
+    after = [seen(apply_pruning(Pruning(problem, k), forest), k) for k in kept]
+    pairs = [((before[0], paid), (before[1], losses)) for paid, losses in after]
+    return [change_of(paid, losses, problem.weights, confidence, loss=loss) for paid, losses in pairs]

@@ -19,8 +19,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.arguments import Count, Seconds, Share, checked
 from formulations.instance.cost_items import Price, exact
 from formulations.shown import Card, Shown, error_name
-from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import held_out_changes
+from prunemodels.evaluation.held_out import held_out_changes, on_other_rows
 from prunemodels.models.forests.reading import check_columns
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.mean_bounds import MeanInterval

@@ -21,8 +21,7 @@ from formulations.arguments import checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from prunemodels.deployment import Deployment, measure_deployment
-from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import held_out_change
+from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.forests.problems import apply_pruning

@@ -84,13 +84,7 @@ class ClassificationTree:
 
 
 def sklearn_tree(tree: ClassificationTree, n_features: int, criterion: Criterion) -> Tree:
-    """A `sklearn.tree._tree.Tree` with the same nodes.
-
-    Raises
-    ------
-    UnsupportedModelError
-        if the nodes of the installed scikit-learn have no such fields.
-    """
+    """A `sklearn.tree._tree.Tree` with the same nodes."""
     n, n_classes = tree.counts.shape
     state = _fitted_state()
     leaf = state["nodes"][-1]  # the last node of a fitted tree is a leaf

@@ -11,28 +11,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from formulations.instance.tree_loss import TreeLoss
+from formulations.instance.usage import Usage
 from formulations.shown import Card, Shown, error_name, is_rate
 from prunemodels.statements.limit_uses import LimitUse, use_in_words
-from prunemodels.statements.mean_bounds import MeanInterval, mean_interval, standard_error
+from prunemodels.statements.mean_bounds import MeanInterval, Method, mean_interval, paired_interval
 from prunemodels.statements.wording import POINTS, amount, change, count, error, interval
 
 SMALL = 0.01
 """An increase of the error rate below one percentage point counts as small, or one below this share of any other error."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A mean of paired differences with Student's two-sided interval, which describes and does not guarantee: see `hold_out`."""
-
-    mean: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -46,7 +38,7 @@ class HeldOutChange(Shown):
     cost_before, cost_after, error_before, error_after
         means with their intervals; costs include items that are paid once for all examples.
     saving, increase
-        means of (1) and (2), with their intervals.
+        means of (1) and (2), with Student's intervals, which describe and do not guarantee: see `hold_out`.
     broken, mended
         number of examples that only the first model, and that only the second predicts correctly; None for regression. Under
         misclassification costs: that the second, and that the first predicts at a higher cost than the other.
@@ -68,10 +60,10 @@ class HeldOutChange(Shown):
     confidence: float
     cost_before: MeanInterval
     cost_after: MeanInterval
-    saving: Difference
+    saving: MeanInterval
     error_before: MeanInterval
     error_after: MeanInterval
-    increase: Difference
+    increase: MeanInterval
     broken: int | None
     mended: int | None
     measure: str
@@ -164,6 +156,16 @@ class SampleCost:
     once: float  # the price of the items that are paid once for all of them.
     largest: float = math.inf  # an upper bound on what an example can pay; infinite where none is known.
 
+    @classmethod
+    def of(cls, usage: Usage, kept: NDArray[np.bool_]) -> Self:
+        """What the rows of a usage pay for the splits kept."""
+        largest = usage.largest_row_cost(kept)
+        return cls(np.minimum(usage.row_costs(kept), largest), usage.once_cost(kept), largest)
+
+    def mean(self, weights: NDArray[np.float64] | None, confidence: float, method: Method = "t") -> MeanInterval:
+        """The mean cost with its interval, which items paid once for all examples shift."""
+        return mean_interval(self.rows, self.largest, confidence, method, weights).plus(self.once)
+
 
 def change_of(
     paid: tuple[SampleCost, SampleCost],
@@ -180,27 +182,13 @@ def change_of(
     return HeldOutChange(
         n=len(weights),
         confidence=confidence,
-        cost_before=_cost(before, weights, confidence),
-        cost_after=_cost(after, weights, confidence),
-        saving=_paired(before.rows - after.rows + (before.once - after.once), weights, confidence),
+        cost_before=before.mean(weights, confidence),
+        cost_after=after.mean(weights, confidence),
+        saving=paired_interval(before.rows - after.rows + (before.once - after.once), weights, confidence),
         error_before=mean_interval(l_before, loss.largest, confidence, "t", weights),
         error_after=mean_interval(l_after, loss.largest, confidence, "t", weights),
-        increase=_paired(l_after - l_before, weights, confidence),
+        increase=paired_interval(l_after - l_before, weights, confidence),
         broken=int((l_after > l_before).sum()) if classification else None,
         mended=int((l_after < l_before).sum()) if classification else None,
         measure=loss.measure,
     )
-
-
-def _cost(paid: SampleCost, weights: NDArray[np.float64], confidence: float) -> MeanInterval:
-    """The mean cost with its interval. Items that are paid once for all examples shift it, without uncertainty."""
-    rows = mean_interval(paid.rows, paid.largest, confidence, "t", weights)
-    mean, low, high = (paid.once + number for number in (rows.mean, rows.low, rows.high))
-    return MeanInterval(mean, rows.standard_error, low, high, confidence, "t", rows.n)
-
-
-def _paired(d: NDArray[np.float64], w: NDArray[np.float64], confidence: float) -> Difference:
-    """The weighted mean of differences, with its interval."""
-    mean = float(w @ d / w.sum())
-    half = float(stats.t.ppf((1 + confidence) / 2, len(d) - 1)) * standard_error(d, w)
-    return Difference(mean, mean - half, mean + half)

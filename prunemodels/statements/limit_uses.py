@@ -89,13 +89,7 @@ def use_in_words(seen: LimitUse) -> str:
 
 
 def limit_uses(usage: Usage, kept: NDArray[np.bool_], limits: Sequence[Limit], confidence: float = 0.95) -> tuple[LimitUse, ...]:
-    """What the kept splits use of each limit, on the rows of a usage.
-
-    Raises
-    ------
-    InvalidInputError
-        for items, currencies or rows that are not there; for a group of fewer than two examples, whose mean has no interval.
-    """
+    """What the kept splits use of each limit, on the rows of a usage."""
     return tuple(_use(usage, kept, limit, f"limits[{k}] ({limit.title!r})", confidence) for k, limit in enumerate(limits))
 
 
@@ -120,5 +114,5 @@ def _use(usage: Usage, kept: NDArray[np.bool_], limit: Limit, name: str, confide
     exceeding = float(weight[used + fixed > at_most].sum() / weight.sum())
     if limit.each:
         return LimitUse(limit, fixed + float(used.max()), none, none, exceeding, len(used))
-    mean = mean_interval(used, largest, confidence, "t", weight)
-    return LimitUse(limit, fixed + mean.mean, fixed + mean.low, fixed + mean.high, exceeding, mean.n)
+    mean = mean_interval(used, largest, confidence, "t", weight).plus(fixed)
+    return LimitUse(limit, mean.mean, mean.low, mean.high, exceeding, mean.n)

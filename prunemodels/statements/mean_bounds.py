@@ -26,8 +26,8 @@ inequality). Each factor grows with m, so bisection finds the bound.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,11 @@ class MeanInterval:
     confidence: float
     method: Method
     n: int
+
+    def plus(self, constant: float) -> Self:
+        """The interval of the mean plus a number that is known without error."""
+        low, mean, high = (constant + number for number in (self.low, self.mean, self.high))
+        return replace(self, low=low, mean=mean, high=high)
 
 
 @checked
@@ -152,6 +157,13 @@ def _check(x: NDArray[np.float64], largest: float, method: Method, weights: NDAr
     slack = 1e-9 * largest  # rounding in sums of floats
     if not (x.min() >= -slack and x.max() <= largest + slack):
         raise InvalidInputError(f"the draws range from {x.min():g} to {x.max():g}; they must lie between 0 and {largest:g}")
+
+
+def paired_interval(d: NDArray[np.float64], weights: NDArray[np.float64], confidence: float) -> MeanInterval:
+    """The mean of differences, of any sign, with Student's two-sided interval."""
+    mean, error = _mean(d, weights), standard_error(d, weights)
+    half = float(stats.t.ppf((1 + confidence) / 2, len(d) - 1)) * error
+    return MeanInterval(mean, error, mean - half, mean + half, confidence, "t", len(d))
 
 
 @njit(cache=True)

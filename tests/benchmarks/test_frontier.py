@@ -40,9 +40,9 @@ from benchmarks.frontier.results import (
     grids,
     params_text,
     read_results,
+    run_units,
     write_results,
 )
-from benchmarks.frontier.running import run_units
 from benchmarks.frontier.tables import all_tables, area, at_budgets, paired
 from formulations.errors import BrokenFileError, InvalidInputError
 from formulations.instance.cost_items import CostItems

@@ -20,9 +20,8 @@ import prunemodels as pm
 from benchmarks import instances
 from benchmarks.instances import shipped
 from benchmarks.suite import command, exact, plain, programs, study
-from benchmarks.suite.instances import forest_file, instance, lambdas
 from benchmarks.suite.results import Result, read_folder
-from benchmarks.suite.study import Measured, Row, Setting, alternate
+from benchmarks.suite.study import Measured, Row, Setting, alternate, forest_file, instance, lambdas
 from formulations.instance.papers import two_trees
 from solvers import min_cut, primal_dual
 

@@ -63,7 +63,7 @@ def prune_boosted(
         labelled examples that the model was not trained on, as for early stopping: loss and cost are measured on them. Raw rows
         for a pipeline.
     costs, evaluation_cost
-        as in `problem_from_forest`; for a pipeline the prices are those of its raw columns, see `prune_pipeline`.
+        as in `problem_from_forest`; for a pipeline the prices are those of its raw columns, see `prune_forest`.
     lam, budget
         one of them: loss per unit of cost, or the cost per example that must not be exceeded on X. Either way the search goes
         along a trade-off as `boosted_path` does; for a budget it then bisects lambda.

@@ -165,7 +165,7 @@ def problem_from_model(
     -------
     PruningProblem
         its ``X`` are the float32 rows of `ModelForest.rows`. Convert other examples in the same way before they meet the problem.
-        For a pipeline they are raw rows, as for `prune_pipeline`.
+        For a pipeline they are raw rows, as for `prune_forest`.
 
     Raises
     ------

@@ -21,6 +21,7 @@ from formulations.instance.cost_sample import real_array
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
 from prunemodels.models.forests.reading import read_forest, tree_views
+from prunemodels.rivals.budget_rf.stumps import impurity
 
 Criterion = Literal["stored", "entropy", "gini", "pairs"]
 
@@ -32,40 +33,26 @@ def node_impurities(
 ) -> Floats:
     """The impurity of every node, shape (n,).
 
-    With the class fractions p_k of a node, and the weights n_k of its training examples by class:
-
-        entropy  - sum_k p_k log2 p_k                                                                              (1)
-        gini     1 - sum_k p_k^2                                                                                   (2)
-        pairs    sum over k < l of [ [n_k - alpha]_+ [n_l - alpha]_+ - alpha^2 ]_+               (BRF15 eq. 11)    (3)
-        stored   the impurity in scikit-learn's trees, by the criterion and weights that they were grown with      (4)
-
-    Each pair of classes counts once in (3), as in `prunemodels.rivals.budget_rf`; BRF15 may mean twice. Arguments are those of
-    `early_stopping_path`, the forest is not needed for (1) and (2).
+    Entropy, Gini and Pairs are (6), (7) and (4) of `prunemodels.rivals.budget_rf.stumps`, where each pair of classes counts once;
+    BRF15 may mean twice. "stored" is what scikit-learn's trees store, by the criterion and weights that they were grown with.
+    Arguments are those of `early_stopping_path`, the forest is not needed for entropy and Gini.
     """
     if not isinstance(criterion, str):
         return _given(ensemble, criterion)
     if criterion == "stored":
         return stored(ensemble, forest, "impurity")
     fractions = _class_fractions(ensemble, criterion)
-    if criterion == "entropy":
-        logarithm = np.log2(fractions, out=np.zeros_like(fractions), where=fractions > 0)
-        return np.asarray(np.maximum(-(fractions * logarithm).sum(axis=1), 0.0))
-    if criterion == "gini":
-        return np.asarray(np.maximum(1.0 - (fractions**2).sum(axis=1), 0.0))
+    if criterion != "pairs":
+        return impurity(fractions, criterion)
     if not (np.isfinite(pairs_alpha) and pairs_alpha >= 0):
         raise InvalidInputError(f"pairs_alpha is {pairs_alpha}; give a number >= 0")
     counts = fractions * stored(ensemble, forest, "weighted_n_node_samples")[:, None]
-    return _pairs(counts.round(9), pairs_alpha)  # counts are mostly integers: rounding gives equal sets equal numbers
+    # counts are mostly integers: rounding gives equal sets equal numbers
+    return impurity(counts.round(9), "pairs", alpha=pairs_alpha)
 
 
 def stored(ensemble: Ensemble, forest: Any, what: Literal["impurity", "weighted_n_node_samples"]) -> Floats:
-    """(4), or the weight of each node's training examples, shape (n,).
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no forest, or it has other trees than the ensemble.
-    """
+    """The stored impurity, or the weight of each node's training examples, shape (n,)."""
     if forest is None:
         raise InvalidInputError("forest is missing: give the fitted forest that the problem was built from")
     theirs = read_forest(forest)
@@ -101,16 +88,6 @@ def _class_fractions(ensemble: Ensemble, criterion: str) -> Floats:
         h = int(np.argmax((value < 0).any(axis=1) | ~np.isclose(value.sum(axis=1), 1.0)))
         raise InvalidInputError(f"node {h} predicts {value[h].tolist()}, no class fractions; give criterion as one number a node")
     return value
-
-
-def _pairs(counts: Floats, alpha: float) -> Floats:
-    """(3), one class at a time."""
-    above = np.maximum(counts - alpha, 0.0)
-    total = np.zeros(len(counts))
-    for k in range(counts.shape[1]):
-        pairs = np.maximum(above[:, k, None] * above[:, :k] - alpha**2, 0.0)
-        total += pairs.sum(axis=1)
-    return total
 
 
 @checked

@@ -30,8 +30,7 @@ from prunemodels.models.costs import Costs, column_prices, example_costs, staged
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.labelled_samples import Sample, named, split, weights_of
 from prunemodels.rivals.budget_rf.greedy_tree import grow_within, tree_grower
-from prunemodels.rivals.budget_rf.options import ForestVote, Impurity, Outcome, Splits, growing_options
-from prunemodels.rivals.budget_rf.stumps import split_prices
+from prunemodels.rivals.budget_rf.stumps import ForestVote, Impurity, Outcome, Splits, growing_options, split_prices
 from prunemodels.rivals.sklearn_trees import ClassificationTree, ensemble_of, fill_forest, forest_to_fill
 
 

@@ -167,11 +167,6 @@ def grow_within(
         computes, for a sequence of trees, the mean cost of a prediction by the first, by the first two, and so on.
     budget
         B; None: no limit.
-
-    Raises
-    ------
-    InvalidInputError
-        if the first tree alone costs more than the budget.
     """
     trees: list[ClassificationTree] = []
     costs: NDArray[np.float64] = np.zeros(0)

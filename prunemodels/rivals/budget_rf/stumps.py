@@ -41,19 +41,23 @@ The price of a split on a feature while a tree is grown:
     c(t) = sum of the prices of the items that feature t needs  +  a_t                                                     (3)
 
 With free reuse, an item counts only if no split above needs it. Items that are paid once for all examples are left out: no
-example pays them.
+example pays them. The learner's parameters choose among all this: `growing_options`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from numbers import Integral, Real
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from formulations.arguments import Count, Range, check_arguments
 from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
+from prunemodels.rivals.sklearn_trees import Criterion
 
 PAIRS, POWERS, ENTROPY, GINI = range(4)
 
@@ -61,31 +65,20 @@ MEASURES: dict[str, int] = {"pairs": PAIRS, "powers": POWERS, "entropy": ENTROPY
 """The compiled code of each measure, by name."""
 
 
-def impurity(counts: ArrayLike, measure: str, *, alpha: float = 0.0, power: float = 2.0) -> float:
-    """F of a set of examples.
-
-    Parameters
-    ----------
-    counts
-        number, or weight, of the examples of each class, shape (C,), each >= 0.
-    measure
-        ``"pairs"`` (4), ``"powers"`` (5), ``"entropy"`` (6) or ``"gini"`` (7).
-    alpha
-        alpha in (4), >= 0.
-    power
-        l in (5), >= 2.
-
-    Raises
-    ------
-    InvalidInputError
-        for another measure, or counts that are negative or not a vector.
-    """
-    if measure not in MEASURES:
-        raise InvalidInputError(f"measure is {measure!r}; give one of {', '.join(map(repr, MEASURES))}")
+def impurity(counts: ArrayLike, measure: str, *, alpha: float = 0.0, power: float = 2.0) -> NDArray[np.float64]:
+    """F of sets of examples: `counts` are numbers or weights >= 0 by class, on the last axis; `measure` is one of `MEASURES`."""
     n: NDArray[np.float64] = np.ascontiguousarray(counts, dtype=np.float64)
-    if n.ndim != 1 or not np.isfinite(n).all() or (n < 0).any():
-        raise InvalidInputError(f"counts is {counts!r}; give one number >= 0 for each class")
-    return float(_impurity(n, MEASURES[measure], alpha, power))
+    found: NDArray[np.float64] = _impurities(n.reshape(-1, n.shape[-1]), MEASURES[measure], alpha, power)
+    return found.reshape(n.shape[:-1])
+
+
+@njit(cache=True, nogil=True)
+def _impurities(sets, measure, alpha, power):  # type: ignore[no-untyped-def]
+    """F of each row."""
+    found = np.empty(len(sets))
+    for k in range(len(sets)):
+        found[k] = _impurity(sets[k], measure, alpha, power)
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -267,3 +260,84 @@ def _best_place(table, rows, begin, end, t, counts, of_node, rule, drawn):  # ty
             wanted = False
     drawn[: end - begin] = False
     return most, where
+
+
+Impurity = Literal["pairs", "powers", "entropy", "gini", "cost_weighted_entropy", "cost_weighted_gini"]
+Splits = Literal["random", "all"]
+Outcome = Literal["minimax", "expected"]
+ForestVote = Literal["majority", "mean", "counts"]
+
+NO_LIMIT = np.iinfo(np.int32).max
+
+
+class ImpurityKind(NamedTuple):
+    """One choice of the parameter `impurity`.
+
+    F, see `MEASURES`; whether splits are judged by the worst outcome unless the user says otherwise; whether prices count; and
+    the impurity that scikit-learn's trees store for a node.
+    """
+
+    measure: int
+    minimax: bool
+    weighted: bool
+    criterion: Criterion
+
+
+IMPURITIES: dict[str, ImpurityKind] = {
+    "pairs": ImpurityKind(PAIRS, True, True, "gini"),
+    "powers": ImpurityKind(POWERS, True, True, "gini"),
+    "entropy": ImpurityKind(ENTROPY, False, False, "entropy"),
+    "gini": ImpurityKind(GINI, False, False, "gini"),
+    "cost_weighted_entropy": ImpurityKind(ENTROPY, False, True, "entropy"),
+    "cost_weighted_gini": ImpurityKind(GINI, False, True, "gini"),
+}
+
+
+SETTINGS: dict[str, Any] = {
+    "impurity": Impurity,
+    "splits": Splits,
+    "outcome": Outcome | None,
+    "alpha": Annotated[float, Range(0, math.inf, open_above=True)],
+    "power": Annotated[float, Range(2, math.inf, open_above=True)],
+    "min_impurity": Annotated[float, Range(0, math.inf, open_above=True)],
+    "min_samples_leaf": Count,
+    "max_depth": Count | None,
+    "n_estimators": Count,
+    "vote": ForestVote,
+}
+"""What each setting has to be."""
+
+
+def growing_options(learner: Any, n_features: int) -> tuple[SplitRule, Criterion]:
+    """Check the parameters of a `BudgetRFClassifier`: how trees grow, and what scikit-learn's trees store."""
+    check_arguments(learner, SETTINGS)
+    kind = IMPURITIES[learner.impurity]
+    rule = SplitRule(
+        measure=kind.measure,
+        alpha=float(learner.alpha),
+        power=float(learner.power),
+        minimax=kind.minimax if learner.outcome is None else learner.outcome == "minimax",
+        weighted=kind.weighted,
+        everything=learner.splits == "all",
+        max_features=_max_features(learner.max_features, n_features),
+        min_samples_leaf=min(int(learner.min_samples_leaf), NO_LIMIT),
+        min_impurity=float(learner.min_impurity),
+        max_depth=NO_LIMIT if learner.max_depth is None else min(int(learner.max_depth), NO_LIMIT),
+    )
+    return rule, kind.criterion
+
+
+def _max_features(value: Any, n_features: int) -> int:
+    """The number of features, from any value that scikit-learn's forests accept."""
+    if value is None:
+        return n_features
+    if value in ("sqrt", "log2"):
+        return max(1, int(np.sqrt(n_features) if value == "sqrt" else np.log2(n_features)))
+    if not isinstance(value, bool) and isinstance(value, Integral) and 1 <= int(value) <= n_features:
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, Integral) and 0 < float(value) <= 1:
+        return max(1, int(float(value) * n_features))
+    raise InvalidInputError(
+        f"max_features is {value!r}; give an integer from 1 to {n_features} (the features), a share in (0, 1], 'sqrt', 'log2' or "
+        "None for all"
+    )

@@ -17,8 +17,7 @@ from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.losses import SQUARED_ERROR, classification_loss
 from prunemodels.rivals.boosted_learner import BoostedClassification, BoostedLearner, BoostedRegression, Margins
 from prunemodels.rivals.cegb.lightgbm_engine import boost_by_lightgbm
-from prunemodels.rivals.cegb.own_engine import boost
-from prunemodels.rivals.cegb.settings import Engine, Growth, Settings
+from prunemodels.rivals.cegb.own_engine import Engine, Growth, Settings, boost
 from prunemodels.rivals.purchases import Prices
 
 

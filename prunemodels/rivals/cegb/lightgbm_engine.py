@@ -42,7 +42,7 @@ from formulations.errors import InvalidInputError
 from prunemodels.models.libraries.model_forest import ModelForest
 from prunemodels.models.libraries.reading import read_model
 from prunemodels.models.libraries.treelite_models import treelite
-from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.cegb.own_engine import Settings
 from prunemodels.rivals.histograms import TrainingRows
 from prunemodels.rivals.purchases import Prices
 
@@ -62,15 +62,7 @@ def boost_by_lightgbm(
     seed: int,
     hidden: bool,
 ) -> tuple[ModelForest, Any]:
-    """Train a booster and read it, with labels 0, 1, ...; `n_classes` is 0 for numbers. Returns the model and the booster.
-
-    Raises
-    ------
-    InvalidInputError
-        for prices, weights or sizes that LightGBM cannot take; the module says which and why.
-    ImportError
-        if LightGBM or treelite is not installed.
-    """
+    """Train a booster and read it, with labels 0, 1, ...; `n_classes` is 0 for numbers. Returns the model and the booster."""
     lightgbm = _lightgbm()
     X, target, weight = train.X, train.targets, np.ones(len(train.X)) if train.weight is None else train.weight
     parameters = {
@@ -113,13 +105,7 @@ def booster_parameters(settings: Settings, n_classes: int) -> dict[str, Any]:
 
 
 def penalties(prices: Prices, settings: Settings, weight: NDArray[np.float64], n_rows: int) -> dict[str, Any]:
-    """The ``cegb_*`` parameters that express the prices by (1); none for ``lam=0``.
-
-    Raises
-    ------
-    InvalidInputError
-        if no parameters do; the message says why, and what to do.
-    """
+    """The ``cegb_*`` parameters that express the prices by (1); none for ``lam=0``."""
     if settings.growth == "breadth" and settings.order_matters:
         raise InvalidInputError(
             f"growth is 'breadth', LightGBM grows best-first; give max_depth with 2**max_depth <= num_leaves "

@@ -40,10 +40,9 @@ from formulations.arguments import NotNegative, check_argument
 from formulations.errors import InvalidInputError
 from prunemodels.models.costs import Costs
 from prunemodels.rivals.cstc.classifier_tree import FINE_RIDGE, ClassifierTree, LearnerOutputs
-from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
-from prunemodels.rivals.cstc.global_loss import Weights
+from prunemodels.rivals.cstc.estimator import Features, TreeClassification, TreeOfClassifiers, TreeRegression
+from prunemodels.rivals.cstc.global_loss import LearnerPrices, Weights
 from prunemodels.rivals.cstc.training import dividing_threshold, principal_direction
-from prunemodels.rivals.cstc.weak_learners import Features, LearnerPrices
 
 SPENT = 1e-8
 """A column is not used when less than this share of its variance over all examples is left: it is constant in the node, but for

@@ -31,8 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from prunemodels.rivals.cstc.global_loss import Weights, path_to
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
+from prunemodels.rivals.cstc.global_loss import LearnerPrices, Weights, path_to
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,9 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from prunemodels.models.costs import Costs
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree, LearnerOutputs, with_zeros
-from prunemodels.rivals.cstc.estimator import TreeClassification, TreeOfClassifiers, TreeRegression
-from prunemodels.rivals.cstc.global_loss import GlobalLoss
+from prunemodels.rivals.cstc.estimator import Features, TreeClassification, TreeOfClassifiers, TreeRegression
+from prunemodels.rivals.cstc.global_loss import GlobalLoss, LearnerPrices
 from prunemodels.rivals.cstc.training import starting_parts, train
-from prunemodels.rivals.cstc.weak_learners import Features, LearnerPrices
 
 
 class _CSTC(TreeOfClassifiers):

@@ -1,14 +1,27 @@
-"""The base of CSTC and ASTC as scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost."""
+"""The base of CSTC and ASTC as scikit-learn estimators: examples, prices, weak learners, finishing, prediction and its cost.
+
+The classifiers are linear in a space to which T weak learners map each example:
+
+    phi(x) = (h_1(x), ..., h_T(x)),   H(x) = beta' phi(x) + b                                             (W1)
+
+CSTC13 section 3 takes the trees of gradient boosting with squared loss ("boosting trick"), and in section 5.1 ``phi(x) = x``.
+Ours: each h_t is centred on the training examples, and where phi is x itself also scaled to unit variance, because the relaxed
+penalties depend on the scale of a column. Boosted trees keep the scale that boosting gave them (beta = 1 is the boosted model).
+The trees are those of scikit-learn's HistGradientBoostingRegressor; each needs every feature that one of its splits tests. With
+several outputs each has boosted trees of its own, by squared loss, and all classifiers may use all of them (ours).
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
@@ -17,8 +30,58 @@ from formulations.arguments import Count, Share, check_arguments
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems, exact
 from prunemodels.models.costs import column_prices
+from prunemodels.models.labelled_samples import Sample, split
 from prunemodels.rivals.cstc.classifier_tree import NO_ERROR, ClassifierTree, LearnerOutputs, cheapest_of_best, fine_tuned, pruned
-from prunemodels.rivals.cstc.weak_learners import Features, LearnerPrices, WeakLearners, fit_weak_learners, purchases_of
+from prunemodels.rivals.cstc.global_loss import LearnerPrices
+
+Features = Literal["boosted", "identity"]
+
+
+@dataclass(frozen=True, eq=False)
+class WeakLearners:
+    """The fitted map phi of (W1)."""
+
+    models: tuple[HistGradientBoostingRegressor, ...]  # the boosted trees of each output; none where phi is x itself.
+    uses: NDArray[np.bool_]  # bool, shape (T, F): whether weak learner t needs feature f; F of CSTC13, transposed.
+    # centre, scale: shape (T,): h_t(x) is (value - centre) / scale.
+    centre: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @property
+    def n_weak_learners(self) -> int:
+        """T, the number of weak learners."""
+        return len(self.centre)
+
+    def transform(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """phi(x) of every row, shape (N, T)."""
+        return (_values(self.models, X) - self.centre) / self.scale
+
+
+def fit_weak_learners(
+    features: Features, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64], settings: dict[str, Any]
+) -> WeakLearners:
+    """Fit boosted trees with the given settings to each column of y, shape (N, K), or take the features themselves."""
+    share = weights / weights.sum()
+    if features == "identity":
+        centre = share @ X
+        spread = np.sqrt(share @ (X - centre) ** 2)
+        return WeakLearners((), np.eye(X.shape[1], dtype=bool), centre, np.where(spread > 0, spread, 1.0))
+    new = HistGradientBoostingRegressor(early_stopping=False, **settings)
+    models = tuple(clone(new).fit(X, column, sample_weight=weights) for column in y.T)
+    trees = [tree for model in models for (tree,) in model._predictors]
+    uses = np.zeros((len(trees), X.shape[1]), dtype=bool)
+    for t, tree in enumerate(trees):
+        uses[t, tree.nodes["feature_idx"][tree.nodes["is_leaf"] == 0]] = True
+    centre = share @ _values(models, X)
+    return WeakLearners(models, uses, centre, np.ones(len(trees)))
+
+
+def _values(models: tuple[HistGradientBoostingRegressor, ...], X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """h_t(x) before centring: what a boosting step adds to the prediction; the first also has the model's constant."""
+    if not models:
+        return X
+    values = [np.diff(np.stack(list(model.staged_predict(X)), axis=1), axis=1, prepend=0.0) for model in models]
+    return np.hstack(values)
 
 
 class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
@@ -80,12 +143,13 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         X, y, weights = (v[weights > 0] for v in (X, y, weights))
         self._learn_labels(y)
         rng = check_random_state(self.random_state)
-        targets = self._targets(y)
-        given = None if X_valid is None else self._validation(X_valid, y_valid)
-        train, valid = (np.arange(len(X)), None) if given is not None else self._set_aside(targets, rng)
-        if given is None and valid is not None:
-            given = X[valid], targets[valid], weights[valid]
-        self._fit(X[train], targets[train], weights[train], given, items, rng)
+        train, given = Sample(X, y, weights), None
+        if X_valid is not None:
+            given = self._validation(X_valid, y_valid)
+        elif self.validation_fraction is not None:
+            train, valid = split(train, self.validation_fraction, rng, y if isinstance(self, ClassifierMixin) else None)
+            given = valid.X, self._targets(valid.y), valid.weights
+        self._fit(train.X, self._targets(train.y), train.weights, given, items, rng)
         return self
 
     def _fit(self, X: Any, y: Any, weights: Any, given: Any, items: CostItems, rng: np.random.RandomState) -> None:
@@ -103,7 +167,9 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         }
         scaled = (y - self._mean) / self._scale
         self.weak_learners_ = fit_weak_learners(self.features, X, scaled, weights, settings)
-        self.purchases_ = purchases_of(items, self.weak_learners_.uses, self.evaluation_cost)
+        uses = self.weak_learners_.uses
+        needs = (uses.astype(np.float64) @ items.needs_of(range(items.n_features))) > 0
+        self.purchases_ = LearnerPrices(needs, items.price, np.full(len(uses), float(self.evaluation_cost)))
         train = LearnerOutputs(self.weak_learners_.transform(X), scaled, weights)
         trees = self._grow(train, self.purchases_, rng)
         if given is None:
@@ -147,20 +213,6 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
         if y_valid is None or len(y_valid) != len(X):
             raise InvalidInputError(f"X_valid has {len(X)} rows; give y_valid, one label each")
         return X, self._targets(column_or_1d(y_valid)), np.ones(len(X))
-
-    def _set_aside(
-        self, y: NDArray[np.float64], rng: np.random.RandomState
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-        """Rows to train on and to validate on: the same fraction of each class, and at least one row of it to train on."""
-        if self.validation_fraction is None:
-            return np.arange(len(y)), None
-        aside, stratum = np.zeros(len(y), dtype=bool), np.zeros(len(y))
-        if isinstance(self, ClassifierMixin):
-            stratum = y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1)
-        for c in np.unique(stratum):
-            members = rng.permutation(np.flatnonzero(stratum == c))
-            aside[members[: min(round(self.validation_fraction * len(members)), len(members) - 1)]] = True
-        return np.flatnonzero(~aside), np.flatnonzero(aside) if aside.any() else None
 
     def _learn_labels(self, y: NDArray[Any]) -> None:
         """Record the labels."""

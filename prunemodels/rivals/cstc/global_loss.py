@@ -18,6 +18,14 @@ The paper's equations 2 to 6 were lost in our copy's extraction, and are rebuilt
 turns every root into a quadratic. Ours: every g has EPS^2 added, so that z > 0 where weights vanish; a `Majoriser` holds the
 quadratics of one node. It lies on or above L and touches it at the weights that it was made at, so lowering it lowers L.
 
+The cost of a path pi_l, from the root to the terminal element v_l (CSTC13 section 4.1; the equation was lost in our copy's
+extraction; it is (2) with all classifiers of the path in place of one):
+
+    c_l = sum_t e_t || sum_{j in pi_l} |beta_t^j| ||_0 + sum_m c_m || sum_{j in pi_l} sum_t F_{mt} |beta_t^j| ||_0           (2)
+
+The paper's features are our cost items, so that features may share what they need: F_{mt} = 1 if a feature of weak learner t
+needs item m.
+
 During training the tree splits examples softly.
 
     p(v_j | x) = sigma(s (a_k' f_k(x) - theta_k)) p(v_k | x),   f_k(x) = beta_k' phi(x) + b_k,   v_j the upper child of v_k  (S1)
@@ -37,7 +45,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
+
+@dataclass(frozen=True, eq=False)
+class LearnerPrices:
+    """Items and prices of T weak learners."""
+
+    needs: NDArray[np.bool_]  # bool, shape (T, M): F of (2), transposed.
+    price: NDArray[np.float64]  # c_m, shape (M,), >= 0.
+    evaluation: NDArray[np.float64]  # e_t, shape (T,), >= 0: the price of evaluating a weak learner.
+
+    def bill(self, active: NDArray[np.bool_]) -> float:
+        """(2) for the weak learners that a path uses: bool, shape (T,)."""
+        return float(self.evaluation[active].sum() + self.price[self.needs[active].any(axis=0)].sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from formulations.instance.tree_loss import usual_loss
 from prunemodels.command_line import prune
 from prunemodels.command_line.cli import main
 from prunemodels.evaluation.certified_budget import budget_for_confidence
-from prunemodels.evaluation.held_out import held_out_cost, on_other_rows
-from prunemodels.evaluation.held_out_change import held_out_change
+from prunemodels.evaluation.held_out import held_out_change, held_out_cost, on_other_rows
 from prunemodels.models.forests.mixture import MixturePredictor
 from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.statements.change import SampleCost, change_of

@@ -172,16 +172,6 @@ def test_given_lambdas_need_no_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert math.isnan(above[3])
 
 
-def test_repeats_keep_the_least_seconds_and_the_largest_memory(scripted: Callable[..., list[dict[str, Any]]]) -> None:
-    """Of three good runs; options reach every comparison, at the exact lambda."""
-    runs = [{"seconds": s, "peak_memory_mb": m, "iterations": s} for s, m in ((3.0, 5.0), (2.0, math.nan), (4.0, 6.0))]
-    calls = scripted(*runs)
-    found = measure_growth({1: two_trees()}, ["min_cut"], repeats=3, time_limit=7, progress=True).table.iloc[0]
-    assert (found["seconds"], found["peak_memory_mb"], found["iterations"]) == (2.0, 6.0, 2.0)
-    expected = {"names": ["min_cut"], "lam": Fraction(1, 4), "time_limit": 7, "isolate": True, "progress": True}
-    assert calls == [expected] * 3
-
-
 @pytest.mark.parametrize(
     "told", [{"stopped": "time limit"}, {"stopped": "iteration limit"}, {"status": "unknown"}, {"seconds": 9.0}]
 )
@@ -194,7 +184,7 @@ def test_limits_make_an_engine_unusable(scripted: Callable[..., list[dict[str, A
 
 
 def test_bad_studies_are_refused_before_anything_runs(scripted: Callable[..., list[dict[str, Any]]]) -> None:
-    """No instances, sizes that have no logarithm, shares beyond the whole, no repeats, unknown engines, nothing to prune."""
+    """No instances, sizes that have no logarithm, shares beyond the whole, unknown engines, nothing to prune."""
     calls = scripted()
     good = {1: two_trees()}
     for problems, options, message in (
@@ -202,7 +192,6 @@ def test_bad_studies_are_refused_before_anything_runs(scripted: Callable[..., li
         ({0: two_trees()}, {}, "problems has the size 0; sizes must be above 0"),
         (good, {"share": 1.5}, "share is 1.5"),
         (good, {"share": math.nan}, "share is nan"),
-        (good, {"repeats": 0}, "repeats is 0"),
         (good | {2: two_trees()}, {"lams": {2: Fraction(1)}}, "lams has no lambda for the size 1"),
         (good, {"lams": {1: Fraction(-1)}}, r"lams\[1\] is .*negative"),
         (good, {"solvers": ["simplex"]}, "there is no solver 'simplex'"),

@@ -276,7 +276,7 @@ def test_a_pipeline_by_skl2onnx() -> None:
     pipe = make_pipeline(steps, RandomForestClassifier(6, max_depth=5, random_state=0)).fit(X[:150], y[:150])
     with pytest.raises(pm.errors.UnsupportedModelError, match=r"skl2onnx\.convert_sklearn\(float32_thresholds\(pipeline\)"):
         to_onnx(pipe)
-    cheap = pm.prune_pipeline(pipe, X[150:220], y[150:220], costs=1, budget=2, method="path").estimator
+    cheap = pm.prune_forest(pipe, X[150:220], y[150:220], costs=1, budget=2, method="path").estimator
     kinds = [(name, StringTensorType([None, 1]) if name in WORDS else FloatTensorType([None, 1])) for name in X.columns]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

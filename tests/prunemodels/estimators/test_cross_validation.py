@@ -23,7 +23,7 @@ from prunemodels.estimators import (
     BudgetPrunedForestRegressorCV,
     growing,
 )
-from prunemodels.estimators.candidates import Candidates, Fold, choose_candidate, results
+from prunemodels.estimators.cross_validation import Candidates, choose_candidate, results
 
 SMALL = RandomForestClassifier(6, max_depth=5, random_state=1)
 TARGETS = RandomForestRegressor(6, max_depth=4, random_state=1)
@@ -134,11 +134,8 @@ def test_the_last_fit_spends_a_budget_that_falls_between_distant_rows() -> None:
 
 
 CANDIDATES = Candidates("budget", (1, 2, 3, 4))
-FOLDS = [
-    # mean scores .60 .775 .80 .80; against candidate 2, the cheaper of the best: .20 .025 0 0, in folds .1 .3, .02 .03, 0, .1 -.1
-    Fold(np.array([0.60, 0.68, 0.70, 0.60]), np.array([1.0, 2, 3, 4])),
-    Fold(np.array([0.60, 0.87, 0.90, 1.00]), np.array([1.0, 2, 3, 4])),
-]
+# mean scores .60 .775 .80 .80; against candidate 2, the cheaper of the best: .20 .025 0 0, in folds .1 .3, .02 .03, 0, .1 -.1
+FOLDS = np.array([[[0.60, 0.68, 0.70, 0.60], [1, 2, 3, 4]], [[0.60, 0.87, 0.90, 1.00], [1, 2, 3, 4]]])
 
 
 def test_the_rules_by_hand() -> None:
@@ -150,17 +147,17 @@ def test_the_rules_by_hand() -> None:
 
 def test_one_se_looks_at_differences_within_folds() -> None:
     """Candidate 0 falls short by .1 and -.06: mean .02, se .08; that the folds differ by .5 does not matter to candidate 1."""
-    folds = [Fold(np.array([0.4, 0.49, 0.5]), np.arange(3.0)), Fold(np.array([1.06, 0.98, 1.0]), np.arange(3.0))]
+    folds = np.array([[[0.4, 0.49, 0.5], [0, 1, 2]], [[1.06, 0.98, 1.0], [0, 1, 2]]])
     candidates = Candidates("budget", (1, 2, 3))
     assert choose_candidate("best", candidates, folds) == 2
     assert choose_candidate("one_se", candidates, folds) == 0
-    steady = [Fold(np.array([0.4, 0.48, 0.5]), np.arange(3.0)), Fold(np.array([0.9, 0.98, 1.0]), np.arange(3.0))]
+    steady = np.array([[[0.4, 0.48, 0.5], [0, 1, 2]], [[0.9, 0.98, 1.0], [0, 1, 2]]])
     assert choose_candidate("one_se", candidates, steady) == 2  # .02 short in both folds: se 0
 
 
 def test_a_larger_lambda_is_cheaper() -> None:
     """Of equal scores the largest lambda, and the smallest budget, is taken, in whatever order they are given."""
-    same = [Fold(np.array([0.5, 0.7, 0.7]), np.zeros(3))]
+    same = np.array([[[0.5, 0.7, 0.7], [0, 0, 0]]])
     assert choose_candidate("best", Candidates("lam", (0.5, 0.1, 0.2)), same) == 2
     assert choose_candidate("best", Candidates("budget", (0.5, 0.1, 0.2)), same) == 1
 

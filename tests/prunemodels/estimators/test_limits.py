@@ -74,7 +74,7 @@ def test_pipelines_take_limits() -> None:
 
     pipeline = make_pipeline(StandardScaler(), pm.BudgetPrunedForestClassifier(forest, random_state=0)._forest())
     pipeline.fit(X_train, y_train)
-    found = pm.prune_pipeline(pipeline, X_valid, y_valid, costs=costs, limits=[pm.Limit(0, "radius"), pm.Limit(9)])
+    found = pm.prune_forest(pipeline, X_valid, y_valid, costs=costs, limits=[pm.Limit(0, "radius"), pm.Limit(9)])
     assert found.purchases().loc["radius", "after"] == 0
     assert found.cost <= 9
 
@@ -83,7 +83,6 @@ def test_bad_limits_are_named() -> None:
     bad: list[tuple[dict[str, Any], str]] = [
         ({"limits": []}, "limits is empty; give at least one"),
         ({"limits": [pm.Limit(4)], "budget": 3}, "budget and limits are both given"),
-        ({"limits": [pm.Limit(4)], "lam": 3}, "limits and lam are both given"),
         ({"limits": [pm.Limit(4, "splits")], "objective": "ensemble"}, "knows one limit of the mean cost"),
         ({"limits": [4]}, "limits.0. is 4; give a Limit"),
         ({"limits": [pm.Limit(4, "brain")]}, "there is no 'brain' to limit"),

@@ -64,7 +64,7 @@ def paid_by_hand(pipe: Pipeline, rows: pd.DataFrame, price: dict[str, float]) ->
 def test_a_derived_column_costs_what_its_raw_columns_cost() -> None:
     """Costs of predictions, pruned or not, are those of the raw columns that are found by walking the trees by hand."""
     pipe = pipeline()
-    result = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=9)
+    result = pm.prune_forest(pipe, VALID, y[160:], costs=PRICES, budget=9)
     for model in (pipe, result.estimator):
         assert pm.evaluate(model, VALID, y[160:], costs=PRICES).cost == pytest.approx(paid_by_hand(model, VALID, PRICES))
     assert result.cost == pytest.approx(paid_by_hand(result.estimator, VALID, PRICES))
@@ -75,7 +75,7 @@ def test_a_pipeline_comes_back_and_predicts_from_raw_rows() -> None:
     """The steps before the forest are kept, the forest is pruned, and the given pipeline is not changed."""
     pipe = pipeline()
     before = pipe.predict_proba(VALID)
-    result = pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=9)
+    result = pm.prune_forest(pipe, VALID, y[160:], costs=PRICES, budget=9)
     cheap = result.estimator
     assert [name for name, _ in cheap.steps] == [name for name, _ in pipe.steps]
     assert pm.read_forest(cheap).n_splits == result.pruning.n_splits < pm.read_forest(pipe).n_splits
@@ -106,7 +106,7 @@ def test_groups_discounts_and_needs_of_raw_columns() -> None:
 
 def test_purchases_and_cards_speak_of_raw_columns() -> None:
     """Shares are those of rows that need any column made from the raw one."""
-    result = pm.prune_pipeline(pipeline(), VALID, y[160:], costs=PRICES, budget=9)
+    result = pm.prune_forest(pipeline(), VALID, y[160:], costs=PRICES, budget=9)
     table = result.purchases()
     assert set(table.index) == set(PRICES)
     assert table["price"].to_dict() == PRICES
@@ -142,7 +142,7 @@ def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
     plain, price = make_pipeline("passthrough", pipe[-1]), [1, 2, 4]
     rows = made.to_numpy()
     assert judged(pipe, VALID[numbers], price) == judged(plain, rows, price)
-    ours = pm.prune_pipeline(pipe, VALID[numbers], y[160:], costs=price)
+    ours = pm.prune_forest(pipe, VALID[numbers], y[160:], costs=price)
     theirs = pm.prune_forest(plain, rows, y[160:], costs=price)
     assert ours.evaluation is not None
     assert theirs.evaluation is not None
@@ -157,7 +157,7 @@ def test_as_many_derived_columns_as_raw_ones_are_not_confused() -> None:
 
 
 def test_boosted_models_at_the_end_of_a_pipeline() -> None:
-    """`evaluate` takes them, and so does `prune_boosted`; `prune_pipeline` is for forests, and names it."""
+    """`evaluate` takes them, and so does `prune_boosted`; `prune_forest` names it."""
     xgboost = pytest.importorskip("xgboost")
     dense = make_column_transformer(
         (OneHotEncoder(sparse_output=False), WORDS), ("passthrough", ["age", "income"]), sparse_threshold=0
@@ -168,7 +168,7 @@ def test_boosted_models_at_the_end_of_a_pipeline() -> None:
     plain = pm.evaluate(pipe[-1], dense.transform(VALID), y[160:], costs=[2] * 3 + [2] * 4 + [1, 5])
     assert seen.cost <= plain.cost <= 10
     with pytest.raises(UnsupportedModelError, match=r"XGBClassifier cannot be pruned; what can be: .* and prune_boosted"):
-        pm.prune_pipeline(pipe, VALID, y[160:], costs=PRICES, budget=3)
+        pm.prune_forest(pipe, VALID, y[160:], costs=PRICES, budget=3)
     assert pm.prune_boosted(pipe, VALID, y[160:], costs=PRICES, budget=3).cost <= 3
 
 
@@ -192,7 +192,6 @@ def test_functions_of_a_users_own_in_files_are_named_to_be_trusted(tmp_path: Any
 REFUSALS = {
     "tables in chunks": lambda pipe: pm.tables.problem_from_table(pipe, pm.tables.ChunkedTable(VALID), costs=PRICES),
     "ONNX": lambda pipe: pm.deployment.to_onnx(pipe),
-    "a forest": lambda pipe: pm.prune_pipeline(pipe[-1], VALID, costs=PRICES, budget=9),
 }
 
 

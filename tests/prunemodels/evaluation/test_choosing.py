@@ -15,12 +15,11 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 import prunemodels as pm
 from prunemodels.evaluation.choosing import at_most, choose_row, knee, one_se
-from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
+from prunemodels.evaluation.curve import Learner, StagedLearner, TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.other_libraries import boosted_path
 from prunemodels.points import falling_hull, furthest_corner
 from prunemodels.rivals.baselines import sub_forest_path
-from prunemodels.rivals.learner import Learner, StagedLearner
 from tests.prunemodels.forest_kinds import fitted
 from tests.prunemodels.models.libraries.models import X2, Y2
 
@@ -135,7 +134,8 @@ HAND = curve([5, 1, 3, 3, 2, 4], [0.1, 0.5, 0.2, 0.3, 0.5, 0.2])
 def test_undominated_points_by_hand() -> None:
     """(2, .5) is undercut by (1, .5), (3, .3) and (4, .2) by (3, .2)."""
     assert HAND.undominated().tolist() == [1, 2, 0]
-    assert len(HAND) == 6
+    assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
+    assert HAND.take(np.array([2, 0])).to_frame().to_dict("list") == {"step": [2, 0], "cost": [3, 5], "error": [0.2, 0.1]}
 
 
 @settings(max_examples=100, deadline=None)
@@ -231,15 +231,3 @@ def test_fitted_models_at_given_prices() -> None:
     assert len(tradeoff_curve(models[3], X2, Y2, costs=2)) == 1
     with pytest.raises(pm.errors.InvalidInputError, match="costs is None"):
         tradeoff_curve(models, X2, Y2)
-
-
-def test_choosing_by_cost_by_hand() -> None:
-    """The best at most so dear."""
-    assert [HAND.best_within(c) for c in (1, 2.9, 3, 4.5, 99)] == [1, 1, 2, 2, 0]
-
-
-def test_points_may_be_taken_and_tabled() -> None:
-    """In the order asked for, with their parameters; one row a point."""
-    some = HAND.take(np.array([2, 0]))
-    assert (some.method, some.parameter_name, some.n) == ("m", "step", 100)
-    assert some.to_frame().to_dict("list") == {"step": [2, 0], "cost": [3, 5], "error": [0.2, 0.1]}

@@ -11,11 +11,11 @@ import prunemodels as pm
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from formulations.instance.tree_loss import TreeLoss
-from prunemodels.evaluation.held_out import on_other_rows
-from prunemodels.evaluation.held_out_change import _paid, held_out_change
+from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.item_costs import item_costs
 from prunemodels.report_page.counts import UsageCounts, tree_shapes, usage_counts
-from prunemodels.statements.change import _paired, change_of
+from prunemodels.statements.change import SampleCost, change_of
+from prunemodels.statements.mean_bounds import paired_interval
 from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
 from tests.prunemodels.report_page.cases import classifier, regressor
 
@@ -89,9 +89,9 @@ def test_the_paired_interval_is_students() -> None:
     d = rng.normal(0.3, 1, 40)
     known = stats.ttest_1samp(d, 0.0).confidence_interval(0.9)
     for w in (np.ones(40), np.full(40, 2.5)):
-        seen = _paired(d, w, 0.9)
+        seen = paired_interval(d, w, 0.9)
         assert (seen.mean, seen.low, seen.high) == pytest.approx((d.mean(), known.low, known.high))
-    assert _paired(np.array([1.0, 3.0]), np.array([3.0, 1.0]), 0.9).mean == 1.5
+    assert paired_interval(np.array([1.0, 3.0]), np.array([3.0, 1.0]), 0.9).mean == 1.5
 
 
 def test_rows_of_weight_zero_do_not_count() -> None:
@@ -114,7 +114,7 @@ def test_what_is_paid_once_is_saved_once() -> None:
     problem = on_other_rows(trees, X)
     problem = type(problem).build(problem.ensemble, problem.errors, X, costs)
     nothing = Pruning.all_roots(problem)
-    paid = _paid(Pruning.unpruned(problem)), _paid(nothing)
+    paid = tuple(SampleCost.of(problem.usage, p.kept) for p in (Pruning.unpruned(problem), nothing))
     seen = change_of(paid, (np.zeros(2), np.zeros(2)), problem.weights, 0.95, loss=TreeLoss("zero_one"))
     assert seen.cost_after.mean == 0
     assert seen.saving.mean == pytest.approx(Pruning.unpruned(problem).cost)

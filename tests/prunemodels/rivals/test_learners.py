@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from prunemodels.evaluation.curve import tradeoff_curve
+from prunemodels.evaluation.curve import Learner, StagedLearner, tradeoff_curve
 from prunemodels.rivals import (
     ASTCClassifier,
     ASTCRegressor,
@@ -26,7 +26,6 @@ from prunemodels.rivals import (
     GreedyMiserClassifier,
     GreedyMiserRegressor,
 )
-from prunemodels.rivals.learner import Learner, StagedLearner
 
 FEW: dict[str, Any] = {"n_estimators": 3, "num_leaves": 6, "min_child_samples": 1, "learning_rate": 0.5}
 BOOSTED: dict[str, Any] = {"n_weak_learners": 5, "weak_depth": 2, "min_samples_leaf": 2, "learning_rate": 0.5, "depth": 2}

@@ -191,8 +191,7 @@ def test_a_loaded_model_knows_what_it_costs(tmp_path: Path, ending: str, piped: 
     grown: Any = RandomForestClassifier(5, max_depth=4, random_state=0)
     costs = COSTS.with_requests(0.5, 80)
     model = make_pipeline(StandardScaler(), grown).fit(X[:60], Y[:60]) if piped else grown.fit(X[:60], Y[:60])
-    prune: Any = pm.prune_pipeline if piped else pm.prune_forest
-    pruned = prune(model, X[60:], Y[60:], costs=costs, lam=0.01, evaluation_cost=0.01)
+    pruned = pm.prune_forest(model, X[60:], Y[60:], costs=costs, lam=0.01, evaluation_cost=0.01)
     pm.save_forest(pruned.estimator, tmp_path / f"f.{ending}")
     loaded = pm.load_forest(tmp_path / f"f.{ending}", trust_pickle=ending == "joblib")
     told = pm.evaluate(loaded, X, Y, costs=costs, evaluation_cost=0.01)

@@ -21,8 +21,7 @@ from prunemodels.evaluation.path import evaluate_path
 from prunemodels.models.removal_effects import RemovalEffects, units_of
 from prunemodels.rivals.baselines import cost_complexity_path, early_stopping_path, greedy_features
 from prunemodels.rivals.baselines.greedy_features import greedy_feature_path
-from prunemodels.rivals.baselines.individual import individual_path
-from prunemodels.rivals.baselines.sub_forest import sub_forest_path
+from prunemodels.rivals.baselines.tree_by_tree import individual_path, sub_forest_path
 from solvers.brute_force import all_prunings
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
 from tests.loops import looped

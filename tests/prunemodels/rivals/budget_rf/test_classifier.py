@@ -179,7 +179,7 @@ def test_pairs_and_powers_are_admissible(measure: str, setting: dict[str, float]
     """F >= 0, F = 0 for one class, and neither F nor the increment by an example falls as examples are added."""
 
     def f(*counts: int) -> float:
-        return impurity(counts, measure, **setting)
+        return float(impurity(counts, measure, **setting))
 
     def more(counts: tuple[int, ...], k: int) -> tuple[int, ...]:
         return tuple(n + (j == k) for j, n in enumerate(counts))
@@ -213,12 +213,3 @@ def test_a_rounding_below_zero_counts_as_none() -> None:
     assert counts[1] < 0
     for code in MEASURES.values():
         assert 0 <= _impurity(counts, code, 0.0, 2.5) < 1e-12
-
-
-@pytest.mark.parametrize("counts", [[-1, 2], [[1, 2]], [np.nan, 1]])
-def test_counts_are_checked(counts: object) -> None:
-    """Negative numbers, tables and NaN are refused, and so is another measure."""
-    with pytest.raises(InvalidInputError, match="one number >= 0 for each class"):
-        impurity(counts, "pairs")  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="measure is 'hinge'; give one of 'pairs'"):
-        impurity([1, 2], "hinge")

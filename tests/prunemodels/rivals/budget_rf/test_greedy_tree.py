@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from formulations.instance.cost_items import CostItems
 from prunemodels.rivals.budget_rf import BudgetRFClassifier, impurity
 from prunemodels.rivals.budget_rf.greedy_tree import TrainingTable
-from prunemodels.rivals.budget_rf.options import growing_options
-from prunemodels.rivals.budget_rf.stumps import _best_place
+from prunemodels.rivals.budget_rf.stumps import _best_place, growing_options
 
 
 def one_tree(X: Any, y: Any, **parameters: Any) -> Any:

@@ -16,8 +16,7 @@ from prunemodels.models.trees import counterparts
 from prunemodels.other_libraries import ModelForest
 from prunemodels.rivals.boosted_learner import settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
-from prunemodels.rivals.cegb.own_engine import boost
-from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.cegb.own_engine import Settings, boost
 from prunemodels.rivals.purchases import Prices
 from tests.instances import way
 

@@ -16,7 +16,7 @@ from formulations.instance.routing import leaves_of
 from prunemodels.rivals.boosted_learner import settings_of
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.cegb.lightgbm_engine import MOST_PAIRS, penalties
-from prunemodels.rivals.cegb.settings import Settings
+from prunemodels.rivals.cegb.own_engine import Settings
 from prunemodels.rivals.purchases import Prices
 from tests.prunemodels.rivals.cegb.replay import replay_of
 

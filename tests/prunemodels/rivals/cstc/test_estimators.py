@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
 
-from benchmarks.papers.quadrants import QUADRANT_COSTS, four_quadrants
+from benchmarks.papers.cstc13_synthetic import QUADRANT_COSTS, four_quadrants
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.rivals.cstc import ASTCClassifier, ASTCRegressor, CSTCClassifier, CSTCRegressor

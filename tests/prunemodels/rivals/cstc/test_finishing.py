@@ -17,7 +17,7 @@ from prunemodels.rivals.cstc.classifier_tree import (
     pruned,
     with_zeros,
 )
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
+from prunemodels.rivals.cstc.global_loss import LearnerPrices
 from tests.loops import looped
 
 

@@ -14,6 +14,7 @@ from scipy.optimize import approx_fprime
 from prunemodels.rivals.cstc.classifier_tree import ClassifierTree
 from prunemodels.rivals.cstc.global_loss import (
     GlobalLoss,
+    LearnerPrices,
     Weights,
     path_to,
     reach,
@@ -27,7 +28,6 @@ from prunemodels.rivals.cstc.training import (
     principal_direction,
     train,
 )
-from prunemodels.rivals.cstc.weak_learners import LearnerPrices
 from tests.loops import looped
 
 

@@ -40,7 +40,7 @@ def test_sparse_rows_are_read_as_dense_ones() -> None:
 
 def test_an_interrupted_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a stage: the model is not fitted, or still the one it was."""
-    from prunemodels.rivals.greedy_miser import boosting
+    from prunemodels.rivals.greedy_miser import growth
 
     model = GreedyMiserRegressor(n_estimators=2).fit(X, Y)
     before = model.predict(X)
@@ -48,7 +48,7 @@ def test_an_interrupted_fit_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(boosting, "grow_tree", interrupt)
+    monkeypatch.setattr(growth, "grow_tree", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.set_params(n_estimators=5).fit(X, -Y)
     np.testing.assert_array_equal(model.predict(X), before)
