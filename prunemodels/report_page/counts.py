@@ -1,4 +1,4 @@
-"""What a page counts in trees: how many use a feature for an example, as in Table 1 of BP16, and their shapes.
+"""How many trees use a feature for an example, as in Table 1 of BP16.
 
     c_{i,f}  =  number of trees on whose path for example i some kept split tests feature f                                (1)
 
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
 from formulations.compiled import njit
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.routing import features_of
@@ -77,43 +76,3 @@ def _tally(  # type: ignore[no-untyped-def]
                 h = left[h] if goes_left else right[h]
         for c in range(n_columns):
             tally[uses[c]] += weights[i]
-
-
-@dataclass(frozen=True, eq=False)
-class TreeShapes:
-    """Counts over all trees of a pruning, and the distinct features that its splits test.
-
-    Splits are counted by tree; by depth, roots at 0, as long as the unpruned forest is deep; on the longest path from a root to a
-    leaf; and as a row of the cost sample meets them in a tree on average.
-    """
-
-    splits: NDArray[np.int64]
-    by_depth: NDArray[np.int64]
-    deepest: int
-    mean_path_length: float
-    features: int
-
-    @property
-    def leaves(self) -> int:
-        """Leaves of all trees; a tree has one more leaf than splits."""
-        return int(self.splits.sum()) + len(self.splits)
-
-    @property
-    def stumps(self) -> int:
-        """Trees that are single leaves."""
-        return int((self.splits == 0).sum())
-
-
-def tree_shapes(pruning: Pruning) -> TreeShapes:
-    """The shapes of the trees of a pruning."""
-    problem, ensemble = pruning.problem, pruning.problem.ensemble
-    kept = np.flatnonzero(pruning.kept)
-    mean_path_length = problem.usage.node_weight[kept].sum() / (problem.usage.total_weight * ensemble.n_trees)
-    depth = ensemble.depth[kept]
-    return TreeShapes(
-        np.bincount(ensemble.tree_of[kept], minlength=ensemble.n_trees),
-        np.bincount(depth, minlength=max(1, int(ensemble.depth.max()))),
-        int(depth.max()) + 1 if kept.size else 0,
-        float(mean_path_length),
-        int(np.unique(ensemble.feature[kept]).size),
-    )

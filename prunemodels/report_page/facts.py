@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import checked
+from formulations.arguments import Share, checked
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from prunemodels.deployment import Deployment, measure_deployment
@@ -27,9 +27,8 @@ from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
-from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
+from prunemodels.report_page.counts import UsageCounts, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
-from prunemodels.report_page.options import PageOptions
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import transferable
 from prunemodels.statements.mean_bounds import MeanInterval
@@ -40,6 +39,20 @@ POINTS = 16
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
 """The libraries whose versions a page shows."""
+
+
+@checked
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PageOptions:
+    """What every page takes, see `report_page`."""
+
+    sample_weight: ArrayLike | None = None
+    confidence: Share = 0.95
+    title: str | None = None
+    unit: str = ""
+    command: str | None = None
+    sources: Mapping[str, str] | None = None
+    positive: Any = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,6 @@ class Facts:
     items: Sequence[ItemCost]
     classes: ByClass | None
     usage: Sequence[UsageCounts]
-    shapes: Sequence[TreeShapes]
     evidence: Evidence
     deployment: Deployment
 
@@ -170,9 +182,10 @@ def gather(
         held_out=change,
         along_path=along_path,
         items=item_costs(held_out.usage, [p.kept for p in both], ensemble.column_names),
-        classes=by_class(ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, shown),
+        classes=by_class(
+            ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, confidence, shown.positive
+        ),
         usage=[usage_counts(ensemble, p.kept, rows, held_out.weights) for p in both],
-        shapes=[tree_shapes(p) for p in (unpruned, pruning)],
         evidence=evidence_of(path, pruning, solution, within),
         deployment=measure_deployment(forest, pruned, rows),
     )

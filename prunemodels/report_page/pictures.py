@@ -16,9 +16,6 @@ import matplotlib as mpl
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from prunemodels.plots.choice import SEEN_WHOLE, draw_budget
@@ -33,10 +30,8 @@ from prunemodels.plots.picture import (
     axes_for,
     cost_label,
     figure_of,
-    frame,
     label_axes,
     mark,
-    plain_numbers,
     styled,
 )
 from prunemodels.plots.tradeoff import MOST_MARKERS, trees_error
@@ -228,63 +223,6 @@ def usage(facts: Facts) -> Drawn:
     each = zip(NUMBERS_OF_TREES, before, after, strict=True)
     told = "; ".join(f"{label}: {share(was)} before, {share(now)} after" for label, was, now in each)
     return Drawn("", inline(ax, "usage-chart", "How many trees use a feature for an example", f"{told}."))
-
-
-@styled
-def depth(facts: Facts) -> Drawn:
-    """Splits of all trees at each depth: outlined before, filled after."""
-    before, after = (shape.by_depth for shape in facts.shapes)
-    ax = axes_for(None, (WIDTH, HEIGHT))
-    for d, (was, now) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
-        hint = f"hint:depth {d}: {was:,} splits before, {now:,} after"
-        ax.bar(d, was, width=0.84, fc=PAPER, ec=GREY, gid=hint, label="" if d else "before")
-        ax.bar(d, now, width=0.6, color=BLUE, gid=hint, label="" if d else "after")
-    frame(ax)
-    ax.grid(visible=False, axis="x")
-    ax.set_xlabel("depth, the root at 0")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    plain_numbers(ax.yaxis)
-    _finish(ax, "splits in all trees")
-    deepest = [shape.deepest for shape in facts.shapes]
-    told = f"Before, {before.sum():,} splits, {deepest[0]} levels; after, {after.sum():,} splits, {deepest[1]} levels."
-    return Drawn("All trees, by depth", inline(ax, "depth-chart", "Splits at each depth before and after", told))
-
-
-def typical_tree(splits: NDArray[np.int64]) -> int:
-    """The tree with the median number of splits."""
-    return int(np.argsort(splits, kind="stable")[(len(splits) - 1) // 2])
-
-
-@styled
-def icicle(facts: Facts) -> Drawn:
-    """One tree from the root down: a split is as wide as the share of the cost sample's rows that reach it."""
-    problem, t = facts.path.problem, typical_tree(facts.shapes[0].splits)
-    ensemble, routing = problem.ensemble, problem.routing
-    nodes = ensemble.nodes_of(t)
-    splits = np.arange(nodes.start, nodes.stop)[ensemble.is_split[nodes]]
-    kept = facts.pruning.kept[splits]
-    boxes = icicle_boxes(routing.start[splits] / routing.n_rows, routing.stop[splits] / routing.n_rows, ensemble.depth[splits])
-    ax = axes_for(None, (WIDTH, HEIGHT))
-    for which, colour, name in ((~kept, "0.8", "pruned"), (kept, BLUE, "kept")):
-        label = f"splits {name}, {int(which.sum()):,}"
-        ax.add_patch(PathPatch(Path.make_compound_path_from_polys(boxes[which]), fc=colour, ec=PAPER, lw=0.5, label=label))
-    ax.set_xlim(0, 1)
-    ax.set_ylim(int(ensemble.depth[splits].max(initial=0)) + 1, 0)
-    ax.axis("off")
-    _finish(ax, "")
-    told = (
-        f"Tree {t}: {count(splits.size, 'split')} before, {int(kept.sum()):,} after. Each split is a bar at its depth, as wide "
-        "as the share of examples that reach it."
-    )
-    caption = "Root at the top; a bar is as wide as the share of examples that reach the split."
-    return Drawn(f"Tree {t}, the median in size", inline(ax, "icicle", f"Tree {t} before and after pruning", told), caption)
-
-
-def icicle_boxes(left: NDArray[np.float64], right: NDArray[np.float64], depth: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The corners of a bar for each split, shape (splits, 4, 2)."""
-    return np.stack(
-        [np.stack([x, y], axis=1) for x, y in ((left, depth), (right, depth), (right, depth + 1), (left, depth + 1))], axis=1
-    )
 
 
 @styled
