@@ -45,7 +45,7 @@ from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import Evidence
 from prunemodels.report_page.facts import Facts, gather
-from prunemodels.report_page.rendering import render
+from prunemodels.report_page.page import render
 from prunemodels.statements.wording import amount, error
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")

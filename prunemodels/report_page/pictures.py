@@ -38,7 +38,7 @@ from prunemodels.plots.tradeoff import MOST_MARKERS, trees_error
 from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.cascade import CascadeFacts, OnRows
 from prunemodels.report_page.facts import Facts, Mark, Tradeoff, spread
-from prunemodels.report_page.rendering import measure, printable
+from prunemodels.report_page.page import measure, printable
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]

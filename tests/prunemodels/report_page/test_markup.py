@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from markupsafe import Markup
 
-from prunemodels.report_page.rendering import bdi, first_names, printable, rounded_claim
+from prunemodels.report_page.page import bdi, first_names, printable, rounded_claim
 from prunemodels.statements import wording
 from tests.loops import looped
 

@@ -13,7 +13,7 @@ from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.evaluation.held_out_change import _paid, held_out_change
 from prunemodels.evaluation.item_costs import item_costs
-from prunemodels.report_page.counts import UsageCounts, usage_counts
+from prunemodels.report_page.facts import UsageCounts, usage_counts
 from prunemodels.statements.change import _paired, change_of
 from tests.prunemodels.forest_kinds import fitted, random_pruning
 from tests.prunemodels.report_page.cases import classifier, regressor

@@ -13,7 +13,7 @@ import prunemodels as pm
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.report_page import report_page
 from prunemodels.report_page.facts import gather
-from prunemodels.report_page.rendering import DARK, LIGHT, render
+from prunemodels.report_page.page import DARK, LIGHT, render
 from prunemodels.statements.wording import amount
 from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
 from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
