@@ -13,4 +13,4 @@ from prunemodels.plots.networks import network_graph as network_graph, plot_cert
 from prunemodels.plots.picture import Picture as Picture, save_picture as save_picture
 from prunemodels.plots.purchases import plot_purchases as plot_purchases
 from prunemodels.plots.tradeoff import plot_held_out as plot_held_out, plot_limits as plot_limits, plot_tradeoff as plot_tradeoff
-from prunemodels.plots.trees import draw_tree as draw_tree, plot_point as plot_point, plot_trees as plot_trees
+from prunemodels.plots.trees import plot_point as plot_point, plot_trees as plot_trees

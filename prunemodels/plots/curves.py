@@ -69,7 +69,7 @@ def plot_curves(
     >>> figure = pm.plots.plot_curves([pm.tradeoff_curve(family, X_test, y_test) for family in (path, whole_features)])
     """
     _check(curves, choose_on, spread)
-    own, ax = ax is None, axes_for(ax, (7.2, 4.8))
+    ax = axes_for(ax, (7.2, 4.8))
     for k, curve in enumerate(curves):
         chosen = (curve if choose_on is None else choose_on[k]).undominated()
         points = chosen[np.argsort(curve.cost[chosen], kind="stable")]
@@ -84,7 +84,7 @@ def plot_curves(
             width = spread[curve.method][points]
             ax.fill_between(cost, error - width, error + width, step="post", color=style["color"], alpha=0.15, lw=0)
     label_axes(ax, error_label, unit, whole=False)
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 def _check(curves: Sequence[TradeoffCurve], choose_on: Sequence[TradeoffCurve] | None, spread: Mapping[str, Any] | None) -> None:

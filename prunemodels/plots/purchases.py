@@ -55,7 +55,7 @@ def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "",
         wrong = f"lacks the column {missing[0]!r}" if missing else "has no row"
         raise InvalidInputError(f"purchases {wrong}; give what PrunedForest.purchases() returns")
     table = purchases.iloc[:most]
-    own, ax = ax is None, axes_for(ax, (6.8, max(2.4, 1.1 + 0.27 * len(table))))
+    ax = axes_for(ax, (6.8, max(2.4, 1.1 + 0.27 * len(table))))
     place = np.arange(len(table))
     ax.barh(place, table["before"], height=0.8, color=BEFORE, label="unpruned")
     ax.barh(place, table["after"], height=0.44, color=BLUE, label="pruned")
@@ -72,4 +72,4 @@ def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "",
     ax.set_ylabel(f"feature (price alone{f', {literal(unit)}' if unit else ''})")
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
-    return finished(ax, own=own)
+    return finished(ax)

@@ -91,7 +91,7 @@ def plot_tradeoff(
     >>> from prunemodels.example import path
     >>> figure = pm.plots.plot_tradeoff(path, chosen=path.at_lam(0.01))
     """
-    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
+    ax = axes_for(ax, (6.8, 4.8))
     if chosen is not None:
         check_same_problem("chosen", chosen.problem, path.problem)
     trees = trees_error(path.problem)
@@ -114,7 +114,7 @@ def plot_tradeoff(
     if chosen is not None:
         _mark(ax, path, held_out, chosen)
     label_axes(ax, path.problem.ensemble.measure, unit)
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:
@@ -172,7 +172,7 @@ def plot_held_out(
     >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
     >>> figure = pm.plots.plot_held_out(found)
     """
-    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
+    ax = axes_for(ax, (6.8, 4.8))
     changes = tradeoff.changes
     first = changes[0]
     cost = np.array([first.cost_before.mean, *(c.cost_after.mean for c in changes)])
@@ -192,7 +192,7 @@ def plot_held_out(
         ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
     label_axes(ax, first.measure, unit)
     ax.set_ylabel(error_name(first.measure))
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 @checked
@@ -216,7 +216,7 @@ def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = N
     >>> at = [pm.Limit(10, "splits"), pm.Limit(30, "splits")]
     >>> figure = pm.plots.plot_limits(pm.evaluation.limits_tradeoff(problem, [6, 9, 12], at))
     """
-    own, ax = ax is None, axes_for(ax, (6.8, 4.4))
+    ax = axes_for(ax, (6.8, 4.4))
     problem = tradeoff.solutions[0][0].problem
     for k, (limit, line) in enumerate(zip(tradeoff.at, tradeoff.solutions, strict=True)):
         color, name = COLOURS[k % len(COLOURS)], f"{limit.title} at most {amount(float(exact(limit.at_most, 'at')))}"
@@ -225,7 +225,7 @@ def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = N
     label_axes(ax, problem.ensemble.measure, unit, whole=False)
     ax.set_ylabel(trees_error(problem))
     ax.set_ylim(bottom=0)
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 def trees_error(problem: PruningProblem) -> str:

@@ -171,43 +171,6 @@ def plot_point(
     return drawing.figure
 
 
-@checked
-def draw_tree(problem: PruningProblem, t: Natural, *, kept: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
-    """Draw tree t, and a pruning of it: `plot_trees` of one tree.
-
-    Parameters
-    ----------
-    kept
-        bool, the splits that a pruning keeps: those of the tree (as `TreeNetwork.pruning_of` gives them) or of the
-        forest (as `Pruning.kept` has them). Kept splits are drawn bold, their leaves blue, and pruned nodes grey.
-    ax
-        axes to draw on; default: a figure of its own.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no such tree, if `kept` has another length, or there are more nodes than can be read.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> figure = pm.plots.draw_tree(two_trees(), 0)
-    """
-    ensemble = problem.ensemble
-    if t >= ensemble.n_trees:
-        raise InvalidInputError(f"t is {t}; give a tree, 0 to {ensemble.n_trees - 1}")
-    if kept is None:
-        return plot_trees(problem, trees=[t], ax=ax)
-    nodes, given = ensemble.nodes_of(t), np.asarray(kept, dtype=bool)
-    n = nodes.stop - nodes.start
-    if given.shape not in ((n,), (ensemble.n_nodes,)):
-        raise InvalidInputError(f"kept has shape {given.shape}; give one bool for each of the tree's {n} nodes, or of all nodes")
-    whole = np.zeros(ensemble.n_nodes, dtype=bool)
-    whole[nodes] = given if given.shape == (n,) else given[nodes]
-    return plot_trees(problem, trees=[t], kept=whole, ax=ax)
-
-
 def _states(ensemble: Ensemble, kept: ArrayLike | None) -> list[str]:
     """The state of each node after pruning: a split, a leaf, or cut off."""
     keep = ensemble.is_split if kept is None else np.asarray(kept, dtype=bool)
