@@ -25,7 +25,7 @@ from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align, rate
-from prunemodels.command_line.given import shows_progress
+from prunemodels.command_line.parsing import shows_progress
 from prunemodels.command_line.process import styled
 from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes

@@ -11,7 +11,6 @@ import numpy as np
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align
-from prunemodels.command_line.given import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -23,6 +22,7 @@ from prunemodels.command_line.inputs import (
     read_labelled,
 )
 from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
+from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor

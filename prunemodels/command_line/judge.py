@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import usual_loss
-from prunemodels.command_line.given import errors_naming, reserve
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -30,6 +29,7 @@ from prunemodels.command_line.inputs import (
     read_labelled,
     read_model_file,
 )
+from prunemodels.command_line.parsing import errors_naming, reserve
 from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import Evaluation

@@ -23,8 +23,8 @@ from formulations.programs.files import write_program
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
-from prunemodels.command_line.given import errors_naming, reserve, shows_progress
 from prunemodels.command_line.inputs import read_instance
+from prunemodels.command_line.parsing import errors_naming, reserve, shows_progress
 from prunemodels.command_line.summary import LABEL, Line, Summary
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS

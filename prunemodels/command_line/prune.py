@@ -15,7 +15,6 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from prunemodels.command_line.given import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -30,6 +29,7 @@ from prunemodels.command_line.inputs import (
     same_file,
 )
 from prunemodels.command_line.judge import changed, model_record, verdict_on
+from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence

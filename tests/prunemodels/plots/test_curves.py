@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from prunemodels.comparison.growth import Growth
-from prunemodels.plots.curves import plot_curves
-from prunemodels.plots.growth import plot_growth
+from prunemodels.plots.curves import plot_curves, plot_growth
 from prunemodels.plots.history import SMALLEST
 from tests.prunemodels.plots.cases import ONE, TWO, curve
 

@@ -22,10 +22,9 @@ from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
-from prunemodels.plots.curves import plot_curves
+from prunemodels.plots.curves import plot_curves, plot_growth
 from prunemodels.plots.cut import closure_graph, plot_cut
 from prunemodels.plots.exits import plot_exits
-from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.history import plot_columns, plot_gaps
 from prunemodels.plots.matrices import plot_matrix
 from prunemodels.plots.networks import draw_network, network_graph, plot_certificate
