@@ -113,7 +113,6 @@ class Facts:
     options: PageOptions
     path: PruningPath
     pruning: Pruning
-    unpruned: Pruning
     solution: BudgetSolution | None
     within: LimitsSolution | None
     model: str
@@ -174,7 +173,7 @@ def gather(
     along_path = evaluate_path(path, X, y, sample_weight=weight)
     rows = X.iloc[held_out.rows] if hasattr(X, "iloc") else X[held_out.rows]
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
-    ensemble, unpruned = problem.ensemble, Pruning.unpruned(problem)
+    ensemble = problem.ensemble
     change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits)
     answers = [
         Answers(np.asarray(model.predict(rows)), p.problem.usage.row_costs(p.kept), p.bought)
@@ -184,7 +183,6 @@ def gather(
         options=shown,
         path=path,
         pruning=pruning,
-        unpruned=unpruned,
         solution=solution,
         within=within,
         model=type(forest).__name__,

@@ -189,7 +189,6 @@ LIGHT = {
     "before": "#6b7079",
     "after": "#0b5fae",
     "accent": "#b3440a",
-    "pale": "#c9ced6",
     "good": "#1d6b3a",
     "bad": "#a3202a",
 }
@@ -204,7 +203,6 @@ DARK = {
     "before": "#a0a7b0",
     "after": "#6cb4ff",
     "accent": "#ff9d66",
-    "pale": "#4a515a",
     "good": "#7bd49b",
     "bad": "#ff8f8f",
 }

@@ -52,7 +52,7 @@ def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     """Its markup, that it loads nothing, and that it can be read without seeing it."""
     check_markup(pages[kind])
     check_alone(pages[kind])
-    check_readable(pages[kind], tables=4, pictures=3)
+    check_readable(pages[kind], tables=4, pictures=1)
 
 
 def test_exact_numbers_of_what_was_asked(pages: dict[str, str]) -> None:
@@ -80,13 +80,12 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
 def test_text_and_lines_stand_out(colours: dict[str, str]) -> None:
-    """Text has a contrast of at least 4.5 to 1 with its ground, lines of at least 3, in both themes; kept from pruned too."""
+    """Text has a contrast of at least 4.5 to 1 with its ground, lines of at least 3, in both themes."""
     for text in ("ink", "muted", "after", "accent", "good", "bad"):
         for ground in ("paper", "raised"):
             assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
     for shape in ("before", "after", "accent"):
         assert contrast(colours[shape], colours["paper"]) >= 3, shape
-    assert contrast(colours["after"], colours["pale"]) >= 3
     assert LIGHT.keys() == DARK.keys()
 
 
