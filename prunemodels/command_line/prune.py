@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -51,9 +51,6 @@ from prunemodels.statements.wording import count, error
 from solvers.budgets import solve_budget, solve_within
 from solvers.budgets.by_path import exact_cost
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 SEED = 0
 """Seed of the split that ``--confidence`` makes. It is fixed, so that the same command gives the same pruning."""
 
@@ -67,17 +64,17 @@ GRID = 12
 class Found:
     """A model and what ``prune`` made of it.
 
-    `answer` shows itself; `saved` is the model for the file; `change` measures both models on labelled examples. `record` and
-    `lines` say more, and `solution` answers the budget or the limits of a forest.
+    `answer` shows itself; `saved` is the model for the file; `path` has all prunings, where they are asked for; `change` measures
+    both models on labelled examples, and `picture` draws the trade-off. `solution` answers the budget or the limits of a forest.
     """
 
     before: TreeModel
     seen: list[Examples]
     answer: PrunedForest | BoostedPruning
     saved: Any
-    path: PruningPath | BoostedPath | None
+    path: Any
     change: Callable[[Examples], HeldOutChange]
-    picture: Callable[[Examples], Figure]
+    picture: Callable[[Examples], Any]
     record: dict[str, Any]
     lines: list[Line]
     solution: BudgetSolution | LimitsSolution | None = None
@@ -133,7 +130,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
     rows = None if args.held_out is None else read_examples(args, "--held-out", found.before, weighted=True)
     hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
     dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
-    for table in tables if found.path is not None else ():
+    for table in tables:
         found.path.to_frame().to_csv(outputs.aside(table), index=False)
     if mixture is not None and isinstance(found.solution, BudgetSolution):
         mixture.write(outputs, found.solution, model)
@@ -241,7 +238,7 @@ def _of_forest(args: argparse.Namespace, model: Any) -> Found:
         on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)
         return held_out_change(on, pruning.kept, model, rows.y, 0.95, args.limit or ())
 
-    def picture(rows: Examples) -> Figure:
+    def picture(rows: Examples) -> Any:
         return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=pruning)
 
     return Found(instance.model, instance.seen, answer, saved, path, change, picture, record, lines, solution)
@@ -319,7 +316,8 @@ def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
     if record["saved_as"] == "ModelForest":
         lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
 
-    def picture(rows: Examples) -> Figure:
+    def picture(rows: Examples) -> Any:
+        assert path is not None  # it is searched where pictures are asked for
         return package("prunemodels.plots").plot_curves([boosted_curve(path, rows.X, rows.y, "prune_boosted", None)])
 
     def change(rows: Examples) -> HeldOutChange:

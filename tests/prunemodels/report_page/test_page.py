@@ -16,7 +16,7 @@ from prunemodels.report_page.facts import gather
 from prunemodels.report_page.page import DARK, LIGHT, render
 from prunemodels.statements.wording import amount
 from tests.prunemodels.report_page.cases import HOSTILE, Case, Page, classifier, regressor
-from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
+from tests.prunemodels.report_page.checks import check_page
 
 TITLE = 'Forest <"7"> & co'
 
@@ -50,9 +50,7 @@ KINDS = ["budget", "row", "other", "regression", "roots", "unpruned"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     """Its markup, that it loads nothing, and that it can be read without seeing it."""
-    check_markup(pages[kind])
-    check_alone(pages[kind])
-    check_readable(pages[kind], tables=4, pictures=1)
+    check_page(pages[kind], tables=4, pictures=1)
 
 
 def test_exact_numbers_of_what_was_asked(pages: dict[str, str]) -> None:
