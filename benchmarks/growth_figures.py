@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 
 from benchmarks.measuring import markdown, write_text
 from prunemodels.comparison.growth import INSTANCE, Growth, slope
-from prunemodels.plots.growth import plot_growth
+from prunemodels.plots.curves import plot_growth
 from prunemodels.plots.picture import save_picture
 
 LEAST = {"seconds": 0.02, "peak_memory_mb": 2.0}

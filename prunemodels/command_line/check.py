@@ -11,7 +11,7 @@ from typing import Any
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from proofs_checks.verdict import Verdict
-from prunemodels.command_line.given import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
+from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
 from prunemodels.command_line.summary import WIDTH, Line, Summary
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS

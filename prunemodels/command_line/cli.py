@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from prunemodels.command_line.commands import INPUTS
-from prunemodels.command_line.given import reserve_pictures
-from prunemodels.command_line.parsing import greeting, parser
+from prunemodels.command_line.parsing import greeting, parser, reserve_pictures
 from prunemodels.command_line.process import DONE, ending_signals, prepare_streams, show, status_of
 
 

@@ -248,7 +248,7 @@ forest FOREST    {MODEL}{BOOSTED}
             f"""{inputs()}
 # output
 --out FILE.csv!  the table: lambda, cost, error and splits of each breakpoint
---held-out FILE  examples kept apart, a table like --data: the screen shows cost and error on them
+--held-out FILE  labelled examples kept apart, a table like --data: the screen shows cost and error on them
 {PICTURE}
 """,
             f"path {EXAMPLE_INPUTS} --out path.csv",

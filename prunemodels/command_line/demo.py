@@ -24,9 +24,10 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.shown import rate
-from prunemodels.command_line.given import shows_progress
-from prunemodels.command_line.summary import Summary, budget_table
+from formulations.shown import align, rate
+from prunemodels.command_line.parsing import shows_progress
+from prunemodels.command_line.process import styled
+from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
@@ -189,11 +190,6 @@ def _lines(r: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
     over = "" if seeds == 1 else f" (mean ± standard deviation over {seeds} {which})"
     unit = "% of the unpruned cost" if saved.endswith("%") else "dollars" if priced else "features a prediction"
     found = f"Found all {r['breakpoints']:,} optimal prunings in {r['path_seconds']:.2g} s. The best"
-    names = {"cost": "cost", "held_out_error": "data_error", "in_bag_error": "sample_error", "splits": "splits"}
-    rows = [
-        {"budget": budget, "chosen": budget == saved} | {to: of[name].to_numpy() for name, to in names.items()}
-        for budget, of in table.groupby("budget", sort=False)
-    ]
     was, now = (table[table["budget"] == budget].iloc[0] for budget in ("unpruned", saved))
     each = "dollars" if priced else "features"
     return [
@@ -203,11 +199,29 @@ def _lines(r: Mapping[str, Any], table: pd.DataFrame) -> list[str]:
         f"measured on {test:,} held out.",
         f"{'The best pruning' if priced else found} within each budget, in {unit}{over}:",
         "",
-        budget_table(
-            rows, "error rate", error="held-out error", source="in-bag", cost="cost, dollars" if priced else "cost = features"
-        ),
+        budget_table(table, "cost, dollars" if priced else "cost = features", saved),
         "",
         f"Saved the forest{' of the first seed' * (seeds > 1)} of budget {saved}: it costs {now.cost:.1f} {each} a prediction "
         f"(unpruned {was.cost:.1f}) and errs on {rate(now.held_out_error, 'error rate', 2)} of the held-out examples "
         f"(unpruned {rate(was.held_out_error, 'error rate', 2)}).",
     ]
+
+
+def budget_table(table: pd.DataFrame, cost: str, saved: str) -> str:
+    """A row for each budget: means over the seeds, and standard deviations of several; bold where the forest was saved.
+
+    The error of single trees, which pruning minimises, comes last: it is 0 for fully grown trees, and says little about new
+    examples.
+    """
+    shown = {"cost": (cost, 1, "{:.1f}"), "held_out_error": ("held-out error", 100, "{:.2f}")}
+    shown |= {"splits": ("splits", 1, "{:,.0f}"), "in_bag_error": ("single trees, in-bag", 100, "{:.2f}")}
+    rows = []
+    for budget, of in table.groupby("budget", sort=False):
+        cells = [str(budget)]
+        for name, (_, scale, form) in shown.items():
+            numbers = [of[name].mean(), *([of[name].std()] if len(of) > 1 and name != "splits" else [])]
+            cells.append(" ± ".join(form.format(scale * x) for x in numbers) + " %" * (scale == 100))
+        rows.append(cells)
+    header, *lines = align(["budget", *(heading for heading, _, _ in shown.values())], rows).split("\n")
+    bold = [styled(line, "bold") if row[0] == saved else line for line, row in zip(lines, rows, strict=True)]
+    return "\n".join([styled(header, "bold"), *bold])

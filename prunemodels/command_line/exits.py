@@ -11,7 +11,6 @@ import numpy as np
 from formulations.errors import InvalidInputError
 from formulations.extras import package
 from formulations.shown import align
-from prunemodels.command_line.given import draw_pictures, errors_naming, need, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -23,14 +22,15 @@ from prunemodels.command_line.inputs import (
     read_labelled,
 )
 from prunemodels.command_line.judge import check_labels, features_of, looks_like_identifier
-from prunemodels.command_line.summary import Line, Summary, model_name
+from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, shows_progress
+from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.evaluation.item_costs import item_label
 from prunemodels.exits.budget_cascade import BudgetCascadeClassifier, BudgetCascadeRegressor
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.forest_exits import exit_path
 from prunemodels.exits.raw_tables import identifiers
 from prunemodels.files.forests import FOREST_ENDINGS, dump_forest
-from prunemodels.report_page.cascade import OnRows, judged_on
+from prunemodels.report_page.cascade import judged_on
 from prunemodels.statements.wording import amount, error, share
 
 SEED = 0
@@ -38,8 +38,6 @@ SEED = 0
 
 CONFIDENCE = 0.95
 
-SHARES = (0.1, 0.25, 0.5, 0.75, 1.0)
-"""Budgets of the table, as shares of the cost of the last stage."""
 
 MOST_NAMES = 6
 """The largest number of items that a line names."""
@@ -115,36 +113,21 @@ def _finish(
     if held_out is not None and held_out.y is not None:
         with errors_naming(f"--held-out {args.held_out}"):
             seen = judged_on(cascade, held_out.X, held_out.y, np.ones(len(held_out.X)), CONFIDENCE, None)
-        stops, budgets = seen.stops.to_frame().to_dict("records"), within_budgets(cascade, seen)
-        record |= {"held_out": seen.change, "stops": stops, "budgets": budgets}
-        lines += ["", repr(seen.change), "", *_tables(stops, budgets, task), ""]
+        stops = seen.stops.to_frame().to_dict("records")
+        record |= {"held_out": seen.change, "stops": stops}
+        lines += ["", card_of(seen.change), "", _who_stops(stops, task), ""]
         report += f" --held-out {args.held_out} --label {args.label}"
     dump_forest(cascade, args.outputs.aside(out))
     draw_pictures(args, lambda: package("prunemodels.plots").plot_exits(cascade, rows.X, rows.y))
     return Summary(record, lines, [out], data.ignored, hints, f"{report} --out report.html")
 
 
-def within_budgets(cascade: Cascade, on: OnRows) -> list[dict[str, float]]:
-    """The best policies within shares of the last stage's cost, on the rows; none below the cost of the first stage."""
-    seen, found = on.stops.evaluation, []
-    for part in SHARES:
-        budget = part * on.change.cost_before.mean
-        try:
-            policy = cascade.exit_path_.within(budget).policy
-        except InvalidInputError:  # cheaper than the first stage
-            continue
-        found.append({"budget": budget, "cost": seen.mean_cost(policy), "error": seen.mean_loss(policy)})
-    return found
-
-
-def _tables(stops: list[dict[Any, Any]], budgets: list[dict[str, float]], task: str) -> list[str]:
-    """Who stops where, and what other budgets give."""
-    who = [
+def _who_stops(stops: list[dict[Any, Any]], task: str) -> str:
+    """Who stops where, as a table."""
+    rows = [
         [f"stage {s['stage']}", share(s["share"]), amount(s["cost"]), error(s["error"], task), _named(s["bought"])] for s in stops
     ]
-    given = [[amount(b["budget"]), amount(b["cost"]), error(b["error"], task)] for b in budgets]
-    header = ["stops at", "of the rows", "cost", "error", "most of them have bought"]
-    return [align(header, who), "", align(["budget", "held-out cost", "held-out error"], given)]
+    return align(["stops at", "of the rows", "cost", "error", "most of them have bought"], rows)
 
 
 def _named(items: list[str]) -> str:

@@ -6,7 +6,7 @@ import argparse
 import filecmp
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
@@ -25,17 +24,15 @@ from formulations.instance.ensemble import Ensemble
 from formulations.instance.limit import Limit
 from formulations.instance.node_errors import NodeErrors
 from formulations.instance.problem import PruningProblem
-from prunemodels.command_line.given import errors_naming, option_of, shows_progress
-from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES
+from prunemodels.command_line.parsing import NOT_WITH_UNDERSCORES, errors_naming, option_of, shows_progress
 from prunemodels.command_line.summary import model_name
 from prunemodels.data_files import read_prices, read_table, shown, take_column, take_columns, take_features
-from prunemodels.evaluation.held_out import on_other_rows
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.raw_tables import identifiers, reads_raw_columns
 from prunemodels.files.forests import load_forest
 from prunemodels.models.forests.error_samples import Blend, ErrorSample, Given, InBag, OutOfBag
-from prunemodels.models.forests.labels import class_numbers, forest_losses
-from prunemodels.models.forests.problems import apply_pruning, problem_from_forest
+from prunemodels.models.forests.labels import class_numbers
+from prunemodels.models.forests.problems import problem_from_forest
 from prunemodels.models.forests.reading import read_forest
 from prunemodels.models.tree_model import TreeModel
 from solvers import pruning_path
@@ -69,6 +66,11 @@ class Examples:
     weights: NDArray[np.float64] | None
     names: tuple[str, ...]
     ignored: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """The examples in words."""
+        return f"{len(self.X):,} examples of {self.file}"
 
     @cached_property
     def prints(self) -> NDArray[np.uint64]:
@@ -249,38 +251,12 @@ class Instance:
     problem: PruningProblem
     seen: list[Examples]
 
-    def measured(self, prunings: Sequence[Pruning], rows: Examples | None = None) -> list[dict[str, Any]]:
-        """Figures of prunings on examples (default: the cost sample), with the forest's own error where they are labelled."""
-        on = self.data if rows is None else rows
-        weights = np.ones(len(on.X)) if on.weights is None else on.weights
-        with errors_naming("--data" if rows is None else f"--held-out {rows.file}"):
-            problem = self.problem if rows is None else on_other_rows(self.problem, rows.X, rows.weights)
-            found = []
-            for pruning in prunings:
-                error = None
-                if on.y is not None:
-                    pruned = apply_pruning(pruning, self.forest)
-                    losses = forest_losses(pruned, on.X, on.y, problem.ensemble.loss, weights=weights)
-                    error = float(np.average(losses, weights=weights))
-                found.append(figures_of(pruning, Pruning(problem, pruning.kept).cost, error))
-        return found
-
     def record(self, args: argparse.Namespace) -> dict[str, Any]:
         """What every command on an instance tells of it."""
         problem, ensemble = self.problem, self.problem.ensemble
         told = {"forest": args.forest, "model": model_name(self.forest), "trees": ensemble.n_trees, "task": ensemble.task}
         told |= {"measure": ensemble.measure, "data": args.data, "examples": problem.n_rows}
         return told | {"error_source": problem.errors.source}
-
-    @property
-    def sample(self) -> str:
-        """The cost sample in words."""
-        return f"{self.problem.n_rows:,} examples of {self.data.file}"
-
-
-def figures_of(pruning: Pruning, cost: float, error: float | None = None) -> dict[str, Any]:
-    """The figures of a pruning for a `budget_table`; `error`: that of the forest's own predictions."""
-    return {"cost": cost, "sample_error": pruning.error, "data_error": error, "splits": pruning.n_splits}
 
 
 def read_instance(args: argparse.Namespace, forest: Any = None) -> Instance:

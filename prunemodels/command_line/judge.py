@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from formulations.errors import InvalidInputError
 from formulations.instance.tree_loss import usual_loss
-from prunemodels.command_line.given import errors_naming, reserve
 from prunemodels.command_line.inputs import (
     Examples,
     check_held_out_file,
@@ -30,7 +29,8 @@ from prunemodels.command_line.inputs import (
     read_labelled,
     read_model_file,
 )
-from prunemodels.command_line.summary import Line, Summary, measure_name, model_name
+from prunemodels.command_line.parsing import errors_naming, reserve
+from prunemodels.command_line.summary import Line, Summary, card_of, model_name
 from prunemodels.data_files import shown, take_any_features
 from prunemodels.evaluation.evaluate import Evaluation
 from prunemodels.exits.raw_tables import identifiers
@@ -71,7 +71,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
     record = model_record(args, model)
     title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {args.data}"
     hints = hints_on_rows(None, data)
-    return Summary(record | {"figures": found}, [title, "", found._card().text(), ""], ignored=data.ignored, hints=hints)
+    return Summary(record | {"figures": found}, [card_of(found, title), ""], ignored=data.ignored, hints=hints)
 
 
 def model_record(args: argparse.Namespace, model: TreeModel) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def train_command(args: argparse.Namespace) -> Summary:
         f"{args.out}: {record['model']}, {record['trees']} trees on {len(table.names)} columns",
         "",
         Line(
-            measure_name(measure),
+            "held-out error",
             f"{error(measured, measure)} on {len(test_y):,} examples {where}; {always} {error(plain, measure)}",
             "" if measured < plain else "warning",
         ),

@@ -23,9 +23,9 @@ from formulations.programs.files import write_program
 from formulations.programs.linear_program import LinearProgram
 from formulations.programs.matrix import MATRICES
 from formulations.shown import align, error_name, is_rate
-from prunemodels.command_line.given import errors_naming, reserve, shows_progress
-from prunemodels.command_line.inputs import figures_of, read_instance
-from prunemodels.command_line.summary import LABEL, Line, Summary, budget_table
+from prunemodels.command_line.inputs import read_instance
+from prunemodels.command_line.parsing import errors_naming, reserve, shows_progress
+from prunemodels.command_line.summary import LABEL, Line, Summary
 from prunemodels.comparison.compare import check_budgets, check_solvers, compare
 from solvers import SOLVERS
 from solvers.budgets import BUDGET_SOLVERS
@@ -47,6 +47,8 @@ COLUMNS: dict[str, tuple[str, Callable[[Any], str]]] = {
     "value": ("value", "{:.6g}".format),
     "error": ("error", "{:.6g}".format),
     "bound": ("bound", "{:.6g}".format),
+    "cost": ("cost", "{:.5g}".format),
+    "splits": ("splits", "{:,.0f}".format),
     "relative_gap": ("gap", "{:.1g}".format),
     "seconds": ("seconds", _short),
     "peak_memory_mb": ("MB", _short),
@@ -58,10 +60,7 @@ NOT_SHOWN = {False: ("error", "bound"), True: ("value", "relative_gap")}
 
 
 def compare_command(args: argparse.Namespace) -> Summary:
-    """``prunemodels compare``: one row a solver, on the screen and as a table if one is asked for.
-
-    The record has the prunings of `found_prunings`, and the table as ``solvers``, with None for what a solver does not have.
-    """
+    """``prunemodels compare``: one row a solver, on the screen and as a table if one is asked for."""
     tables = reserve(args, "out", ".csv")
     with errors_naming("--solvers"):
         solvers = check_solvers(args.solvers, SOLVERS if args.budget is None else BUDGET_SOLVERS)
@@ -73,44 +72,24 @@ def compare_command(args: argparse.Namespace) -> Summary:
     table = compare(instance.problem, args.lam, solvers, **options)
     for file in tables:
         table.to_csv(args.outputs.aside(file), index=False)
-    record, ensemble = instance.record(args), instance.problem.ensemble
-    unpruned = Pruning.unpruned(instance.problem)
-    rows = [figures_of(unpruned, unpruned.cost) | {"budget": "unpruned"}, *found_prunings(table)]
+    record, measure = instance.record(args), instance.problem.ensemble.measure
     cells = table.astype(object).where(table.notna(), None).replace(math.inf, None).to_dict("records")
     goal = f"lambda = {args.lam:g}" if args.lam is not None else f"cost at most {', '.join(f'{b:g}' for b in args.budget)}"
-    lines: list[str | Line] = [
-        f"{args.forest}: {record['model']} of {record['trees']} trees, {goal}",
-        "",
-        budget_table(rows, ensemble.measure, source=instance.problem.errors.source),
-        "",
-    ]
+    lines: list[str | Line] = [f"{args.forest}: {record['model']} of {record['trees']} trees, {goal}", ""]
     if args.lam is not None:
-        rate_ = is_rate(ensemble.measure)
-        worth = f"{100 * args.lam:.6g} % of error" if rate_ else f"{args.lam:.6g} of {error_name(ensemble.measure)}"
+        worth = f"{100 * args.lam:.6g} % of error" if is_rate(measure) else f"{args.lam:.6g} of {error_name(measure)}"
         lines.append(Line("lambda", f"one unit of cost is worth {worth}"))
-        lines += [] if len(rows) > 1 else [Line("optimum", "not proven by any of these solvers")]
+        if not (table["status"] == str(Status.OPTIMAL)).any():
+            lines.append(Line("optimum", "not proven by any of these solvers"))
         lines.append("")
     lines += [
         comparison_text(table),
         "",
-        Line("cost sample", instance.sample),
+        Line("cost sample", instance.data.told),
         Line("solving", f"{float(table['seconds'].sum()):.1f} s"),
     ]
-    more = {"lam": args.lam, "budgets": args.budget, "prunings": rows, "solvers": cells}
+    more = {"lam": args.lam, "budgets": args.budget, "unpruned": Pruning.unpruned(instance.problem), "solvers": cells}
     return Summary(record | more, lines, tables, instance.data.ignored)
-
-
-def found_prunings(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The pruning that the engines proved optimal, or the one of least error within each budget; those that there are."""
-    if "budget" in table:
-        groups = [(f"within {b:g}", of[of["error"].notna()], "error") for b, of in table.groupby("budget", sort=False)]
-    else:
-        groups = [("optimum", table[table["status"] == str(Status.OPTIMAL)], "value")]
-    best = [(name, of.nsmallest(1, by).iloc[0]) for name, of, by in groups if len(of)]
-    return [
-        {"cost": float(r.cost), "sample_error": float(r.error), "data_error": None, "splits": int(r.splits), "budget": name}
-        for name, r in best
-    ]
 
 
 def comparison_text(table: pd.DataFrame) -> str:
@@ -154,7 +133,7 @@ def export_command(args: argparse.Namespace) -> Summary:
         f"{args.forest}: {record['model']} of {record['trees']} trees as {formulation}{goal}",
         "",
         Line("program", f"{kind}, {rows:,} rows, {columns:,} columns, {record['nonzeros']:,} nonzeros{merged}"),
-        Line("cost sample", instance.sample),
+        Line("cost sample", instance.data.told),
         Line("size", f"{record['bytes'] / 1e6:.3g} MB"),
         f"{'to solve it':{LABEL}}{reading(str(out))}",
     ]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
@@ -13,11 +15,8 @@ from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
 from formulations.extras import package
-from formulations.shown import is_rate
-from prunemodels.command_line.given import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
 from prunemodels.command_line.inputs import (
     Examples,
-    Instance,
     check_held_out_file,
     hints_on_rows,
     limit_as_budget,
@@ -29,12 +28,14 @@ from prunemodels.command_line.inputs import (
     read_model_file,
     same_file,
 )
-from prunemodels.command_line.judge import changed, loss_name, model_record, verdict_on
-from prunemodels.command_line.summary import Line, Summary, budget_table, measure_name, plain
+from prunemodels.command_line.judge import changed, model_record, verdict_on
+from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, option_of, refuse, reserve, shows_progress
+from prunemodels.command_line.summary import Line, Summary, card_of, plain
+from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
-from prunemodels.evaluation.held_out_tradeoff import SHARES
+from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
@@ -58,29 +59,54 @@ GRID = 12
 
 
 @dataclass(frozen=True, eq=False)
-class ChosenPruning:
-    """The pruning that ``prune`` writes, and how it was found.
+class Found:
+    """A model and what ``prune`` made of it.
 
-    `row` is its row of the path, None where it is no breakpoint; `next_dearer` the next breakpoint that costs more, None with
-    ``--confidence``; `solution` the answer to the budget or the limits, None with ``--lam``.
+    `answer` shows itself; `saved` is the model for the file; `path` has all prunings, where they are asked for; `change` measures
+    both models on labelled examples, and `picture` draws the trade-off. `solution` answers the budget or the limits of a forest.
     """
 
-    pruning: Pruning
-    row: int | None
-    next_dearer: Pruning | None
+    before: TreeModel
+    seen: list[Examples]
+    answer: PrunedForest | BoostedPruning
+    saved: Any
+    path: Any
+    change: Callable[[Examples], HeldOutChange]
+    picture: Callable[[Examples], Any]
+    record: dict[str, Any]
+    lines: list[Line]
     solution: BudgetSolution | LimitsSolution | None = None
-    certified: CertifiedBudget | None = None
+
+    @property
+    def data(self) -> Examples:
+        """The cost sample."""
+        return self.seen[0]
 
 
 def path_command(args: argparse.Namespace) -> Summary:
     """``prunemodels path``: every optimal pruning as a table, and as a picture if one is asked for."""
     table = args.outputs.reserve(args.out, "--out", endings=(".csv",))
     check_held_out_file(args, CHOOSES)
+    if args.held_out is not None:
+        need(args, "label", "is missing: the screen shows the error on --held-out; name the label column")
     instance = read_instance(args)
-    path = path_of(args, instance)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", instance.model, weighted=True)
+    hints = hints_on_rows(rows, *instance.seen)
+    path, on = path_of(args, instance), instance.data if rows is None else rows
     path.to_frame().to_csv(args.outputs.aside(table), index=False)
-    draw_pictures(args, lambda: package("prunemodels.plots").plot_tradeoff(path))
-    return _summary(args, instance, path, None, [table])
+    seen = _along(path, on)
+    draw_pictures(args, lambda: package("prunemodels.plots").plot_tradeoff(path, held_out=seen))
+    record = instance.record(args) | {"breakpoints": len(path), "unpruned": Pruning.unpruned(path.problem)}
+    record |= {"measured_on": on.file, "evaluation": None if seen is None else seen.to_frame().to_dict("records")}
+    lines: list[str | Line] = [f"{args.forest}: {record['model']} of {record['trees']} trees", "", card_of(path), ""]
+    lines += [] if seen is None else [card_of(seen), ""]
+    after = f"prunemodels prune {args.forest} ... --budget B saves a forest, and also searches between these prunings"
+    return Summary(record, [*lines, Line("measured on", on.told)], [table], instance.data.ignored, hints, after)
+
+
+def _along(path: PruningPath, rows: Examples) -> PathEvaluation | None:
+    """Cost and error of the whole path on examples, if they are labelled."""
+    return None if rows.y is None else evaluate_path(path, rows.X, rows.y, sample_weight=rows.weights)
 
 
 def prune_command(args: argparse.Namespace) -> Summary:
@@ -97,24 +123,30 @@ def prune_command(args: argparse.Namespace) -> Summary:
     with errors_naming("--out"):
         check_ending(model, out)
     tables = reserve(args, "path_csv", ".csv")
-    files = [out, *tables]
-    if boosted:
-        return _prune_boosted(args, model, out, tables)
     mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
-    instance = read_instance(args, model)
-    path = path_of(args, instance)
-    choice = choose_pruning(args, path)
-    _save(args, apply_pruning(choice.pruning, model), out)
+    found = _of_boosted(args, model, whole=bool(tables or args.pictures)) if boosted else _of_forest(args, model)
+    rows = None if args.held_out is None else read_examples(args, "--held-out", found.before, weighted=True)
+    hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
+    dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
     for table in tables:
-        path.to_frame().to_csv(outputs.aside(table), index=False)
-    if mixture is not None and isinstance(choice.solution, BudgetSolution):
-        mixture.write(outputs, choice.solution, model)
-        files += mixture.all
-    return _summary(args, instance, path, choice, files)
-
-
-def _save(args: argparse.Namespace, pruned: Any, out: Path) -> None:
-    dump_forest(drop_unused(pruned) if args.drop_unused else pruned, args.outputs.aside(out))
+        found.path.to_frame().to_csv(outputs.aside(table), index=False)
+    if mixture is not None and isinstance(found.solution, BudgetSolution):
+        mixture.write(outputs, found.solution, model)
+    draw_pictures(args, lambda: found.picture(on))
+    record = found.record | {"budget": args.budget, "lam": args.lam, "measured_on": on.file}
+    record["on_data"] = None if found.data.y is None else found.change(found.data)
+    wanted = [f"{limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ()]
+    goal = ", ".join(wanted) if args.lam is None else f"lambda = {args.lam:g}"
+    title = f"{args.forest}: {record['model']} of {record['trees']} trees, pruned to {goal}"
+    lines: list[str | Line] = [card_of(found.answer, title), ""]
+    if rows is not None:
+        more, told = _on_held_out(args, found, rows)
+        record |= more
+        lines += told
+    lines += [*found.lines, Line("cost sample", found.data.told)]
+    files = [out, *tables, *(mixture.all if mixture is not None else ())]
+    after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
+    return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after)
 
 
 def check_budget_options(args: argparse.Namespace) -> None:
@@ -146,22 +178,20 @@ def check_budget_options(args: argparse.Namespace) -> None:
             )
 
 
-def choose_pruning(args: argparse.Namespace, path: PruningPath) -> ChosenPruning:
-    """The pruning that the arguments ask for."""
+def choose_pruning(
+    args: argparse.Namespace, path: PruningPath
+) -> tuple[Pruning, BudgetSolution | LimitsSolution | None, CertifiedBudget | None]:
+    """The pruning that the arguments ask for, the answer to the budget or limits, and the certificate of ``--confidence``."""
     if limits_of(args) is None:
-        chosen = path.row_at_lam(args.lam)
-        return ChosenPruning(path[chosen], chosen, path[chosen - 1] if chosen else None)
-    if args.confidence is not None:
-        with errors_naming(f"--confidence {args.confidence:g}"):
-            certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SEED)
-        pruning = Pruning(path.problem, certified.pruning.kept)
-        solution = solve_budget(path.problem, args.budget, method="path", path=path)
-        solution = replace(solution, pruning=pruning, error=pruning.error)
-        return ChosenPruning(pruning, row_of(path, pruning), None, solution, certified)
-    found = within_limits(args, path)
-    within = 0 if args.budget is None else path.row_at_cost(args.budget)
-    dearer = path[within - 1] if within else None
-    return ChosenPruning(found.pruning, row_of(path, found.pruning), dearer, found)
+        return path.at_lam(args.lam), None, None
+    if args.confidence is None:
+        found = within_limits(args, path)
+        return found.pruning, found, None
+    with errors_naming(f"--confidence {args.confidence:g}"):
+        certified = budget_for_confidence(path.problem, args.budget, confidence=args.confidence, random_state=SEED)
+    pruning = Pruning(path.problem, certified.pruning.kept)
+    solution = solve_budget(path.problem, args.budget, method="path", path=path)
+    return pruning, replace(solution, pruning=pruning, error=pruning.error), certified
 
 
 def within_limits(args: argparse.Namespace, path: PruningPath) -> BudgetSolution | LimitsSolution:
@@ -171,140 +201,70 @@ def within_limits(args: argparse.Namespace, path: PruningPath) -> BudgetSolution
         return solve_within(path.problem, limits_of(args) or (), method=args.method or "best", **options)
 
 
-def _summary(
-    args: argparse.Namespace,
-    instance: Instance,
-    path: PruningPath,
-    choice: ChosenPruning | None,
-    files: list[Path],
-) -> Summary:
-    """Figures and lines of ``path`` (without a choice) and of ``prune``, and the pictures of a choice."""
-    rows = None if args.held_out is None else read_examples(args, "--held-out", instance.model, weighted=True)
-    measure, problem = instance.problem.ensemble.measure, path.problem
-    apart = f"held-out {measure_name(measure)}" if rows is not None else f"{measure_name(measure)} on {args.data}"
-    table = _budget_rows(args, instance, path, choice, rows)
-    mean, source = "mean " * is_rate(measure) + measure_name(measure), problem.errors.source
-    record = instance.record(args) | {"breakpoints": len(path)}
-    record["unpruned"] = instance.measured([Pruning.unpruned(problem)])[0]
-    lines: list[str | Line] = [
-        f"{args.forest}: {record['model']} of {record['trees']} trees{_goal(args)}",
-        "",
-        budget_table(table, measure, error=apart, source=source, cost="cost" if rows is None else "held-out cost"),
-        "",
-        Line("single trees", f"{mean} of the trees, {source}: what pruning minimises beside the cost"),
-    ]
-    after = f"prunemodels prune {args.forest} ... --budget B saves a forest, and also searches between these prunings"
-    if choice is not None:
-        parts = [_chosen(args, path, choice)] + ([] if rows is None else [_on_held_out(args, instance, choice, rows)])
-        for more, told in parts:
-            record |= more
-            lines += told
-        record["pruned"] = instance.measured([choice.pruning])[0]
-        draw_pictures(args, lambda: _picture(instance, path, choice, rows))
-        after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
-    lines += [Line("cost sample", instance.sample), Line("path", count(len(path), "optimal pruning"))]
-    record |= {"table": table, "measured_on": args.data if rows is None else "held out"}
-    return Summary(record, lines, files, instance.data.ignored, hints_on_rows(rows, *instance.seen), after)
-
-
-def _goal(args: argparse.Namespace) -> str:
-    """What was asked for, for the title; nothing of ``path``."""
-    if args.command == "path":
-        return ""
-    wanted = [f"{limit.title} at most {float(limit.at_most):g}" for limit in limits_of(args) or ()]
-    return f", pruned to {', '.join(wanted) if args.lam is None else f'lambda = {args.lam:g}'}"
-
-
-def _budget_rows(
-    args: argparse.Namespace, instance: Instance, path: PruningPath, choice: ChosenPruning | None, rows: Examples | None
-) -> list[dict[str, Any]]:
-    """The unpruned forest, the best of the path within shares of its cost, and the chosen pruning; each pruning once.
-
-    Costs and errors are those on held-out examples, if there are some, else those on the cost sample.
-    """
-    unpruned = Pruning.unpruned(path.problem)
-
-    def label(budget: float) -> str:
-        return f"{budget:.4g} ({100 * budget / unpruned.cost:.0f} %)" if unpruned.cost > 0 else f"{budget:.4g}"
-
-    best = {path.row_at_cost(share * unpruned.cost): share * unpruned.cost for share in SHARES}  # the tightest budget of each
-    taken = [] if choice is None else [choice]
-    found = [(b, label(b), path[row], False) for row, b in best.items() if row not in [c.row for c in taken]]
-    for c in taken:
-        limit = c.pruning.cost if args.budget is None else args.budget
-        name = label(limit) if args.budget is not None else "limits" if args.limit else f"lambda {args.lam:g}"
-        found.append((limit, name, c.pruning, True))
-    found = [(unpruned.cost, "unpruned", unpruned, False), *sorted(found, key=lambda entry: -entry[0])]
-    figures = instance.measured([pruning for _, _, pruning, _ in found], rows)
-    return [{"budget": name, "chosen": chosen} | f for (_, name, _, chosen), f in zip(found, figures, strict=True)]
-
-
-def _chosen(args: argparse.Namespace, path: PruningPath, choice: ChosenPruning) -> tuple[dict[str, Any], list[str | Line]]:
-    """The pruning that is written: by which rule, and what is proven of it."""
-    solution, certified, dearer = choice.solution, choice.certified, choice.next_dearer
-    lam = None if choice.row is None else float(path.lam[choice.row])
+def _of_forest(args: argparse.Namespace, model: Any) -> Found:
+    """A forest: all optimal prunings, and the one that the arguments ask for."""
+    instance = read_instance(args, model)
+    path, problem, unpruned = path_of(args, instance), instance.problem, Pruning.unpruned(instance.problem)
+    pruning, solution, certified = choose_pruning(args, path)
+    apart = args.error_data is None or not same_file(args.error_data, args.data)
+    row, labels = row_of(path, pruning), instance.data.y
+    saved = apply_pruning(pruning, model)
+    answer = PrunedForest(saved, pruning, path, row, solution, None, forest=model, labels=labels, held_out=apart)
+    lam, above = None if row is None else float(path.lam[row]), np.flatnonzero(path.cost > pruning.cost)
+    dearer = path[above[-1]] if above.size else None
+    record = instance.record(args) | {"breakpoints": len(path), "unpruned": unpruned, "pruned": pruning}
+    record |= {"chosen_lam": lam, "next_dearer": dearer, "answer": None}
     rule = f"the optimum for lambda = {args.lam:g}" if solution is None else "the least error found"
     if certified is not None:
         rule = "the dearest optimal pruning of one half of the rows that the other half certifies"
-    place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
-    record: dict[str, Any] = {"budget": args.budget, "lam": args.lam, "chosen_lam": lam, "next_dearer": dearer, "answer": None}
-    lines: list[str | Line] = [Line("chosen", f"{rule}; {place}")]
-    if solution is not None:
-        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": choice.pruning.real_cost}
-        record["answer"] = plain(proven) | plain(solution)
-        how = "" if certified is not None else f" ({args.method or 'best'}: {solution.status})"
-        lines.append(Line("answer", f"{solution.in_words()}{how}"))
-    if certified is not None:
         names = ("confidence", "method", "smaller_budget", "certified_cost", "upper_bound", "n_choosing", "n_certifying")
         record["certified"] = {name: getattr(certified, name) for name in names}
-        lines.append(Line("certified", repr(certified)))
-    if args.mixture and isinstance(solution, BudgetSolution):
-        lines.append(Line("mixture", repr(solution.relaxation)))
-    if dearer is not None:
-        lines.append(Line("next dearer", f"the path's next pruning: {dearer!r}"))
-    return record, lines
+    if solution is not None:
+        proven = {"status": solution.status, "gap": solution.gap, "exact_cost": pruning.real_cost}
+        record["answer"] = plain(proven) | plain(solution)
+    place = "between two prunings of the path" if lam is None else f"on the path, at lambda = {lam:.6g}"
+    errors = " -> ".join(error(p.error, problem.ensemble.measure) for p in (unpruned, pruning))
+    lines = [
+        Line("chosen", f"{rule}; {place}, which has {count(len(path), 'optimal pruning')}"),
+        Line("single trees", f"mean error {errors}, {problem.errors.source}: what pruning minimises beside the cost"),
+    ]
+    lines += [] if certified is None else [Line("certified", repr(certified))]
+    lines += [Line("mixture", repr(solution.relaxation))] if args.mixture and isinstance(solution, BudgetSolution) else []
+    lines += [] if dearer is None else [Line("next dearer", f"the path's next pruning: {dearer!r}")]
+
+    def change(rows: Examples) -> HeldOutChange:
+        on = problem if rows is instance.data else on_other_rows(problem, rows.X, rows.weights)
+        return held_out_change(on, pruning.kept, model, rows.y, 0.95, args.limit or ())
+
+    def picture(rows: Examples) -> Any:
+        return package("prunemodels.plots").plot_tradeoff(path, held_out=_along(path, rows), chosen=pruning)
+
+    return Found(instance.model, instance.seen, answer, saved, path, change, picture, record, lines, solution)
 
 
-def _on_held_out(
-    args: argparse.Namespace, instance: Instance, choice: ChosenPruning, rows: Examples
-) -> tuple[dict[str, Any], list[str | Line]]:
-    """Cost, use of limits, and error of the chosen pruning on held-out examples, before and after."""
-    limits, pruning = args.limit or (), choice.pruning
+def _on_held_out(args: argparse.Namespace, found: Found, rows: Examples) -> tuple[dict[str, Any], list[str | Line]]:
+    """Cost, use of limits, and error on held-out examples, before and after; without labels cost and use."""
     with errors_naming(f"--held-out {rows.file}"):
         if rows.y is not None:
-            apart = on_other_rows(instance.problem, rows.X, rows.weights)
-            seen = held_out_change(apart, pruning.kept, instance.forest, rows.y, 0.95, limits)
-            return seen_apart(args, seen)
-        cost = hold_out(pruning, instance.forest, rows.X, sample_weight=rows.weights).cost
-        uses = limit_uses(instance.problem.usage.on(rows.X, rows.weights), pruning.kept, limits)
-    more, told = verdict_on(args.budget, cost)
-    told = told or [
-        Line("held out", f"cost {cost.mean:.4g}, 95 % interval {cost.low:.4g} to {cost.high:.4g}, {cost.n:,} examples")
-    ]
+            return seen_apart(args, found.change(rows))
+        assert isinstance(found.answer, PrunedForest)  # boosted models need labels
+        pruning = found.answer.pruning
+        seen = hold_out(pruning, found.answer.forest, rows.X, sample_weight=rows.weights)
+        uses = limit_uses(found.answer.problem.usage.on(rows.X, rows.weights), pruning.kept, args.limit or ())
+    more, told = verdict_on(args.budget, seen.cost)
     told += [Line("", use_in_words(use), "warning" if use.is_over else "") for use in uses]
-    return {"held_out": {"n": cost.n, "cost_after": cost, "uses": uses}} | more, told
+    return {"held_out": {"n": seen.cost.n, "cost_after": seen.cost, "uses": uses}} | more, [card_of(seen), "", *told]
 
 
 def seen_apart(args: argparse.Namespace, seen: HeldOutChange) -> tuple[dict[str, Any], list[str | Line]]:
     """A change on held-out examples, what it says of a budget, and what may do better where the error rose by much."""
     more, told = verdict_on(args.budget, seen.cost_after, getattr(args, "unit", None) or "")
-    lines: list[str | Line] = ["", repr(seen), "", *told]
+    lines: list[str | Line] = [card_of(seen), "", *told]
     if seen.far_worse:
         ways = "exits (prunemodels exits), a cascade (prunemodels cascade), or a larger budget"
         before = error(seen.error_before.mean, seen.measure)
         lines.append(Line("worse", f"the unpruned forest errs {before} there; at this cost may do better: {ways}", "warning"))
     return {"held_out": seen} | more, lines
-
-
-def _picture(instance: Instance, path: PruningPath, choice: ChosenPruning, rows: Examples | None) -> Any:
-    """The whole path, and for a budget what is near it."""
-    plots = package("prunemodels.plots")
-    if not isinstance(choice.solution, BudgetSolution):
-        return plots.plot_tradeoff(path, chosen=choice.pruning)
-    held_out = None
-    if rows is not None:
-        held_out = [hold_out(choice.pruning, instance.forest, rows.X, rows.y, sample_weight=rows.weights)]
-    return plots.plot_budget(choice.solution, path, held_out=held_out, chosen=choice.pruning)
 
 
 def check_boosted_options(args: argparse.Namespace, more: str) -> None:
@@ -341,47 +301,24 @@ def search_boosted(
         return path, prune_boosted(*of, budget=args.budget, lam=args.lam, **options)
 
 
-def _prune_boosted(args: argparse.Namespace, model: Any, out: Path, tables: list[Path]) -> Summary:
-    """``prunemodels prune`` for a model whose trees add up."""
+def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
+    """A model whose trees add up: the trade-off, if all of it is wanted, and the pruning that the arguments ask for."""
     trees, data, costs = read_boosted_inputs(args, model)
-    rows = None if args.held_out is None else read_examples(args, "--held-out", trees, weighted=True)
-    path, chosen = search_boosted(args, model, data, costs, whole=bool(tables or args.pictures))
-    pruned, seen = saved_model(chosen), data if rows is None else rows
-    _save(args, pruned, out)
-    if path is not None:
-        for table in tables:
-            path.to_frame().to_csv(args.outputs.aside(table), index=False)
-        curve = boosted_curve(path, seen.X, seen.y, "prune_boosted", None)
-        draw_pictures(args, lambda: package("prunemodels.plots").plot_curves([curve]))
-    after = tree_model_of(chosen)
-    change = changed(trees, after, seen, costs, args.evaluation_cost)
-    losses = [m.loss(seen.X, seen.y, seen.weights) for m in (trees, after)]
-    record = model_record(args, trees) | {"examples": len(data.X), "budget": args.budget, "lam": args.lam}
+    path, chosen = search_boosted(args, model, data, costs, whole=whole)
+    saved, after = saved_model(chosen), tree_model_of(chosen)
+    record = model_record(args, trees) | {"examples": len(data.X)}
     record |= {"pruned": {"cost": chosen.cost, "loss": chosen.loss, "splits": chosen.n_splits}}
-    record |= {"visited": int(chosen.stats["visited"]), "stationary": chosen.stationary, "saved_as": type(pruned).__name__}
-    record |= {"measured_on": args.data if rows is None else "held out"}
-    record |= {"loss": {"name": loss_name(trees), "before": losses[0], "after": losses[1]}}
+    record |= {"visited": int(chosen.stats["visited"]), "stationary": chosen.stationary, "saved_as": type(saved).__name__}
     rule = "the least loss found within the budget" if args.budget is not None else "the least loss + lambda cost found"
-    apart = "held out" if rows is not None else "on which the pruning was found"
-    more, told = verdict_on(args.budget if rows is not None else None, change.cost_after)
-    lines: list[str | Line] = [
-        f"{args.forest}: {record['model']} of {record['trees']} trees{_goal(args)}",
-        "",
-        repr(change),
-        "",
-        Line("measured on", f"{len(seen.X):,} examples of {seen.file}, {apart}"),
-        Line(
-            "loss",
-            f"{loss_name(trees)} {losses[0]:.4g} -> {losses[1]:.4g}; splits {trees.ensemble.n_splits:,} -> {chosen.n_splits:,}",
-        ),
-        Line("chosen", f"{rule}, of {record['visited']:,} prunings visited; no proof that there is no better one"),
-        Line(
-            "cost sample",
-            f"{len(data.X):,} examples of {data.file}: cost {chosen.cost:.4g}, {loss_name(trees)} {chosen.loss:.4g}",
-        ),
-        *told,
-    ]
+    lines = [Line("chosen", f"{rule}, of {record['visited']:,} prunings visited; no proof that there is no better one")]
     if record["saved_as"] == "ModelForest":
         lines.append(Line("saved as", "trees of prunemodels, since CatBoost cannot hold pruned trees; load_forest reads them"))
-    record |= {"on_data" if rows is None else "held_out": change} | more
-    return Summary(record, lines, [out, *tables], data.ignored, hints_on_rows(rows, data))
+
+    def picture(rows: Examples) -> Any:
+        assert path is not None  # it is searched where pictures are asked for
+        return package("prunemodels.plots").plot_curves([boosted_curve(path, rows.X, rows.y, "prune_boosted", None)])
+
+    def change(rows: Examples) -> HeldOutChange:
+        return changed(trees, after, rows, costs, args.evaluation_cost)
+
+    return Found(trees, [data], chosen, saved, path, change, picture, record, lines)

@@ -16,7 +16,6 @@ from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
-from prunemodels.command_line.given import errors_naming, need, option_of, refuse
 from prunemodels.command_line.inputs import (
     check_held_out_file,
     hints_on_rows,
@@ -27,6 +26,7 @@ from prunemodels.command_line.inputs import (
     read_instance,
     read_model_file,
 )
+from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
 from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
 from prunemodels.command_line.prune import (
     CHOOSES,
@@ -45,7 +45,7 @@ from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
 from prunemodels.report_page.evidence import Evidence
 from prunemodels.report_page.facts import Facts, gather
-from prunemodels.report_page.rendering import render
+from prunemodels.report_page.page import render
 from prunemodels.statements.wording import amount, error
 
 FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")

@@ -1,4 +1,4 @@
-"""What a command says when it is done: one renderer for all commands, and the table that several share.
+"""What a command says when it is done: one renderer for all commands.
 
 A summary is a record, which ``--json`` prints, and lines for a terminal. Both are made of the answers of the Python functions:
 `plain` turns an answer into JSON, its ``repr`` is what the terminal shows. A line with a label is wrapped behind it; plain text,
@@ -11,13 +11,13 @@ import json
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from formulations.shown import align, error_name, is_rate
+from formulations.shown import Shown
 from prunemodels.command_line.process import DONE, styled
 
 WIDTH = 118
@@ -115,58 +115,14 @@ def _object(value: Any) -> Any:
     return {name: plain(getattr(value, name)) for name in names}
 
 
+def card_of(answer: Shown, title: str = "") -> str:
+    """How an answer shows itself, perhaps under another title, without the Python that it proposes to type next."""
+    card = answer._card()
+    notes = tuple(note for note in card.notes if not note.startswith("Next: "))
+    return replace(card, title=title or card.title, notes=notes).text()
+
+
 def model_name(model: Any) -> str:
     """What a model is; of one that `prunemodels train` prepared, its last step."""
     kind = type(model).__name__
     return f"prepared {type(model[-1]).__name__}" if kind == "PreparedModel" else kind
-
-
-def measure_name(measure: str) -> str:
-    """The header of a column of errors."""
-    return "error rate" if is_rate(measure) else error_name(measure)
-
-
-def budget_table(
-    rows: Sequence[Mapping[str, Any]], measure: str, *, source: str, error: str = "error", cost: str = "cost"
-) -> str:
-    """The table of ``demo``, ``path``, ``prune`` and ``compare``, with styles on terminals.
-
-    The error that pruning minimises, that of single trees on their training data as a rule, comes last and faint: it is 0 for
-    fully grown trees, and says little about new examples. `error` and `cost` are headers: which error, of which examples; cost in
-    which unit. `source` names the examples on which the trees' error was measured, such as "in-bag".
-
-    A row has ``budget``; ``cost``, the mean of a prediction on the cost sample or on held-out examples; ``sample_error``, the
-    trees' mean error on the error sample; ``data_error``, that of the forest's own predictions, None without labels; ``splits``;
-    and ``chosen`` for the forest that is saved. Of figures that are lists, one entry a seed, means and deviations are shown.
-    """
-    header = ["budget", cost, error, "splits", f"single trees, {source}"]
-    cells = [
-        [
-            r["budget"],
-            _cell(r["cost"], "{:.1f}"),
-            "" if r["data_error"] is None else _error(r["data_error"], measure),
-            f"{np.mean(r['splits']):,.0f}",
-            _error(r["sample_error"], measure),
-        ]
-        for r in rows
-    ]
-    shown = [c for c in range(len(header)) if c != 2 or any(line[2] for line in cells)]
-    last = max(len(line[-1]) for line in (header, *cells))
-    lines = align([header[c] for c in shown], [[line[c] for c in shown] for line in cells]).split("\n")
-    body = max(map(len, lines)) - last
-    bold = [True, *(r.get("chosen", False) for r in rows)]
-    return "\n".join(
-        (styled(line[:body], "bold") if strong else line[:body]) + styled(line[body:], "faint")
-        for line, strong in zip(lines, bold, strict=True)
-    )
-
-
-def _error(errors: Any, measure: str) -> str:
-    return _cell(100 * np.asarray(errors), "{:.2f}") + " %" if is_rate(measure) else _cell(errors, "{:.4g}")
-
-
-def _cell(values: Any, form: str) -> str:
-    """A number; mean and standard deviation of several."""
-    if np.size(values) == 1:
-        return form.format(float(np.ravel(values)[0]))
-    return " ± ".join(form.format(x) for x in (np.mean(values), np.std(values, ddof=1)))

@@ -1,16 +1,15 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
 from prunemodels.plots.choice import plot_budget as plot_budget, plot_choice as plot_choice
-from prunemodels.plots.curves import plot_curves as plot_curves
+from prunemodels.plots.curves import plot_curves as plot_curves, plot_growth as plot_growth
 from prunemodels.plots.cut import closure_graph as closure_graph, plot_cut as plot_cut
 from prunemodels.plots.exits import plot_exits as plot_exits
-from prunemodels.plots.growth import plot_growth as plot_growth
 from prunemodels.plots.history import plot_columns as plot_columns, plot_gaps as plot_gaps, plot_history as plot_history
 from prunemodels.plots.levels import plot_levels as plot_levels
 from prunemodels.plots.matrices import plot_decomposition as plot_decomposition, plot_matrix as plot_matrix
 from prunemodels.plots.networks import draw_network as draw_network
 from prunemodels.plots.networks import network_graph as network_graph, plot_certificate as plot_certificate
 from prunemodels.plots.picture import Picture as Picture, save_picture as save_picture
-from prunemodels.plots.purchases import plot_purchases as plot_purchases
-from prunemodels.plots.tradeoff import plot_held_out as plot_held_out, plot_limits as plot_limits, plot_tradeoff as plot_tradeoff
-from prunemodels.plots.trees import draw_tree as draw_tree, plot_point as plot_point, plot_trees as plot_trees
+from prunemodels.plots.tradeoff import plot_held_out as plot_held_out, plot_limits as plot_limits
+from prunemodels.plots.tradeoff import plot_purchases as plot_purchases, plot_tradeoff as plot_tradeoff
+from prunemodels.plots.trees import plot_point as plot_point, plot_trees as plot_trees

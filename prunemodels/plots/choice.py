@@ -111,7 +111,7 @@ def _whole_and_near(ax: Axes | None, draw: Callable[[Axes, bool], None], whole: 
     if ax is not None:
         ax = axes_for(ax, (0, 0))
         draw(ax, True)
-        return finished(ax, own=False)
+        return finished(ax)
     figure = Picture(figsize=(10.4, 4.8), layout="constrained")
     parts = figure.subplots(1, 2)
     for part, title in zip(parts, (whole, near), strict=True):

@@ -11,6 +11,7 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from formulations.arguments import checked
 from formulations.instance.cost_items import Price
@@ -135,22 +136,22 @@ def _name_areas(ax: Axes, cost: NDArray[np.float64], share: NDArray[np.float64],
     figure_width, figure_height = figure_of(ax).get_size_inches()
     place = ax.get_subplotspec().get_position(figure_of(ax))  # type: ignore[union-attr]
     inches = 0.75 * figure_width * place.width, figure_height - 2.2
-    grid = np.linspace(cost[0], cost[-1], GRID_POINTS)
+    grid, places = np.linspace(cost[0], cost[-1], GRID_POINTS), np.arange(GRID_POINTS)
+    own_place = float(np.interp(own, grid, places, left=-np.inf, right=np.inf))
     top = np.array([np.interp(grid, cost, line) for line in np.cumsum(share, axis=1).T])
     bottom = np.vstack([np.zeros(GRID_POINTS), top[:-1]])
     for stage in range(len(top)):
         name = f"stage {stage}"
         width, height = text_size(name, SMALL)
         half = int(np.ceil((width / 2 + 0.05) / inches[0] * GRID_POINTS))
-        best, least = None, height / inches[1]
-        for k in range(half, GRID_POINTS - half):
-            beside = slice(k - half, k + half + 1)
-            low, high = bottom[stage, beside].max(), top[stage, beside].min()
-            if high - low > least and not grid[beside][0] <= own <= grid[beside][-1]:
-                best, least = (float(grid[k]), float(low + high) / 2), high - low
-        if best is not None:
+        low, high = maximum_filter1d(bottom[stage], 2 * half + 1), minimum_filter1d(top[stage], 2 * half + 1)
+        room = high - low  # beside each place, as far as the name reaches
+        room[(np.abs(places - own_place) <= half) | (np.minimum(places, places[::-1]) < half)] = 0.0
+        k = int(room.argmax())
+        if room[k] > height / inches[1]:
             dark = np.dot(colour[stage][:3], (0.299, 0.587, 0.114)) < 0.5
-            ax.text(*best, name, ha="center", va="center", fontsize=SMALL, color="white" if dark else BLACK)
+            at = float(grid[k]), float(low[k] + high[k]) / 2
+            ax.text(*at, name, ha="center", va="center", fontsize=SMALL, color="white" if dark else BLACK)
 
 
 def draw_bars(ax: Axes, stops: Stops, colour: NDArray[np.float64]) -> None:

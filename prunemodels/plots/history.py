@@ -108,7 +108,7 @@ def _values_by_round(
     for label, style, name in ((*LINES[name], name) for name in shown):
         above.plot(rounds, history[name], label=label, marker="" if "drawstyle" in style else marker, **style)
     above.set_ylabel(rf"error + {LAMBDA}$\,\cdot\,$cost")
-    legend_above(above, own=isinstance(fig, Picture))
+    legend_above(above)
     above.set_ylim(_limits(history, shown))
     plain_numbers(above.yaxis)
     below.set_xlabel("round")

@@ -160,9 +160,9 @@ def frame(ax: Axes) -> None:
         ax.tick_params(which="both", color=AXIS, labelcolor=INK, labelsize=SMALL)
 
 
-def legend_above(ax: Axes, *, own: bool) -> Legend:
-    """The legend: above the axes of a picture of ours, where it covers nothing; inside of axes that the caller gave."""
-    if not own:
+def legend_above(ax: Axes) -> Legend:
+    """The legend: above the axes of a `Picture`, where it covers nothing; inside of the axes of any other figure."""
+    if not isinstance(ax.get_figure(), Picture):
         return ax.legend()
     columns = legend_columns(ax, figure_of(ax).get_figwidth() - 0.9)
     return ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.01), ncols=columns, borderaxespad=0.0, borderpad=0.3)
@@ -173,9 +173,9 @@ def mark(ax: Axes, kind: str, x: float, y: float, label: str, **more: Any) -> No
     ax.plot(x, y, ls="", label=label, zorder=5, clip_on=False, **MARKS[kind], **more)
 
 
-def finished(ax: Axes, *, own: bool) -> Figure:
+def finished(ax: Axes) -> Figure:
     """The figure, with its legend as `legend_above` places it."""
-    legend_above(ax, own=own)
+    legend_above(ax)
     return figure_of(ax)
 
 

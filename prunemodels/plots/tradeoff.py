@@ -1,16 +1,17 @@
-"""The trade-off as a picture: cost of a prediction against error, of a path, of several budgets, and under two limits."""
+"""The trade-off as a picture: cost against error of a path, of budgets, under two limits; and which features are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from formulations.answers.nested_prunings import NestedPrunings
 from formulations.answers.pruning import Pruning
-from formulations.arguments import checked
+from formulations.arguments import Count, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
@@ -27,9 +28,11 @@ from prunemodels.plots.picture import (
     axes_for,
     banded,
     finished,
+    frame,
     label_axes,
     literal,
     mark,
+    per_cent,
     styled,
 )
 from prunemodels.statements.wording import amount
@@ -91,7 +94,7 @@ def plot_tradeoff(
     >>> from prunemodels.example import path
     >>> figure = pm.plots.plot_tradeoff(path, chosen=path.at_lam(0.01))
     """
-    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
+    ax = axes_for(ax, (6.8, 4.8))
     if chosen is not None:
         check_same_problem("chosen", chosen.problem, path.problem)
     trees = trees_error(path.problem)
@@ -114,7 +117,7 @@ def plot_tradeoff(
     if chosen is not None:
         _mark(ax, path, held_out, chosen)
     label_axes(ax, path.problem.ensemble.measure, unit)
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 def _mark(ax: Axes, path: NestedPrunings, held_out: PathEvaluation | Sequence[Evaluation] | None, chosen: Pruning) -> None:
@@ -172,7 +175,7 @@ def plot_held_out(
     >>> found = pm.evaluation.budget_tradeoff(path, forest, X_test, y_test, budgets=[6, 12], time_limit=2)
     >>> figure = pm.plots.plot_held_out(found)
     """
-    own, ax = ax is None, axes_for(ax, (6.8, 4.8))
+    ax = axes_for(ax, (6.8, 4.8))
     changes = tradeoff.changes
     first = changes[0]
     cost = np.array([first.cost_before.mean, *(c.cost_after.mean for c in changes)])
@@ -192,7 +195,7 @@ def plot_held_out(
         ax.axvline(budget, color=VERMILION, lw=1.0, ls="--", zorder=2, label=f"budget {budget:g}")
     label_axes(ax, first.measure, unit)
     ax.set_ylabel(error_name(first.measure))
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 @checked
@@ -216,7 +219,7 @@ def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = N
     >>> at = [pm.Limit(10, "splits"), pm.Limit(30, "splits")]
     >>> figure = pm.plots.plot_limits(pm.evaluation.limits_tradeoff(problem, [6, 9, 12], at))
     """
-    own, ax = ax is None, axes_for(ax, (6.8, 4.4))
+    ax = axes_for(ax, (6.8, 4.4))
     problem = tradeoff.solutions[0][0].problem
     for k, (limit, line) in enumerate(zip(tradeoff.at, tradeoff.solutions, strict=True)):
         color, name = COLOURS[k % len(COLOURS)], f"{limit.title} at most {amount(float(exact(limit.at_most, 'at')))}"
@@ -225,7 +228,7 @@ def plot_limits(tradeoff: LimitsTradeoff, *, unit: str = "", ax: Axes | None = N
     label_axes(ax, problem.ensemble.measure, unit, whole=False)
     ax.set_ylabel(trees_error(problem))
     ax.set_ylim(bottom=0)
-    return finished(ax, own=own)
+    return finished(ax)
 
 
 def trees_error(problem: PruningProblem) -> str:
@@ -238,3 +241,67 @@ def check_same_problem(name: str, given: PruningProblem, wanted: PruningProblem,
     """Refuse what belongs to another problem: its cost and error would be measured on other prices or examples."""
     if given is not wanted:
         raise InvalidInputError(f"{name} is of another problem than {of}; give one of {of}.problem")
+
+
+BEFORE = "0.8"
+"""Grey of the unpruned forest."""
+
+COLUMNS = ("price", "before", "after")
+
+
+@checked
+@styled
+def plot_purchases(purchases: pd.DataFrame, *, most: Count = 30, unit: str = "", ax: Axes | None = None) -> Figure:
+    """Draw which share of the examples asks for each feature, before and after pruning, with the prices.
+
+    Parameters
+    ----------
+    purchases
+        from `PrunedForest.purchases`: a row for each feature, with its price and the two shares.
+    most
+        most features to draw: those on which the unpruned forest spends most.
+    unit
+        of the prices, such as "dollars".
+    ax
+        axes to draw on; default: a figure of its own.
+
+    Returns
+    -------
+    Figure
+        save it with `save_picture`.
+
+    Raises
+    ------
+    InvalidInputError
+        for a table without those columns, or without a row.
+
+    Examples
+    --------
+    >>> import prunemodels as pm
+    >>> from prunemodels.example import X_valid, costs, forest, y_valid
+    >>> result = pm.prune_forest(forest, X_valid, y_valid, costs=costs, budget=10)
+    >>> figure = result.plot_purchases()
+    """
+    missing = [c for c in COLUMNS if c not in purchases.columns]
+    if missing or purchases.empty:
+        wrong = f"lacks the column {missing[0]!r}" if missing else "has no row"
+        raise InvalidInputError(f"purchases {wrong}; give what PrunedForest.purchases() returns")
+    table = purchases.iloc[:most]
+    ax = axes_for(ax, (6.8, max(2.4, 1.1 + 0.27 * len(table))))
+    place = np.arange(len(table))
+    ax.barh(place, table["before"], height=0.8, color=BEFORE, label="unpruned")
+    ax.barh(place, table["after"], height=0.44, color=BLUE, label="pruned")
+    names = [f"{literal(str(name))}  ({price:g})" for name, price in zip(table.index, table["price"], strict=True)]
+    frame(ax)
+    ax.grid(visible=False, axis="y")
+    ax.set_yticks(place, names)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1)
+    per_cent(ax.xaxis)
+    left_out = len(purchases) - len(table)
+    more = f"; {left_out} features on which less is spent are not shown" if left_out else ""
+    ax.set_xlabel(f"examples that ask for the feature{more}")
+    ax.set_ylabel(f"feature (price alone{f', {literal(unit)}' if unit else ''})")
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return finished(ax)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,9 @@ BOXES, DOTS = (0.95, 1.05), (0.2, 0.32)
 
 SIZES = (1.0, 0.85, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.11, 0.07, 0.04)
 """Sizes of trees in dots: the largest at which they fit the page is taken."""
+
+LEAST = 3.4
+"""Least width of a picture of its own, in inches."""
 
 LOWEST = 0.1
 """Least distance of two levels, in inches."""
@@ -194,13 +197,8 @@ def draw_on(
     named: bool | None,
     ax: Axes | None,
     first: int = 0,
-    least: float = 3.4,
-    foot: Callable[[float], float] = lambda width: 0.0,
 ) -> Drawing:
-    """Lay the trees out on axes, as large as fits the page or the axes given.
-
-    A picture of its own is at least `least` inches wide; `foot` is the height of the room below the trees, by the width.
-    """
+    """Lay the trees out on axes, as large as fits the page or the axes given."""
     chosen = list(range(ensemble.n_trees)) if trees is None else list(trees)
     layout = lay_out(ensemble, chosen)
     leaves = max(int((~ensemble.is_split[ensemble.nodes_of(t)]).sum()) for t in chosen)
@@ -227,17 +225,16 @@ def draw_on(
         if width <= page[0] and high <= page[1]:
             break
     if ax is None:
-        width = max(width, least)
-        high += foot(width - 0.4)
+        width = max(width, LEAST)
         ax = axes_for(None, (width, high))
     else:
-        width, below = page[0], foot(page[0] - 0.4)
+        width = page[0]
         whole = BOXES if boxes else DOTS
         unit = (
             min(whole[0], (width - 2 * side) / max(layout.width, 1.0)),
-            min(whole[1], max(page[1] - head - tail - below, 0.2) / max(layout.height, 1.0)),
+            min(whole[1], max(page[1] - head - tail, 0.2) / max(layout.height, 1.0)),
         )
-        high = layout.height * unit[1] + head + tail + below
+        high = layout.height * unit[1] + head + tail
     middle = layout.width / 2
     ax.set_xlim(middle - width / unit[0] / 2, middle + width / unit[0] / 2)
     ax.set_ylim((head - high) / unit[1], head / unit[1])

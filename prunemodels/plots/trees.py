@@ -7,6 +7,7 @@ both from 1.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -21,17 +22,17 @@ from formulations.arguments import Natural, check_argument, checked
 from formulations.errors import InvalidInputError
 from formulations.instance.ensemble import Ensemble
 from formulations.instance.problem import PruningProblem
-from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, boxed, literal, styled, text_size
-from prunemodels.plots.tree_layout import PAGE, Drawing, Look, draw_on
+from prunemodels.plots.picture import BLACK, BLUE, SMALL, VERMILION, literal, styled, text_size
+from prunemodels.plots.tree_layout import Look, draw_on
+
+FAINT = "0.8"
+CUT = "0.6"
 
 MOST_PURCHASES = 120
 """Largest number of purchases below the trees."""
 
-PURCHASE = 0.56
-"""Height of a line of purchases in inches."""
-
-FAINT = "0.8"
-CUT = "0.6"
+LETTER = 0.075
+"""Inches of a letter in small text."""
 
 
 @checked
@@ -118,7 +119,7 @@ def plot_point(
     first: int = 0,
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw a point of a formulation on its trees, fractional or not: z in the nodes, w below them, darker blue nearer to 1.
+    """Draw a point of a formulation on its trees, fractional or not: z in the nodes, darker blue nearer to 1, and w below them.
 
     Parameters
     ----------
@@ -145,17 +146,11 @@ def plot_point(
         if name.startswith(("z[", "w[")):
             check_argument(f"point[{name!r}]", value, float)
     paid = _paid(problem, values)
-    cell = max((text_size(text, SMALL)[0] for text, _ in paid), default=0.0) + 0.28
     if len(paid) > MOST_PURCHASES:
         raise InvalidInputError(
             f"the picture would have {len(paid):,} purchases, at most {MOST_PURCHASES} can be read; take fewer examples"
         )
-
-    def foot(width: float) -> float:
-        return PURCHASE * -(-len(paid) // _columns(width, cell))
-
-    least = max(3.4, min(PAGE[0], cell * min(3, len(paid)) + 0.4))
-    drawing = draw_on(problem.ensemble, trees, named=True, first=first, ax=ax, least=least, foot=foot)
+    drawing = draw_on(problem.ensemble, trees, named=True, first=first, ax=ax)
     missing = [h for h in drawing.layout.node.tolist() if f"z[{h}]" not in values]
     if missing:
         raise InvalidInputError(f"point has no z[{missing[0]}]; give one of a formulation in z: IP0, IP1, IP2, IP3 or LP1")
@@ -167,45 +162,12 @@ def plot_point(
         fill, text = _shade(float(z))
         look[h] = Look(BLACK, fill, text, (f"z = {_number(z)}",))
     drawing.boxes(look, first)
-    _purchases(drawing, paid, cell)
+    (left, right), across = drawing.ax.get_xlim(), drawing.unit[0]
+    told = textwrap.fill(f"w: {'; '.join(paid)}" if paid else "", max(20, int((right - left) * across / LETTER)))
+    drawing.ax.set_title(told, y=0, va="top", color=VERMILION, fontsize=SMALL)
+    if ax is None:
+        drawing.figure.set_figheight(drawing.figure.get_figheight() + text_size(told, SMALL)[1] + 0.2)
     return drawing.figure
-
-
-@checked
-def draw_tree(problem: PruningProblem, t: Natural, *, kept: ArrayLike | None = None, ax: Axes | None = None) -> Figure:
-    """Draw tree t, and a pruning of it: `plot_trees` of one tree.
-
-    Parameters
-    ----------
-    kept
-        bool, the splits that a pruning keeps: those of the tree (as `TreeNetwork.pruning_of` gives them) or of the
-        forest (as `Pruning.kept` has them). Kept splits are drawn bold, their leaves blue, and pruned nodes grey.
-    ax
-        axes to draw on; default: a figure of its own.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is no such tree, if `kept` has another length, or there are more nodes than can be read.
-
-    Examples
-    --------
-    >>> import prunemodels as pm
-    >>> from formulations.instance.papers import two_trees
-    >>> figure = pm.plots.draw_tree(two_trees(), 0)
-    """
-    ensemble = problem.ensemble
-    if t >= ensemble.n_trees:
-        raise InvalidInputError(f"t is {t}; give a tree, 0 to {ensemble.n_trees - 1}")
-    if kept is None:
-        return plot_trees(problem, trees=[t], ax=ax)
-    nodes, given = ensemble.nodes_of(t), np.asarray(kept, dtype=bool)
-    n = nodes.stop - nodes.start
-    if given.shape not in ((n,), (ensemble.n_nodes,)):
-        raise InvalidInputError(f"kept has shape {given.shape}; give one bool for each of the tree's {n} nodes, or of all nodes")
-    whole = np.zeros(ensemble.n_nodes, dtype=bool)
-    whole[nodes] = given if given.shape == (n,) else given[nodes]
-    return plot_trees(problem, trees=[t], kept=whole, ax=ax)
 
 
 def _states(ensemble: Ensemble, kept: ArrayLike | None) -> list[str]:
@@ -231,8 +193,8 @@ def _way(problem: PruningProblem, row: int) -> NDArray[np.bool_]:
     return reached
 
 
-def _paid(problem: PruningProblem, values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The purchases of a point: the text of each box, and w; ordered by example, items paid once at the end."""
+def _paid(problem: PruningProblem, values: Mapping[str, Any]) -> list[str]:
+    """The purchases of a point with their w, ordered by example, items paid once at the end."""
     found = []
     for name, w in values.items():
         if not name.startswith("w["):
@@ -248,26 +210,8 @@ def _paid(problem: PruningProblem, values: Mapping[str, Any]) -> list[tuple[str,
         label = f"feature {label}" if label.isdecimal() else label
         who = "" if problem.n_rows == 1 else "all: " if example == "all" else f"example {example}: "
         place = (example == "all", 0 if example == "all" else int(example), int(item))
-        found.append((place, f"{who}{literal(label)}\nw = {_number(w)}", w))
-    return [(text, w) for _, text, w in sorted(found, key=lambda entry: entry[0])]
-
-
-def _purchases(drawing: Drawing, paid: Sequence[tuple[str, Any]], cell: float) -> None:
-    """The purchases in lines below the trees, shaded like the nodes; `cell` is the width of each in inches."""
-    (left, right), (bottom, _), (across, down) = drawing.ax.get_xlim(), drawing.ax.get_ylim(), drawing.unit
-    width = (right - left) * across - 0.4
-    columns = min(_columns(width, cell), len(paid))
-    for k, (text, w) in enumerate(paid):
-        row, column = divmod(k, columns)
-        x = (left + right) / 2 + (column - (columns - 1) / 2) * width / columns / across
-        y = bottom + PURCHASE * ((len(paid) - 1) // columns - row + 0.5) / down
-        fill, colour = _shade(float(w))
-        boxed(drawing.ax, (x, y), text, fill, VERMILION, colour, shape="square,pad=0.35")
-
-
-def _columns(width: float, cell: float) -> int:
-    """How many cells fit side by side; rounding does not cost one."""
-    return max(1, int(width / cell + 1e-6))
+        found.append((place, f"{who}{literal(label)} = {_number(w)}"))
+    return [text for _, text in sorted(found)]
 
 
 def _shade(value: float) -> tuple[Any, str]:

@@ -22,8 +22,7 @@ from prunemodels.models.libraries.model_forest import pruned_ends
 from prunemodels.models.losses import loss_of
 from prunemodels.models.response import sum_response
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
-from prunemodels.report_page.facts import Tradeoff, before_and_after
-from prunemodels.report_page.options import PageOptions
+from prunemodels.report_page.facts import PageOptions, Tradeoff, before_and_after
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.wording import count
 
@@ -113,5 +112,5 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         (losses[0], losses[1]),
         item_costs(usage, (before.kept, chosen.kept), ensemble.names[: before.forest.n_columns] if made is None else made.names),
         boosted_curve(path, X, y, "prune_boosted", None),
-        by_class(before.forest.classes, np.asarray(y)[counted], weights, answers, usage.costs, shown),
+        by_class(before.forest.classes, np.asarray(y)[counted], weights, answers, usage.costs, confidence, shown.positive),
     )

@@ -19,7 +19,6 @@ from scipy import stats
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
 from prunemodels.evaluation.item_costs import item_label
-from prunemodels.report_page.options import PageOptions
 from prunemodels.statements.mean_bounds import mean_interval
 
 Floats = NDArray[np.float64]
@@ -90,14 +89,14 @@ def by_class(
     weights: Floats,
     answers: Sequence[Answers],
     items: CostItems,
-    options: PageOptions,
+    confidence: float,
+    positive: Any = None,
 ) -> ByClass | None:
     """Compare two models class by class; None for numbers, and for three classes and more of which none is named.
 
-    `classes` are the labels that the models know, None where they predict numbers; of `options` confidence and the positive class
-    count. A class that the models do not know, or that no example or every one has, is refused.
+    `classes` are the labels that the models know, None where they predict numbers. A positive class that they do not know, or
+    that no example or every one has, is refused.
     """
-    confidence, positive = options.confidence, options.positive
     if classes is None and positive is not None:
         raise InvalidInputError(f"positive is {positive!r}, and the model predicts numbers; leave it out")
     if classes is None or (positive is None and len(classes) != 2):

@@ -36,8 +36,7 @@ from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
 from prunemodels.report_page.evidence import Evidence, evidence_of_cascade
-from prunemodels.report_page.facts import Mark, Tradeoff, half_width, table_or_array
-from prunemodels.report_page.options import PageOptions
+from prunemodels.report_page.facts import Mark, PageOptions, Tradeoff, half_width, table_or_array
 from prunemodels.report_page.purchases import Purchase, purchases
 from prunemodels.statements.change import HeldOutChange, SampleCost, change_of
 from prunemodels.statements.mean_bounds import standard_error
@@ -264,8 +263,7 @@ def judged_on(cascade: Cascade, X: Any, y: NDArray[Any], weights: Floats, confid
         own = classes[seen.table.value.argmax(axis=2)[seen.stages(policy), np.arange(seen.n)]]
         said, known = (classes[seen.last.argmax(axis=1)], own), (stops.by_last, stops.bought)
         answers = [Answers(a, p.rows, k if stops.items.n_items else None) for a, p, k in zip(said, paid, known, strict=True)]
-    options = PageOptions(confidence=confidence, positive=positive)
-    both = by_class(classes, y, weights, answers, stops.items, options)
+    both = by_class(classes, y, weights, answers, stops.items, confidence, positive)
     return OnRows(stops, change, stage_figures(seen, policy), both)
 
 

@@ -1,34 +1,42 @@
-"""The facts that a page shows of a pruned forest, computed before the page is written, and what all pages take."""
+"""The facts that a page shows of a pruned forest, computed before the page is written, and what all pages take.
+
+    c_{i,f}  =  number of trees on whose path for example i some kept split tests feature f                                (1)
+
+Table 1 of BP16 gives the shares of the pairs (i, f) with c = 0, with c from 1 to 7, and with more. An example pays for f as soon
+as c > 0, so pruning saves on features that few trees use. For the trees of a pipeline, f stands for a raw column: a tree uses it
+where it tests a feature that is made from it.
+"""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
-from formulations.arguments import checked
+from formulations.arguments import Share, checked
+from formulations.compiled import njit
 from formulations.errors import InvalidInputError
 from formulations.extras import package
+from formulations.instance.ensemble import Ensemble
+from formulations.instance.routing import features_of
 from prunemodels.deployment import Deployment, measure_deployment
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.models.forests.problems import apply_pruning
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
-from prunemodels.report_page.counts import TreeShapes, UsageCounts, tree_shapes, usage_counts
 from prunemodels.report_page.evidence import Evidence, evidence_of
-from prunemodels.report_page.options import PageOptions
 from prunemodels.statements.change import HeldOutChange
 from prunemodels.statements.limit_uses import transferable
 from prunemodels.statements.mean_bounds import MeanInterval
@@ -39,6 +47,20 @@ POINTS = 16
 
 LIBRARIES = ("prunemodels", "scikit-learn", "numpy", "numba", "ortools")
 """The libraries whose versions a page shows."""
+
+
+@checked
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PageOptions:
+    """What every page takes, see `report_page`."""
+
+    sample_weight: ArrayLike | None = None
+    confidence: Share = 0.95
+    title: str | None = None
+    unit: str = ""
+    command: str | None = None
+    sources: Mapping[str, str] | None = None
+    positive: Any = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +112,6 @@ class Facts:
     options: PageOptions
     path: PruningPath
     pruning: Pruning
-    unpruned: Pruning
     solution: BudgetSolution | None
     within: LimitsSolution | None
     model: str
@@ -99,7 +120,6 @@ class Facts:
     items: Sequence[ItemCost]
     classes: ByClass | None
     usage: Sequence[UsageCounts]
-    shapes: Sequence[TreeShapes]
     evidence: Evidence
     deployment: Deployment
 
@@ -152,7 +172,7 @@ def gather(
     along_path = evaluate_path(path, X, y, sample_weight=weight)
     rows = X.iloc[held_out.rows] if hasattr(X, "iloc") else X[held_out.rows]
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
-    ensemble, unpruned = problem.ensemble, Pruning.unpruned(problem)
+    ensemble = problem.ensemble
     change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits)
     answers = [
         Answers(np.asarray(model.predict(rows)), p.problem.usage.row_costs(p.kept), p.bought)
@@ -162,16 +182,16 @@ def gather(
         options=shown,
         path=path,
         pruning=pruning,
-        unpruned=unpruned,
         solution=solution,
         within=within,
         model=type(forest).__name__,
         held_out=change,
         along_path=along_path,
         items=item_costs(held_out.usage, [p.kept for p in both], ensemble.column_names),
-        classes=by_class(ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, shown),
+        classes=by_class(
+            ensemble.classes, np.asarray(y)[held_out.rows], held_out.weights, answers, held_out.costs, confidence, shown.positive
+        ),
         usage=[usage_counts(ensemble, p.kept, rows, held_out.weights) for p in both],
-        shapes=[tree_shapes(p) for p in (unpruned, pruning)],
         evidence=evidence_of(path, pruning, solution, within),
         deployment=measure_deployment(forest, pruned, rows),
     )
@@ -211,3 +231,62 @@ def item_counts(items: Sequence[ItemCost]) -> tuple[int, int, int]:
     gone = sum(item.before > 0 and item.after == 0 for item in priced)
     rare = sum(0 < (item.bought_after or 0) < 0.1 for item in priced)
     return sum(item.before > 0 for item in priced), gone, rare
+
+
+FEW = 7
+"""The largest number of trees that BP16 counts as few."""
+
+
+@dataclass(frozen=True, eq=False)
+class UsageCounts:
+    """The distribution of (1): entry k of `share`, shape (T + 1,), is the share of the pairs, weighted by example, with c = k.
+
+    `features` is the mean number of features that an example uses.
+    """
+
+    share: NDArray[np.float64]
+    features: float
+
+    @property
+    def bins(self) -> tuple[float, float, float]:
+        """Shares of no use, 1 to 7 trees, more than 7 trees."""
+        return float(self.share[0]), float(self.share[1 : FEW + 1].sum()), float(self.share[FEW + 1 :].sum())
+
+
+def usage_counts(ensemble: Ensemble, kept: NDArray[np.bool_], X: Any, weights: NDArray[np.float64]) -> UsageCounts:
+    """Count (1) over examples with weights > 0; `kept` are the splits kept, closed under parents."""
+    rows = features_of(ensemble, X)
+    tally = np.zeros(ensemble.n_trees + 1)
+    e, n_columns = ensemble, len(ensemble.column_names)
+    sources = [(f,) for f in range(e.n_features)] if e.made is None else e.made.sources
+    start = np.cumsum([0, *map(len, sources)])
+    column = np.array([c for columns in sources for c in columns], dtype=np.int64)
+    trees = (e.roots, e.left, e.right, e.feature, e.threshold, e.missing_left)
+    _tally(rows, weights, *trees, start, column, n_columns, kept, tally)
+    share = tally / (weights.sum() * n_columns)
+    return UsageCounts(share, float((1 - share[0]) * n_columns))
+
+
+@njit(cache=True)
+def _tally(  # type: ignore[no-untyped-def]
+    rows, weights, roots, left, right, feature, threshold, missing_left, start, column, n_columns, kept, tally
+):
+    """For each pair of an example and a column, add the example's weight to `tally` at the number of trees that use the pair."""
+    uses = np.zeros(n_columns, dtype=np.int64)
+    last = np.full(n_columns, -1, dtype=np.int64)
+    for i in range(rows.shape[0]):
+        uses[:] = 0
+        last[:] = -1
+        for t in range(roots.shape[0]):
+            h = roots[t]
+            while kept[h]:
+                f = feature[h]
+                for c in column[start[f] : start[f + 1]]:
+                    if last[c] != t:
+                        last[c] = t
+                        uses[c] += 1
+                x = rows[i, f]
+                goes_left = missing_left[h] if np.isnan(x) else x <= threshold[h]
+                h = left[h] if goes_left else right[h]
+        for c in range(n_columns):
+            tally[uses[c]] += weights[i]

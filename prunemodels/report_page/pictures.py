@@ -1,6 +1,6 @@
 """The pictures of a page: those of `prunemodels.plots`, as SVG within the page.
 
-A picture has a title and a description for readers who cannot see it, and a hint where the pointer rests on a point. Its colours
+A picture has a title and a description for readers who cannot see it. Its colours
 are those of the page, so that they follow its theme; where shades of a colour mean something, the picture stays on white.
 """
 
@@ -16,34 +16,27 @@ import matplotlib as mpl
 import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from prunemodels.plots.choice import SEEN_WHOLE, draw_budget
 from prunemodels.plots.exits import MOST_ITEMS, colours_of, draw_bars, draw_items, draw_policies
 from prunemodels.plots.picture import (
     BLACK,
     BLUE,
-    GREY,
-    PAPER,
     SMALL,
     STYLE,
     axes_for,
+    banded,
     cost_label,
     figure_of,
-    frame,
     label_axes,
     mark,
-    plain_numbers,
     styled,
 )
-from prunemodels.plots.tradeoff import MOST_MARKERS, trees_error
+from prunemodels.plots.tradeoff import MOST_MARKERS
 from prunemodels.report_page.boosted import BoostedFacts
 from prunemodels.report_page.cascade import CascadeFacts, OnRows
-from prunemodels.report_page.facts import Facts, Mark, Tradeoff, spread
-from prunemodels.report_page.rendering import measure, printable
+from prunemodels.report_page.facts import Facts
+from prunemodels.report_page.page import measure, printable
 from prunemodels.statements.wording import amount, count, error, share
 
 Floats = NDArray[np.float64]
@@ -56,19 +49,14 @@ CHEAPEST = 0.15
 
 ANOTHER = "another stage for everybody"
 
-NUMBERS_OF_TREES = ("no tree", "1 to 7 trees", "more than 7")
-
 ROLES = {
     "#000000": "ink",
     "#262626": "ink",
     "#666666": "muted",
     "#8c8c8c": "before",
     "#e6e6e6": "rule",
-    "#cccccc": "pale",
     "#ffffff": "paper",
     "#0072b2": "after",
-    "#56b4e9": "accent",
-    "#009e73": "ink",
     "#d55e00": "accent",
 }
 """The role in the page's themes of each colour in `plots.picture`."""
@@ -96,7 +84,6 @@ def inline(ax: Axes, key: str, title: str, description: str, *, themed: bool = T
     drawn = file.getvalue()
     box, drawn = re.search('viewBox="([^"]*)"', drawn).group(1), drawn[drawn.index("</metadata>") + 11 : drawn.rindex("</svg>")]  # type: ignore[union-attr]
     drawn = re.sub(r"<defs>\s*<style.*?</defs>|<!--.*?-->", "", drawn, flags=re.DOTALL)
-    drawn = re.sub('<g id="hint:([^"]*)">', r"<g><title>\1</title>", drawn)
     drawn = re.sub(r' id="(?![mp][0-9a-f]{10}")[^"]*"', "", drawn).replace("xlink:href", "href")
     drawn = re.sub(' style="([^"]*)"', lambda style: _attributes(style[1]), drawn)
     drawn = re.sub(r'(?<= d=")[^"]*', lambda path: " ".join(path[0].split()), drawn)
@@ -122,169 +109,43 @@ def _attributes(style: str) -> str:
     return "".join(f' {name.strip()}="{value.strip()}"' for name, value in said.items())
 
 
-def _hint(what: str, cost: float, err: float, task: str) -> str:
-    return f"{what}: cost {amount(cost)}, {measure(task)} {error(err, task)}"
-
-
-def _finish(ax: Axes, above: str) -> None:
-    """Name the vertical axis above it, and put the legend below."""
-    ax.set_ylabel("")
-    ax.set_title(above, loc="left", fontsize=SMALL)
-    figure_of(ax).legend(*ax.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=1)
-
-
 def ceiling(cost: Floats, high: Floats, least: float) -> float:
     """The end of the vertical axis: above all prunings but the cheapest, whose large errors would flatten the rest."""
     usual = high[cost >= CHEAPEST * cost.max()]
     return float(min(high.max(), max(1.25 * float(usual.max()), 1.6 * least)))
 
 
-def left_end(values: list[float]) -> float:
-    """Where a horizontal axis begins: at 0, or close to the least value if the values would fill less than half of the axis."""
-    least, most = min(values), max(values)
-    return 0.0 if least <= most / 2 else max(0.0, least - 0.08 * (most - least))
-
-
-def _chart(ax: Axes, t: Tradeoff, task: str, unit: str, above: str, *, line: str) -> tuple[str, str]:
-    """A line with its band and points, and marks at single models; what it shows in words, and what it leaves out.
-
-    Without a `line`, somebody else has drawn it and the chosen model.
-    """
-    half, (one, several) = np.zeros(len(t.cost)) if t.half is None else t.half, t.names
-    if line:
-        if t.half is not None and t.chosen.ends is not None:
-            name = f"{100 * t.chosen.ends.confidence:g} % intervals, point by point"
-            ax.fill_between(t.cost, np.maximum(t.error - half, 0), t.error + half, color=BLUE, alpha=0.15, lw=0, label=name)
-        ax.plot(t.cost, t.error, color=BLUE, lw=2, label=line)
-    for k in range(len(t.cost)) if len(t.cost) <= MOST_MARKERS else spread(t.cost):
-        hint = f"hint:{_hint(one, t.cost[k], t.error[k], task)}"
-        ax.plot(t.cost[k], t.error[k], ls="", marker="o", ms=4, color=BLUE, gid=hint)
-    for k, m in enumerate(t.marks if line else t.marks[:-1]):
-        if m.ends is not None:
-            ax.plot([m.cost, m.cost], [m.ends.low, m.ends.high], color=BLACK, lw=1.2)
-        label = m.name if m.kind != "single" else "_" if k else ANOTHER
-        mark(ax, m.kind, m.cost, m.error, label, gid=f"hint:{_hint(m.name, m.cost, m.error, task)}")
-    label_axes(ax, measure(task), unit)
-    costs = [*t.cost.tolist(), *(m.cost for m in t.marks)]
-    most = max(m.error if m.ends is None else m.ends.high for m in t.marks)
-    top = 1.05 * max(ceiling(t.cost, t.error + half, most), most)
-    ax.set(xlim=(left_end(costs), 1.03 * max(costs) or 1), ylim=(0, top or 1))
-    _finish(ax, above)
-    ends = (f"cost {amount(t.cost[k])} and {measure(task)} {error(t.error[k], task)}" for k in (0, -1))
-    marked = " ".join(f"{_hint(m.name[:1].upper() + m.name[1:], m.cost, m.error, task)}." for m in t.marks[:-3:-1])
-    beyond = float(t.error.max())
-    left_out = f"The cheapest {several} lie above the chart: they err up to {error(beyond, task)}." if beyond > top else ""
-    return f"{count(len(t.cost), one, several)}, from {' to '.join(ends)}. {marked}", left_out
-
-
 @styled
 def tradeoff(facts: Facts | BoostedFacts | CascadeFacts) -> Drawn:
     """Error against cost of all prunings or policies, with intervals, the chosen one, and what it is compared with."""
-    crossed, names = isinstance(facts, CascadeFacts) and facts.on_rows is None, facts.tradeoff.names
-    above = f"{measure(facts.measure)}, {'cross-fitted' if crossed else 'held out'}"
+    t, task, (one, several) = facts.tradeoff, facts.measure, facts.tradeoff.names
+    crossed = isinstance(facts, CascadeFacts) and facts.on_rows is None
     ax = axes_for(None, (WIDTH, HEIGHT + 0.4))
-    unit, line = facts.options.unit, f"{names[1]} of the path"
-    told, left_out = _chart(ax, facts.tradeoff, facts.measure, unit, above, line=line)
-    svg = inline(ax, "tradeoff-chart", f"Error against mean cost of the {names[1]}", told)
+    look: dict[str, Any] = {"label": f"{several} of the path", "marker": "." if len(t.cost) <= MOST_MARKERS else ""}
+    if t.half is not None and t.chosen.ends is not None:
+        band = f"{100 * t.chosen.ends.confidence:g} % intervals, point by point"
+        banded(ax, t.cost, t.error, t.half, band=band, **look)
+    else:
+        ax.plot(t.cost, t.error, color=BLUE, lw=2.4, **look)
+    for k, m in enumerate(t.marks):
+        if m.ends is not None:
+            ax.plot([m.cost, m.cost], [m.ends.low, m.ends.high], color=BLACK, lw=1.2)
+        mark(ax, m.kind, m.cost, m.error, m.name if m.kind != "single" else "_" if k else ANOTHER)
+    label_axes(ax, measure(task), facts.options.unit)
+    most = max(m.error if m.ends is None else m.ends.high for m in t.marks)
+    top = 1.05 * max(ceiling(t.cost, t.error if t.half is None else t.error + t.half, most), most)
+    ax.set(xlim=(0, 1.03 * max(*t.cost.tolist(), *(m.cost for m in t.marks)) or 1), ylim=(0, top or 1))
+    ax.set_ylabel("")
+    ax.set_title(f"{measure(task)}, {'cross-fitted' if crossed else 'held out'}", loc="left", fontsize=SMALL)
+    figure_of(ax).legend(*ax.get_legend_handles_labels(), loc="outside lower left", frameon=False, ncols=1)
+    ends = (f"cost {amount(t.cost[k])} and {measure(task)} {error(t.error[k], task)}" for k in (0, -1))
+    told = f"{count(len(t.cost), one, several)}, from {' to '.join(ends)}."
+    for m in t.marks[:-3:-1]:
+        told += f" {m.name[:1].upper()}{m.name[1:]}: cost {amount(m.cost)}, {measure(task)} {error(m.error, task)}."
+    beyond = float(t.error.max())
+    left_out = f"The cheapest {several} lie above the chart: they err up to {error(beyond, task)}." if beyond > top else ""
+    svg = inline(ax, "tradeoff-chart", f"Error against mean cost of the {several}", told)
     return Drawn("Cross-fitted" if crossed else "On held-out examples", svg, left_out)
-
-
-@styled
-def samples(facts: Facts) -> Drawn:
-    """The trade-off on the samples: the hull of all prunings, the budget, the optimum of the relaxation, the chosen pruning."""
-    path, task, solution, chosen, whole = facts.path, facts.measure, facts.solution, facts.pruning, facts.unpruned
-    ax = axes_for(None, (WIDTH, HEIGHT + (1.2 if solution is not None else 0.4)))
-    line = f"breakpoints and their hull: {trees_error(path.problem)}"
-    if solution is not None:
-        draw_budget(ax, solution, path, chosen, least=SEEN_WHOLE)
-        line = ""
-    marks = [Mark("unpruned", "before pruning", whole.cost, whole.error)]
-    marks += [Mark("chosen", "the chosen pruning", chosen.cost, chosen.error)]
-    t = Tradeoff(path.cost, path.error, None, ("optimal pruning", "optimal prunings"), marks)
-    above = f"trees’ mean {measure(task).removeprefix('mean ')}, error sample"
-    told, left_out = _chart(ax, t, task, facts.options.unit, above, line=line)
-    if solution is not None:
-        value = error(float(solution.relaxation.value), task)
-        told += f" Budget {amount(float(solution.budget))}; the relaxation's optimum there has error {value}."
-    svg = inline(ax, "sample-chart", "Error against cost on the samples that pruning was computed from", told)
-    return Drawn("On the samples that it was computed from", svg, left_out)
-
-
-@styled
-def usage(facts: Facts) -> Drawn:
-    """Table 1 of BP16 as a picture: pairs of example and feature by the number of trees that use them."""
-    before, after = (counts.bins for counts in facts.usage)
-    ax, place = axes_for(None, (WIDTH, 2.3)), np.arange(len(NUMBERS_OF_TREES))
-    looks: tuple[dict[str, Any], ...] = ({"fc": PAPER, "ec": GREY, "label": "before"}, {"color": BLUE, "label": "after"})
-    for bins, shift, look in zip((before, after), (-0.2, 0.2), looks, strict=True):
-        ax.bar_label(ax.barh(place + shift, bins, height=0.38, **look), [share(b) for b in bins], padding=3, fontsize=SMALL)
-    ax.set_yticks(place, NUMBERS_OF_TREES)
-    ax.set_xlim(0, 1.18 * max(*before, *after))
-    ax.invert_yaxis()
-    ax.set_xticks([])
-    ax.tick_params(length=0)
-    ax.spines[["top", "right", "bottom"]].set_visible(False)
-    _finish(ax, "")
-    each = zip(NUMBERS_OF_TREES, before, after, strict=True)
-    told = "; ".join(f"{label}: {share(was)} before, {share(now)} after" for label, was, now in each)
-    return Drawn("", inline(ax, "usage-chart", "How many trees use a feature for an example", f"{told}."))
-
-
-@styled
-def depth(facts: Facts) -> Drawn:
-    """Splits of all trees at each depth: outlined before, filled after."""
-    before, after = (shape.by_depth for shape in facts.shapes)
-    ax = axes_for(None, (WIDTH, HEIGHT))
-    for d, (was, now) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
-        hint = f"hint:depth {d}: {was:,} splits before, {now:,} after"
-        ax.bar(d, was, width=0.84, fc=PAPER, ec=GREY, gid=hint, label="" if d else "before")
-        ax.bar(d, now, width=0.6, color=BLUE, gid=hint, label="" if d else "after")
-    frame(ax)
-    ax.grid(visible=False, axis="x")
-    ax.set_xlabel("depth, the root at 0")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    plain_numbers(ax.yaxis)
-    _finish(ax, "splits in all trees")
-    deepest = [shape.deepest for shape in facts.shapes]
-    told = f"Before, {before.sum():,} splits, {deepest[0]} levels; after, {after.sum():,} splits, {deepest[1]} levels."
-    return Drawn("All trees, by depth", inline(ax, "depth-chart", "Splits at each depth before and after", told))
-
-
-def typical_tree(splits: NDArray[np.int64]) -> int:
-    """The tree with the median number of splits."""
-    return int(np.argsort(splits, kind="stable")[(len(splits) - 1) // 2])
-
-
-@styled
-def icicle(facts: Facts) -> Drawn:
-    """One tree from the root down: a split is as wide as the share of the cost sample's rows that reach it."""
-    problem, t = facts.path.problem, typical_tree(facts.shapes[0].splits)
-    ensemble, routing = problem.ensemble, problem.routing
-    nodes = ensemble.nodes_of(t)
-    splits = np.arange(nodes.start, nodes.stop)[ensemble.is_split[nodes]]
-    kept = facts.pruning.kept[splits]
-    boxes = icicle_boxes(routing.start[splits] / routing.n_rows, routing.stop[splits] / routing.n_rows, ensemble.depth[splits])
-    ax = axes_for(None, (WIDTH, HEIGHT))
-    for which, colour, name in ((~kept, "0.8", "pruned"), (kept, BLUE, "kept")):
-        label = f"splits {name}, {int(which.sum()):,}"
-        ax.add_patch(PathPatch(Path.make_compound_path_from_polys(boxes[which]), fc=colour, ec=PAPER, lw=0.5, label=label))
-    ax.set_xlim(0, 1)
-    ax.set_ylim(int(ensemble.depth[splits].max(initial=0)) + 1, 0)
-    ax.axis("off")
-    _finish(ax, "")
-    told = (
-        f"Tree {t}: {count(splits.size, 'split')} before, {int(kept.sum()):,} after. Each split is a bar at its depth, as wide "
-        "as the share of examples that reach it."
-    )
-    caption = "Root at the top; a bar is as wide as the share of examples that reach the split."
-    return Drawn(f"Tree {t}, the median in size", inline(ax, "icicle", f"Tree {t} before and after pruning", told), caption)
-
-
-def icicle_boxes(left: NDArray[np.float64], right: NDArray[np.float64], depth: NDArray[np.int32]) -> NDArray[np.float64]:
-    """The corners of a bar for each split, shape (splits, 4, 2)."""
-    return np.stack(
-        [np.stack([x, y], axis=1) for x, y in ((left, depth), (right, depth), (right, depth + 1), (left, depth + 1))], axis=1
-    )
 
 
 @styled

@@ -10,7 +10,6 @@ A fault has some of these entries:
     signal, at     send this signal when an input file is read, an output file is written, or renamed;
     count          at which of these events, the first by default
     file_size      the most bytes that a file may have, as if the disk were full
-    memory         the bytes of address space that may be added to those of the server
     defect         raise this text as a RuntimeError when the command has done its work, before its files are written
     close          the descriptors to close
     pipe           have stdout be a pipe that nobody reads
@@ -28,7 +27,6 @@ import resource
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from prunemodels.command_line import cli
@@ -73,9 +71,6 @@ def prepare(task: dict[str, Any]) -> None:
         setattr(sys, ("stdin", "stdout", "stderr")[descriptor], None)  # as Python does when it starts
     if "file_size" in fault:
         resource.setrlimit(resource.RLIMIT_FSIZE, (fault["file_size"],) * 2)
-    if "memory" in fault:
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + fault["memory"],) * 2)
     if "signal" in fault:
         when(fault["at"], lambda: os.kill(os.getpid(), fault["signal"]), fault.get("count", 1))
     if "defect" in fault:

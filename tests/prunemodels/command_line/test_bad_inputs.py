@@ -178,6 +178,7 @@ REFUSED = {
         (f"{BUDGET} --held-out lacking.csv", "--held-out: .*lacks the column 'mean_area'"),
         (f"{BUDGET} --label label --held-out unlabelled.csv", "--label: unlabelled.csv has no column 'label'"),
         (f"{BUDGET} --label label --data train.csv --held-out one.csv", "--held-out one.csv: .*at least 2 examples"),
+        (f"path {IN} --held-out test.csv --out out/p.csv", "--label is missing: the screen shows the error on --held-out"),
         (f"{EXITS} --held-out valid.csv", "--held-out names the same file as --data, from which the policy is learned"),
         (f"{TRAIN} --held-out valid.csv", "--held-out names the same file as --data, on which the model is trained"),
         (f"{PAGE} --lam 0.1 --held-out valid.csv", "--held-out names the same file as --data"),

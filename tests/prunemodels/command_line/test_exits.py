@@ -20,7 +20,7 @@ BUDGET = 4
 
 
 def test_exits_writes_a_cascade_and_says_what_it_does(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """The cascade within the budget is saved; its held-out cost, error, stops and other budgets are told, and drawn."""
+    """The cascade within the budget is saved; its held-out cost, error and stops are told, and drawn."""
     r = told(capsys, f"{EXITS} --budget {BUDGET} --held-out test.csv --picture out/who.png --out out/e.skops")
     cascade, X, y = load_cascade("out/e.skops"), house.apart, house.apart_y.to_numpy()
     before, after = pm.evaluate(house.forest, X, y, costs=house.costs), pm.evaluate(cascade, X, y)
@@ -33,9 +33,6 @@ def test_exits_writes_a_cascade_and_says_what_it_does(house: House, capsys: pyte
     stages, counts = np.unique(cascade.stop_stages(X), return_counts=True)
     assert [s["stage"] for s in r["stops"]] == stages.tolist()
     np.testing.assert_allclose([s["share"] for s in r["stops"]], counts / len(y))
-    for row in r["budgets"]:
-        other = pm.evaluate(cascade.at_cost(row["budget"]), X, y)
-        assert (row["cost"], row["error"]) == (pytest.approx(other.cost), pytest.approx(other.error))
     assert Path("out/who.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert written() == ["e.skops", "who.png"]
 

@@ -50,11 +50,9 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     assert pruning is not None
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    optimum = next(line for line in lines if line.strip().startswith("optimum")).split()
-    assert optimum[1:5] == [f"{pruning.cost:.1f}", f"{pruning.n_splits:,}", f"{100 * pruning.error:.2f}", "%"]
     assert "one unit of cost is worth 1 % of error" in text
     row = next(line for line in lines if line.startswith("min_cut")).split()
-    assert row[1:4] == ["optimal", f"{pruning.value(LAM):.6g}", "0"]
+    assert row[1:6] == ["optimal", f"{pruning.value(LAM):.6g}", f"{pruning.cost:.5g}", f"{pruning.n_splits:,}", "0"]
     table, expected = pd.read_csv("out/table.csv"), pm.compare(the_problem(), LAM, ["min_cut", "brute_force"], isolate=False)
     assert list(table.columns) == list(expected.columns)
     assert list(table.value[:1]) == list(expected.value[:1])
@@ -63,14 +61,9 @@ def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_compare_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """A row a solver, null for what a solver does not have; the pruning that was proven, if one was."""
+    """A row a solver, null for what a solver does not have; whether a pruning was proven is said."""
     r = told(capsys, f"compare forest.skops {FILES} --lam {LAM} --solvers min_cut,brute_force")
-    pruning = pm.engines.min_cut(the_problem(), LAM).pruning
-    assert pruning is not None
-    unpruned, optimum = r["prunings"]
-    figures = ["optimum", pruning.cost, pruning.error, pruning.n_splits]
-    assert [optimum[k] for k in ("budget", "cost", "sample_error", "splits")] == figures
-    assert unpruned["sample_error"] == pm.Pruning.unpruned(the_problem()).error
+    assert r["unpruned"]["error"] == pm.Pruning.unpruned(the_problem()).error
     cut, brute = r["solvers"]
     assert (cut["solver"], cut["status"], cut["gap"], cut["integral"], cut["nodes"]) == ("min_cut", "optimal", 0, True, None)
     assert (brute["status"], brute["value"], brute["splits"]) == ("refused", None, None)
@@ -83,14 +76,14 @@ def test_compare_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("here")
 def test_compare_within_budgets(capsys: pytest.CaptureFixture[str]) -> None:
-    """--budget runs the budget engines: a row each and budget, and what the best pruning within each budget costs and errs."""
+    """--budget runs the budget engines: a row each and budget, with what its pruning costs and errs."""
     words = f"compare forest.skops {FILES} --budget"
     lines = screen(capsys, f"{words} 2,3.5 --solvers path,highs_lp1 --out out/table.csv").splitlines()
     assert lines[0].endswith("cost at most 2, 3.5")
     assert max(map(len, lines)) <= 80
     found = [pm.solve(the_problem(), budget=b, method="path") for b in (2, 3.5)]
-    bought = [line.split()[:3] for line in lines if line.strip().startswith("within")]
-    assert bought == [["within", b, f"{f.cost:.1f}"] for b, f in zip(("2", "3.5"), found, strict=True)]
+    bought = [(line.split()[1], line.split()[5]) for line in lines if line.startswith("path")]
+    assert bought == [(b, f"{f.cost:.5g}") for b, f in zip(("2", "3.5"), found, strict=True)]
     rows = [line.split()[:3] for line in lines if line.startswith("highs_lp1")]
     assert rows == [["highs_lp1", b, str(f.status)] for b, f in zip(("2", "3.5"), found, strict=True)]
     table = pd.read_csv("out/table.csv")
@@ -98,19 +91,7 @@ def test_compare_within_budgets(capsys: pytest.CaptureFixture[str]) -> None:
     np.testing.assert_allclose(table.value, [float(f.relaxation.value) for f in found for _ in range(2)])
     r = told(capsys, f"{words} 3.5 --solvers path")
     assert (r["lam"], r["budgets"]) == (None, [3.5])
-    within = [r["prunings"][1][k] for k in ("budget", "cost", "sample_error", "splits")]
-    assert within == ["within 3.5", found[1].cost, found[1].error, found[1].pruning.n_splits]
     assert r["solvers"][0]["value"] == float(found[1].relaxation.value)
-    assert len(told(capsys, f"{words} 2 --solvers brute_force")["prunings"]) == 1
-
-
-def test_the_best_of_several_prunings() -> None:
-    """Within a budget the one of least error, at a lambda the one of least value among those that are proven."""
-    rows = {"cost": [1.0, 2.0, 3.0], "splits": [3, 4, 5], "error": [0.3, 0.2, 0.1]}
-    within = programs.found_prunings(pd.DataFrame(rows | {"budget": [2, 2, 9]}))
-    assert [(row["budget"], row["cost"]) for row in within] == [("within 2", 2), ("within 9", 3)]
-    values = {"status": ["optimal", "optimal", "feasible"], "value": [0.5, 0.4, 0.1]}
-    assert [row["cost"] for row in programs.found_prunings(pd.DataFrame(rows | values))] == [2]
 
 
 @pytest.mark.parametrize(

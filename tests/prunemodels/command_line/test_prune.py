@@ -58,7 +58,7 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     pruning = pruning_from_forest(path.problem, load(f"out/p.{ending}"))
     assert Fraction(answer["exact_cost"]) == pruning.real_cost <= Fraction(answer["budget"]) == Fraction(str(BUDGET))
     assert r["pruned"]["cost"] == pruning.cost
-    assert r["pruned"]["sample_error"] == pytest.approx(pruning.error) == pytest.approx(expected.error)
+    assert r["pruned"]["error"] == pytest.approx(pruning.error) == pytest.approx(expected.error)
     relaxation, mixture = answer["relaxation"], expected.relaxation
     assert [Fraction(relaxation[k]) for k in ("weight", "lam", "value")] == [mixture.weight, mixture.lam, mixture.value]
     for name, neighbour in (("cheaper", mixture.cheaper), ("dearer", mixture.dearer)):
@@ -70,8 +70,9 @@ def test_a_budget(house: House, path: pm.PruningPath, method: str, capsys: pytes
     assert r["next_dearer"]["cost"] == path[row - 1].cost > BUDGET
     assert r["next_dearer"]["error"] == path[row - 1].error
     measured = pm.evaluate(pm.apply_pruning(pruning, house.forest), house.X, house.y, costs=house.costs)
-    assert (r["pruned"]["data_error"], r["pruned"]["splits"]) == (measured.error, measured.splits)
-    assert r["unpruned"]["data_error"] == pytest.approx(np.mean(house.forest.predict(house.X) != house.y))
+    assert (r["on_data"]["error_after"]["mean"], r["pruned"]["splits"]) == (pytest.approx(measured.error), measured.splits)
+    wrong = np.mean(house.forest.predict(house.X) != house.y)
+    assert r["on_data"]["error_before"]["mean"] == pytest.approx(wrong)
     assert r["breakpoints"] == len(path)
     assert written() == [f"p.{ending}", "path.csv", "picture.png", "picture.svg"]
     pd.testing.assert_frame_equal(pd.read_csv("out/path.csv"), path.to_frame())
@@ -95,7 +96,7 @@ def test_limits(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixtur
     assert r["budget"] is None
     assert "mean_area" in screen(capsys, f"{words} --out out/p.skops")
     plain = told(capsys, f"prune {IN} --limit {BUDGET} --out out/p.skops")
-    assert plain["answer"]["error"] == told(capsys, f"prune {IN} --budget {BUDGET} --out out/p.skops")["pruned"]["sample_error"]
+    assert plain["answer"]["error"] == told(capsys, f"prune {IN} --budget {BUDGET} --out out/p.skops")["pruned"]["error"]
 
 
 def test_evaluate_tells_uses(house: House, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,25 +127,17 @@ def test_a_lambda(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixt
 
 
 def test_the_path_and_its_table(house: House, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every breakpoint, the one picture whose ending was given, and cost and error of the best within shares, each once."""
+    """Every breakpoint, the one picture whose ending was given, and what the path shows of itself and on held-out examples."""
     path = pm.pruning_path(pm.problem_from_forest(house.forest, house.X, costs=1))
     words = "path forest.skops --data valid.csv --costs 1 --label label --out out/p.csv --picture out/p.svg --quiet"
-    lines = screen(capsys, f"{words} --held-out test.csv").splitlines()
+    shown = screen(capsys, f"{words} --held-out test.csv")
     assert written() == ["p.csv", "p.svg"]
     pd.testing.assert_frame_equal(pd.read_csv("out/p.csv"), path.to_frame())
-    assert " ".join(lines[2].split()) == "budget held-out cost held-out error rate splits single trees, in-bag"
-    shown = next(line.split() for line in lines[4:] if "%)" in line)
-    half = path[path.row_at_cost(int(shown[1].strip("(")) / 100 * pm.Pruning.unpruned(path.problem).cost)]
-    seen = pm.hold_out(half, house.forest, house.apart, house.apart_y)
-    assert seen.error is not None
-    percents = [f"{100 * e:.2f} %".split() for e in (seen.error.mean, half.error)]
-    assert shown[3:] == [f"{seen.cost.mean:.1f}", *percents[0], f"{half.n_splits:,}", *percents[1]]
-    rows = [tuple(line.split()[3:]) for line in lines[3:] if "%)" in line]
-    assert len(rows) == len(set(rows)) > 2
-    taken = told(capsys, f"prune {IN} --budget 5 --method path --out out/p.skops")["table"]
-    figures = [tuple(row[k] for k in ("cost", "data_error", "splits")) for row in taken]
-    assert len(figures) == len(set(figures))
-    assert sum(row["chosen"] for row in taken) == 1
+    seen = pm.evaluate_path(path, house.apart, house.apart_y)
+    for card in (path._card(), seen._card()):
+        assert all(line in shown for line in card.text().splitlines()[:5])
+    found = pd.DataFrame(told(capsys, words)["evaluation"])
+    pd.testing.assert_frame_equal(found, pm.evaluate_path(path, house.X, house.y).to_frame())
 
 
 def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.CaptureFixture[str]) -> None:
@@ -163,8 +156,8 @@ def test_error_samples_weights_and_evaluation_cost(house: House, capsys: pytest.
         options = {"errors": errors, "sample_weight": weights, "evaluation_cost": 0.1}
         problem = pm.problem_from_forest(house.forest, house.X, costs=house.costs, **options)
         pruning = pm.pruning_path(problem).at_cost(5)
-        assert (r["pruned"]["sample_error"], r["pruned"]["cost"]) == pytest.approx((pruning.error, pruning.cost))
-        assert r["unpruned"]["sample_error"] == pytest.approx(pm.Pruning.unpruned(problem).error)
+        assert (r["pruned"]["error"], r["pruned"]["cost"]) == pytest.approx((pruning.error, pruning.cost))
+        assert r["unpruned"]["error"] == pytest.approx(pm.Pruning.unpruned(problem).error)
 
 
 def test_held_out_examples(house: House, path: pm.PruningPath, capsys: pytest.CaptureFixture[str]) -> None:
@@ -220,7 +213,7 @@ def test_mistakes_have_costs_in_every_column(house: House, capsys: pytest.Captur
     r = told(capsys, f"prune {IN} --label label --weights w --lam 0 --mistakes 0:1=10 --out out/p.skops")
     said = house.forest.predict(house.X)
     costs = np.where((house.y == 0) & (said == 1), 10, (house.y == 1) & (said == 0))
-    assert r["unpruned"]["data_error"] == pytest.approx(np.average(costs, weights=np.arange(180) % 3))
+    assert r["on_data"]["error_before"]["mean"] == pytest.approx(np.average(costs, weights=np.arange(180) % 3))
 
 
 def test_what_is_asked_is_handed_on(house: House, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,7 +252,7 @@ def test_confidence(house: House, path: pm.PruningPath, capsys: pytest.CaptureFi
     answer, certified = r["answer"], r["certified"]
     assert Fraction(certified.pop("smaller_budget")) == found.smaller_budget
     assert certified == {name: getattr(found, name) for name in certified}
-    assert (answer["error"], r["pruned"]["cost"], r["next_dearer"]) == (pruning.error, pruning.cost, None)
+    assert (answer["error"], r["pruned"]["cost"]) == (pruning.error, pruning.cost)
     assert answer["gap"] == pytest.approx(pruning.error - answer["bound"])
     assert repr(found) in " ".join(screen(capsys, words).split())
 

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from prunemodels.comparison.growth import Growth
-from prunemodels.plots.curves import plot_curves
-from prunemodels.plots.growth import plot_growth
+from prunemodels.plots.curves import plot_curves, plot_growth
 from prunemodels.plots.history import SMALLEST
 from tests.prunemodels.plots.cases import ONE, TWO, curve
 
@@ -57,15 +56,10 @@ def test_spread_is_a_band_of_one_deviation_around_the_shown_points() -> None:
 
 
 def test_numbers_are_no_rates() -> None:
-    """A mean squared error is not shown in per cent; given axes are drawn on."""
-    figure, axes = plt.subplots()
-    try:
-        assert plot_curves([ONE], error_label="mean squared error", ax=axes) is figure
-        assert axes.get_ylabel() == "mean squared error"
-        assert "%" not in axes.yaxis.get_major_formatter()(0.125)
-        assert isinstance(figure, Figure)
-    finally:
-        plt.close(figure)
+    """A mean squared error is not shown in per cent."""
+    axes = plot_curves([ONE], error_label="mean squared error").axes[0]
+    assert axes.get_ylabel() == "mean squared error"
+    assert "%" not in axes.yaxis.get_major_formatter()(0.125)
 
 
 def growth(time_limit: float = 10.0) -> Growth:

@@ -22,7 +22,6 @@ from formulations.programs.shortest_path import TreeNetwork, tree_network
 from prunemodels.plots.cut import closure_graph, plot_cut, purchase_name, source_side
 from prunemodels.plots.networks import draw_network, network_graph
 from prunemodels.plots.picture import BLUE, VERMILION
-from prunemodels.plots.trees import draw_tree
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import price_by_tree_pass
 from tests.instances import arc_costs, random_problem, stop_costs
@@ -210,18 +209,3 @@ def test_a_path_is_bold() -> None:
     widths = [patch.get_linewidth() for patch in arrows(draw_network(network(), path=[1, 2, 5]).axes[0])]
     assert widths == [1.0] * 4 + [1.8] * 3
     assert {patch.get_alpha() for patch in arrows(draw_network(network()).axes[0])} == {None}
-
-
-def test_a_pruning_in_the_tree() -> None:
-    """Kept splits are black, the pruning's leaves blue, what is cut off grey; by tree or by forest."""
-    problem = two_trees()
-    kept = network().pruning_of([1, 2, 5])
-    for given in (kept, np.append(kept, np.zeros(7, dtype=bool))):
-        texts = [text for text in draw_tree(problem, 0, kept=given).axes[0].texts if text.get_bbox_patch()]
-        look = {text.get_text(): to_hex(text.get_bbox_patch().get_edgecolor()) for text in texts}
-        cut = to_hex("0.8")
-        first, second = "0\nfeature 1\n≤ 0.5", "2\nfeature 2\n≤ 1.5"
-        assert look == {first: "#000000", "1": BLUE.lower(), second: BLUE.lower(), "3": cut, "4": cut}
-    whole = [text.get_text() for text in draw_tree(problem, 1).axes[0].texts]
-    numbers = [text.split("\n")[0] for text in whole]
-    assert numbers == ["tree 1", "5", "6", "7", "8", "9", "10", "11"]

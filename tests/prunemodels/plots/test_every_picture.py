@@ -136,7 +136,6 @@ ON_AXES: dict[str, Callable[[Axes | None], Figure]] = {
     "decomposition": decomposition,
     "certificate": certificate,
     "network": lambda ax: pm.plots.draw_network(tree_network(two_trees(), 1), path=[0], ax=ax),
-    "tree": lambda ax: pm.plots.draw_tree(path().problem, 0, ax=ax),
 }
 """Pictures on axes that the caller gives, or on their own."""
 

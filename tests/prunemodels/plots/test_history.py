@@ -17,7 +17,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import InvalidInputError, Solver
+from formulations import Solver
 from formulations.instance.papers import ERRORS, two_trees
 from prunemodels.exits.evaluation import stops_of
 from prunemodels.plots.exits import plot_exits
@@ -26,7 +26,6 @@ from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
-from tests.prunemodels.plots.cases import overlaps
 from tests.solvers.cases import instance, lambdas
 
 
@@ -86,7 +85,7 @@ def test_gaps_over_rounds_and_over_seconds() -> None:
 
 
 def test_columns_stand_at_their_rounds_and_trees() -> None:
-    """One mark for each column that entered after the start; without one there is nothing to draw."""
+    """One mark for each column that entered after the start."""
     solution = dantzig_wolfe(instance("iris"), lambdas("iris")[2], scheme="plain")
     above, below, _ = plot_columns(solution).axes
     later = solution.columns().query("entered > 0")
@@ -94,8 +93,6 @@ def test_columns_stand_at_their_rounds_and_trees() -> None:
     np.testing.assert_array_equal(marks.get_offsets(), later[["entered", "tree"]].to_numpy())
     np.testing.assert_array_equal(marks.get_array(), -later["reduced_cost"].to_numpy())
     assert [line.get_ydata()[-1] for line in above.get_lines()][1] == solution.history["bound"][-1]
-    with pytest.raises(InvalidInputError, match="no column that entered after the start"):
-        plot_columns(dantzig_wolfe(two_trees(), 0.1, scheme="plain", rounds=0))
 
 
 def texts(ax: Axes) -> dict[str, str]:
@@ -175,21 +172,6 @@ def test_a_real_path_has_a_scale() -> None:
     assert ends == [to_hex(mpl.colormaps["viridis_r"](x)) for x in (0.08, 0.95)]  # no yellow on white paper, no black
 
 
-def test_a_forest_fits_a_page() -> None:
-    """Forty trees of heart's size are at most 9.5 by 10 inches, numbered, and the numbers of the scale do not touch."""
-    X, y = load_breast_cancer(return_X_y=True)
-    noisy = np.where(np.random.default_rng(0).random(len(y)) < 0.3, 1 - y, y)  # noise grows large trees
-    forest = RandomForestClassifier(40, max_samples=100, random_state=0).fit(X, noisy)
-    figure = plot_levels(pm.pruning_path(pm.problem_from_forest(forest, X[:20], costs=1)))
-    width, height = figure.get_size_inches()
-    assert width <= 9.5
-    assert height <= 10
-    assert overlaps(figure) == []
-    found = [text.get_text() for text in figure.axes[0].texts]
-    assert found == [f"tree {t}" for t in range(len(found))]
-    assert len(found) == 40 or f"the first {len(found)} of 40 trees" in figure.axes[0].get_title(loc="left")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_bars_and_cells_are_the_stops(kind: Kind) -> None:
     """Bars are the shares of the rows by stage, cells the shares that bought an item, the line is the policy's mean cost."""
@@ -220,15 +202,3 @@ def test_areas_are_the_shares_of_all_policies() -> None:
     corners = areas[0].get_paths()[0].vertices
     for x, y in zip(cost, by_stage_0, strict=True):
         assert np.isclose(corners, [x, y]).all(axis=1).any()
-
-
-def test_a_budget_chooses_the_policy() -> None:
-    """With a budget the policy within it is shown, of a path as of a cascade."""
-    known = case("prunings")
-    budget = float(known.path.cost[middle("prunings")])
-    widths = [
-        [bar.get_width() for bar in plot_exits(source, known.X, budget=budget).axes[1].patches]
-        for source in (known.path, known.cascade, known.path.at_cost(budget))
-    ]
-    assert widths[0] == widths[1]
-    assert len(widths[2]) == len(widths[0])

@@ -22,16 +22,15 @@ from proofs_checks import check_total_unimodularity, formulation_network
 from proofs_checks.matrices.network_matrix import NetworkMatrix
 from prunemodels.evaluation.held_out import hold_out
 from prunemodels.plots.choice import plot_budget, plot_choice
-from prunemodels.plots.curves import plot_curves
+from prunemodels.plots.curves import plot_curves, plot_growth
 from prunemodels.plots.cut import closure_graph, plot_cut
 from prunemodels.plots.exits import plot_exits
-from prunemodels.plots.growth import plot_growth
 from prunemodels.plots.history import plot_columns, plot_gaps
 from prunemodels.plots.matrices import plot_matrix
 from prunemodels.plots.networks import draw_network, network_graph, plot_certificate
 from prunemodels.plots.picture import save_picture
 from prunemodels.plots.tradeoff import plot_tradeoff
-from prunemodels.plots.trees import draw_tree, plot_point, plot_trees
+from prunemodels.plots.trees import plot_point, plot_trees
 from solvers.column_generation import dantzig_wolfe
 from tests.proofs_checks.total_unimodularity import matrix_families as families
 from tests.prunemodels.cascades import case
@@ -126,8 +125,6 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: draw_network(NETWORK, path=[]), r"path has shape \(0,\)"),
     (lambda: draw_network(NETWORK, path=[0.5, 1.5]), r"path has shape \(2,\) and the type float64"),
     (lambda: network_graph(NETWORK, np.ones(6)), r"cost has shape \(6,\); give one number for each of the network's 7 arcs"),
-    (lambda: draw_tree(PAPERS, 0, kept=[True, False, False]), r"kept has shape \(3,\); .* each of the tree's 5 nodes"),
-    (lambda: draw_tree(PAPERS, 2), "t is 2; give a tree, 0 to 1"),
     (lambda: plot_matrix(np.ones((401, 2), dtype=int)), "the picture would have 401 rows and 2 columns, at most 400"),
     (lambda: plot_matrix(np.zeros((0, 3), dtype=int)), "matrix has 0 rows and 3 columns; give at least one of each"),
     (lambda: plot_matrix([[1, 0], [2, 1]]), "the entry in row r1, column c0 is 2; only -1, 0 and 1 are drawn"),

@@ -1,4 +1,4 @@
-"""What every page must be, whatever it is about."""
+"""What every page must be, whatever it is about: `check_page`."""
 
 from __future__ import annotations
 
@@ -54,3 +54,10 @@ def check_readable(text: str, *, tables: int, pictures: int) -> None:
     described = [data for name, data in page.texts if name == "desc"]
     assert len(described) == pictures
     assert all(len(told) > 30 for told in described)
+
+
+def check_page(text: str, *, tables: int, pictures: int) -> None:
+    """Sound markup, nothing from elsewhere, and to be read without seeing it."""
+    check_markup(text)
+    check_alone(text)
+    check_readable(text, tables=tables, pictures=pictures)

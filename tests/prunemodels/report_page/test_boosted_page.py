@@ -16,7 +16,7 @@ from prunemodels.report_page import report_page, write_report
 from prunemodels.report_page.boosted import gather_boosted
 from prunemodels.statements.wording import amount
 from tests.prunemodels.models.libraries.models import L_DEEP, X2, X3, XR, Y2, Y3, YR
-from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
+from tests.prunemodels.report_page.checks import check_page
 
 NAMES = ["<a>", "b & c", "d", "e", "f", "g"]
 COSTS = pm.CostItems.from_items(
@@ -48,9 +48,7 @@ def test_the_page_is_sound(paths: dict[str, BoostedPath], name: str) -> None:
     """Sound markup, nothing from elsewhere, a picture and two tables that can be read without seeing."""
     chosen = paths[name][len(paths[name]) // 2]
     page = report_page(paths[name], *DATA[name], chosen=chosen, title="<Bought> & sold", unit="<EUR>", command="x <y>")
-    check_markup(page)
-    check_alone(page)
-    check_readable(page, tables=2, pictures=1)
+    check_page(page, tables=2, pictures=1)
     assert "not proven that no better pruning exists" in page
     assert "optimal pruning" not in page
 

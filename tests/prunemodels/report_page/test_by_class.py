@@ -11,7 +11,6 @@ import pytest
 import prunemodels as pm
 from formulations.errors import InvalidInputError
 from prunemodels.report_page.by_class import Answers, ByClass, by_class
-from prunemodels.report_page.options import PageOptions
 from prunemodels.report_page.page import report_page
 from tests.prunemodels.report_page.cases import regressor
 
@@ -30,7 +29,7 @@ def compared(classes: Any = ("well", "ill"), *, weights: Any = None, positive: A
     w = np.ones(9) if weights is None else weights
     known = np.array(classes)
     answers = [replace(answer, said=known[answer.said]) for answer in (BEFORE, AFTER)]
-    return by_class(known, known[TRUTH], w, answers, ITEMS, PageOptions(positive=positive))
+    return by_class(known, known[TRUTH], w, answers, ITEMS, 0.95, positive)
 
 
 def test_mistakes_of_both_kinds_by_hand() -> None:
@@ -50,7 +49,7 @@ def test_intervals_are_exact() -> None:
     assert (found.missed[0].low, found.missed[0].high) == pytest.approx((0.00631, 0.80588), abs=1e-5)
     assert (found.missed[1].low, found.missed[1].high) == pytest.approx((0.06759, 0.93241), abs=1e-5)
     right = Answers(TRUTH, BEFORE.paid)
-    none = by_class(np.array([0, 1]), TRUTH, np.ones(9), (right, right), ITEMS, PageOptions(positive=None))
+    none = by_class(np.array([0, 1]), TRUTH, np.ones(9), (right, right), ITEMS, 0.95)
     assert none is not None
     assert (none.missed[0].low, none.missed[0].high) == pytest.approx((0, 1 - 0.025 ** (1 / 4)))
     assert none.items == ()

@@ -24,7 +24,7 @@ from tests.prunemodels.cascades import KINDS, Kind, case, middle
 from tests.prunemodels.exits.tables import TableStages, random_table
 from tests.prunemodels.report_page.cascade_cases import ROWS, TRUTH, cells, hand_cascade, hand_path, paragraph
 from tests.prunemodels.report_page.cases import HOSTILE, Page, classifier, features
-from tests.prunemodels.report_page.checks import check_alone, check_markup, check_readable
+from tests.prunemodels.report_page.checks import check_alone, check_markup, check_page
 
 LIST = [list(row) for row in ROWS.to_numpy()]
 
@@ -56,9 +56,7 @@ ALL = [*KINDS, *(f"no {kind}" for kind in KINDS), "hand"]
 @pytest.mark.parametrize("kind", ALL)
 def test_the_page_is_sound(pages: dict[str, str], kind: str) -> None:
     """Its markup, that it loads nothing, and that it can be read without seeing it, as on the page of a pruning."""
-    check_markup(pages[kind])
-    check_alone(pages[kind])
-    check_readable(pages[kind], tables=4, pictures=1 if kind.startswith("no ") else 4)
+    check_page(pages[kind], tables=4, pictures=1 if kind.startswith("no ") else 4)
 
 
 def test_the_stages_by_hand(pages: dict[str, str]) -> None:

@@ -1,9 +1,8 @@
-"""The pictures of a page: scales, hints, and figures that are those of the facts."""
+"""The picture of a page: its scale, and figures that are those of the facts."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,11 +19,6 @@ def facts():
     case = classifier()
     solution = pm.solve(case.path.problem, budget=3, method="path", path=case.path)
     return gather(case.path, case.forest, case.X, case.y, chosen=solution, unit="\u20ac")
-
-
-def hints(svg: str) -> list[str]:
-    """What the points of a picture tell, without its own title."""
-    return re.findall("<g><title>(.*?)</title>", svg)
 
 
 def test_spread_takes_the_ends_and_what_is_between() -> None:
@@ -47,41 +41,21 @@ def test_the_ceiling_leaves_out_the_cheapest_only() -> None:
     cost, high = np.array([10.0, 5.0, 2.0, 1.0, 0.0]), np.array([0.05, 0.06, 0.1, 0.3, 0.5])
     assert [pictures.ceiling(cost, high, least) for least in (0.05, 0.2, 0.4)] == pytest.approx([0.125, 0.32, 0.5])
     assert pictures.ceiling(cost, np.full(5, 0.1), 0.1) == 0.1
-    assert [pictures.left_end(list(ends)) for ends in ((0, 3, 10), (5, 10), (9, 10), (7, 7))] == pytest.approx([0, 0, 8.92, 7])
 
 
 def test_the_tradeoff_shows_every_mark(facts) -> None:
-    """Unpruned, chosen, budget and relaxation, each with its figures; no budget, no line of it."""
-    held = pictures.tradeoff(facts).svg
-    assert len(hints(held)) == len(facts.path) + 2
-    assert f"the chosen pruning: cost {facts.held_out.cost_after.mean:.4g}" in hints(held)[-1]
-    shown = pictures.samples(facts).svg
-    assert len(hints(shown)) == len(facts.path) + 1
-    assert "budget B = 3" in shown
-    assert "Budget 3; the relaxation" in Page(shown).text("desc")
-    assert not Page(shown).problems
-    assert "budget" not in pictures.samples(replace(facts, solution=None)).svg
-
-
-def test_bars_are_those_of_the_counts(facts) -> None:
-    """A bar before at every depth and one after; shares of usage; as many boxes as splits of the median tree."""
-    told = hints(pictures.depth(facts).svg)
-    before, after = (shape.by_depth for shape in facts.shapes)
-    assert told[::2] == [
-        f"depth {d}: {b:,} splits before, {a:,} after" for d, (b, a) in enumerate(zip(before, after, strict=True))
-    ]
-    assert Page(pictures.usage(facts).svg).text("text").count("%") == 6
-    splits = facts.shapes[0].splits
-    t = pictures.typical_tree(splits)
-    assert splits[t] == sorted(splits)[(len(splits) - 1) // 2]
-    kept = facts.pruning.kept[facts.path.problem.ensemble.nodes_of(t)].sum()
-    assert f"Tree {t}: {splits[t]} splits before, {kept} after" in pictures.icicle(facts).svg
-    boxes = pictures.icicle_boxes(np.array([0.0, 0.25]), np.array([1.0, 0.5]), np.array([0, 1]))
-    assert boxes[1].tolist() == [[0.25, 1], [0.5, 1], [0.5, 2], [0.25, 2]]
+    """Unpruned and chosen with their figures, for readers who cannot see them too."""
+    shown = Page(pictures.tradeoff(facts).svg)
+    assert not shown.problems
+    h = facts.held_out
+    for name, cost in (("Unpruned", h.cost_before), ("The chosen pruning", h.cost_after)):
+        assert f"{name}: cost {cost.mean:.4g}" in shown.text("desc")
+        assert name[1:] in shown.text("text")
+    assert f"{len(facts.path)} prunings" in shown.text("desc")
 
 
 def test_colours_are_those_of_the_theme(facts) -> None:
     """Every colour of a themed picture is a variable of the style sheet, and none has a style or an address of its own."""
-    shown = pictures.samples(facts).svg
+    shown = pictures.tradeoff(facts).svg
     assert set(re.findall(r"var\(--([a-z]+)\)", shown)) <= set(pictures.ROLES.values())
     assert not re.search('#[0-9a-f]{6}"| style=|xlink|http', shown)

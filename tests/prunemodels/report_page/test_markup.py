@@ -1,4 +1,4 @@
-"""Text in a page, numbers in words, and a page in a frame."""
+"""Text in a page, and numbers in words."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from fractions import Fraction
 import pytest
 from markupsafe import Markup
 
-from formulations.errors import InvalidInputError
-from prunemodels.report_page.framed import BASE, FramedPage
-from prunemodels.report_page.rendering import bdi, first_names, printable, rounded_claim
+from prunemodels.report_page.page import bdi, first_names, printable, rounded_claim
 from prunemodels.statements import wording
 from tests.loops import looped
-from tests.prunemodels.report_page.cases import Page
 
 
 def test_names_are_escaped_and_isolated() -> None:
@@ -69,29 +66,3 @@ def test_what_no_document_may_hold_is_replaced(text: str) -> None:
 def test_numbers_in_words(call, text: str) -> None:
     """Enough digits, a true minus sign, units that do not break from their numbers."""
     assert call() == text
-
-
-PAGE = '<!DOCTYPE html>\n<html><head><title>a &lt; b</title></head><body id="x"><a href="#x">"all" of it</a></body></html>'
-
-
-def test_the_frame_holds_the_page() -> None:
-    """A browser reads one frame, named as the page, and in it the page character by character, but for the base of its links.
-
-    It is the frame's own page, named once, before any link.
-    """
-    ((element, attributes, _),) = Page(FramedPage(PAGE + "<head>", height=500)._repr_html_()).elements
-    assert element == "iframe"
-    assert attributes["title"] == "a < b"
-    assert "height:500px" in str(attributes["style"])
-    assert attributes["srcdoc"] == PAGE.replace("<head>", f"<head>{BASE}") + "<head>"
-    assert BASE == '<base href="about:srcdoc">'
-
-
-@pytest.mark.parametrize(
-    ("page", "height", "message"),
-    [("report.html", 640, "begins with 'report.html', not with a page's head"), (PAGE, 0, "height is 0; give pixels above 0")],
-)
-def test_what_is_no_page_is_refused(page: str, height: int, message: str) -> None:
-    """A file's name in place of the page, and a frame without height, are refused by value."""
-    with pytest.raises(InvalidInputError, match=message):
-        FramedPage(page, height)

@@ -1,11 +1,10 @@
-"""What a report measures: usage, held-out change, items, shapes."""
+"""What a report measures: usage, held-out change, items."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
 from formulations.answers.pruning import Pruning
@@ -13,10 +12,10 @@ from formulations.instance.papers import two_trees
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
 from prunemodels.evaluation.item_costs import item_costs
-from prunemodels.report_page.counts import UsageCounts, tree_shapes, usage_counts
+from prunemodels.report_page.facts import UsageCounts, usage_counts
 from prunemodels.statements.change import SampleCost, change_of
 from prunemodels.statements.mean_bounds import paired_interval
-from tests.prunemodels.forest_kinds import KINDS, fitted, random_pruning
+from tests.prunemodels.forest_kinds import fitted, random_pruning
 from tests.prunemodels.report_page.cases import classifier, regressor
 
 
@@ -139,37 +138,3 @@ def test_items_add_up_to_the_cost() -> None:
     assert lab.features == tuple(case.X.columns[:2])
     assert lab.before == pytest.approx(2 * lab.bought_before)
     assert 0 < lab.bought_before <= 1
-
-
-def test_shapes_of_the_papers_trees() -> None:
-    """Figure 1: 2 and 3 splits; by depth 2, 3; the example meets 2 splits in each tree; pruned to roots nothing is left."""
-    problem = two_trees()
-    whole, roots = tree_shapes(Pruning.unpruned(problem)), tree_shapes(Pruning.all_roots(problem))
-    assert whole.splits.tolist() == [2, 3]
-    assert whole.by_depth.tolist() == [2, 3]
-    assert (whole.leaves, whole.deepest, whole.stumps, whole.features) == (7, 2, 0, 3)
-    assert whole.mean_path_length == 2.0
-    assert roots.splits.tolist() == [0, 0]
-    assert roots.by_depth.tolist() == [0, 0]
-    assert (roots.leaves, roots.deepest, roots.stumps, roots.features, roots.mean_path_length) == (2, 0, 2, 0, 0.0)
-    # a forest without any split does not break the counts
-    tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [1, 1])
-    shape = tree_shapes(Pruning.unpruned(pm.problem_from_forest(tree, [[0.0]], costs=1, errors=pm.samples.Given([[0.0]], [1]))))
-    assert shape.by_depth.tolist() == [0]
-    assert (shape.stumps, shape.deepest, shape.leaves) == (1, 0, 1)
-
-
-@pytest.mark.parametrize("kind", ["random forest", "extra trees", "bag"])
-def test_shapes_are_those_of_the_pruned_forest(kind: str) -> None:
-    """As scikit-learn counts them after the pruning was applied."""
-    case = fitted(kind)
-    assert kind in KINDS
-    pruning = random_pruning(pm.problem_from_forest(case.forest, case.X, costs=1))
-    trees = pm.apply_pruning(pruning, case.forest).estimators_
-    seen = tree_shapes(pruning)
-    assert seen.splits.tolist() == [t.tree_.node_count - t.get_n_leaves() for t in trees]
-    assert seen.leaves == sum(t.get_n_leaves() for t in trees)
-    assert seen.deepest == max(t.get_depth() for t in trees)
-    X = np.asarray(case.X, dtype=np.float32)
-    ways = [t.decision_path(X).sum() / len(X) - 1 for t in trees]
-    assert seen.mean_path_length == pytest.approx(np.mean(ways))
