@@ -32,7 +32,6 @@ from solvers.budgets import (
     solve_lp1,
 )
 from solvers.budgets import search as search_module
-from solvers.budgets.by_path import room
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import LimitMethod
@@ -232,13 +231,6 @@ def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.
         assert found.pruning.real_cost <= budget
 
 
-def test_room_leaves_what_rounding_may_hide() -> None:
-    """Of a rounded instance no more is used than surely fits."""
-    problem = random_problem(3, rounded=True)
-    assert room(problem, Fraction(0)) <= 0
-    assert room(two_trees(), Fraction(5, 2)) * two_trees().integers.price_unit <= Fraction(5, 2)
-
-
 def a_problem_with_rounded_costs(seed: int) -> PruningProblem:
     """Real weights and real errors share 61 bits, so that both are rounded; items paid once, and evaluation, besides."""
     rng = np.random.default_rng(seed)
@@ -258,13 +250,18 @@ def a_problem_with_rounded_costs(seed: int) -> PruningProblem:
 
 @looped("seed", range(12))
 def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
-    """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it."""
+    """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it.
+
+    The path's costs, on whose rounded prices its cuts ran, are the real ones, and each buys its row.
+    """
     problem = a_problem_with_rounded_costs(seed)
     assert problem.integers.cost_rounding > 0
     recount, path = Recount(problem), pm.pruning_path(problem)
     for pruning in (*path, pm.Pruning.unpruned(problem)):
         assert pruning.real_cost == recount.objective(pruning.kept)[1]
-    for pruning in path:
+    for pruning, cost in zip(path, path.cost.tolist(), strict=True):
+        assert cost == pytest.approx(pruning.cost, rel=1e-12, abs=1e-15)
+        assert (path.at_cost(cost).kept == pruning.kept).all()
         for budget in (pruning.real_cost, pruning.real_cost - Fraction(1, 10**30)):
             if budget >= 0:
                 for engine in (best_breakpoint, best_within):
@@ -274,7 +271,7 @@ def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
 @pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])
 def test_budgets_that_are_none_are_refused(budget: object) -> None:
     """Negative, not finite, no number."""
-    for engine in BUDGET_SOLVERS.values():
+    for engine in (*BUDGET_SOLVERS.values(), solve_lp1):
         with pytest.raises(InvalidInputError, match="budget is"):
             engine(two_trees(), budget)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="method is 'guess'; give one of 'path', 'best', 'exact'"):
