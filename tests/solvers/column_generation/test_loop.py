@@ -222,8 +222,11 @@ LAM = 0.05
 
 def roots_and_whole(coupling: Coupling) -> list[TreePruning]:
     whole = coupling.problem.ensemble.is_split
-    both = [*columns_of(coupling, np.zeros_like(whole)), *columns_of(coupling, whole)]
-    return list({c.key: c for c in both}.values())
+    return distinct([*columns_of(coupling, np.zeros_like(whole)), *columns_of(coupling, whole)])
+
+
+def distinct(columns: list[TreePruning]) -> list[TreePruning]:
+    return list({c.key: c for c in columns}.values())
 
 
 def answer_of(master: BundleMaster | FullMaster, columns: list[TreePruning]) -> MasterAnswer:
@@ -246,11 +249,11 @@ def test_duals_of_twin_stumps_by_hand() -> None:
 def test_a_dual_of_one_stump_by_hand() -> None:
     """One tree, gain .2, price .1 for two rows of two examples: the rows pay .05 each, and r = .2 + .1, the value."""
     coupling = Coupling.build(stump((4, 1, 1), [1], [[0], [1]]), 0.1, merge=False)
-    answer = answer_of(FullMaster(coupling), roots_and_whole(coupling))
+    both = roots_and_whole(coupling)
+    answer = answer_of(FullMaster(coupling), both)
     np.testing.assert_allclose(answer.charge, [0.05, 0.05], atol=1e-12)
     np.testing.assert_allclose(answer.convexity, [0.3], atol=1e-12)
-    pruned = TreePricing(coupling).reduced_costs(roots_and_whole(coupling), answer)
-    np.testing.assert_allclose(pruned, [0.4 - 0.3, 0.2 + 0.1 - 0.3], atol=1e-12)
+    np.testing.assert_allclose(TreePricing(coupling).reduced_costs(both, answer), [0.4 - 0.3, 0.2 + 0.1 - 0.3], atol=1e-12)
 
 
 def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
@@ -258,12 +261,13 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
     rng, pricing, found = np.random.default_rng(seed), TreePricing(coupling), roots_and_whole(coupling)
     for _ in range(4):
         found += pricing.price(rng.random(coupling.n_rows) * coupling.price[coupling.purchase]).columns
-    return list({c.key: c for c in found}.values())
+    return distinct(found)
 
 
 def bundle(coupling: Coupling) -> BundleMaster:
-    incumbent = Incumbent(Pruning.all_roots(coupling.problem), coupling.lam)
-    return BundleMaster(coupling, incumbent, np.zeros(coupling.stop.size), -math.inf)
+    return BundleMaster(
+        coupling, Incumbent(Pruning.all_roots(coupling.problem), coupling.lam), np.zeros(coupling.stop.size), -math.inf
+    )
 
 
 def test_a_bundle_step_by_hand() -> None:

@@ -189,20 +189,26 @@ def ids(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int32)
 
 
-def three_splits() -> PartSequence:
-    """Splits 10 and 11 share purchase 5; 11 and 12 below it share purchase 6."""
+def one_part(gain: list[int], tail: list[int], head: list[int], price: list[int], parent: tuple[int, ...] = ()) -> PartSequence:
+    """One part of splits 10, 11, ... and purchases 5, 6, ..., trees with a split each unless their parents are given."""
+    k, j = len(gain), len(price)
     return PartSequence.of(
         ParametricSubproblem(
-            nodes=ids(10, 11, 12),
-            parent=ids(-1, -1, 1),
-            tail=ids(0, 1, 1, 2),
-            head=ids(0, 0, 1, 1),
-            purchases=ids(5, 6),
-            gain=np.array([1, 1, 0]),
-            evaluation=np.array([0, 0, 0]),
-            price=np.array([2, 3]),
+            nodes=np.arange(10, 10 + k, dtype=np.int32),
+            parent=ids(*(parent or [-1] * k)),
+            tail=ids(*tail),
+            head=ids(*head),
+            purchases=np.arange(5, 5 + j, dtype=np.int32),
+            gain=np.array(gain),
+            evaluation=np.zeros(k, dtype=np.int64),
+            price=np.array(price),
         )
     )
+
+
+def three_splits(gain: tuple[int, int, int] = (1, 1, 0)) -> PartSequence:
+    """Splits 10 and 11 share purchase 5; 11 and 12 below it share purchase 6."""
+    return one_part(list(gain), [0, 1, 1, 2], [0, 0, 1, 1], [2, 3], (-1, -1, 1))
 
 
 def test_new_parts_take_their_flows_along() -> None:
@@ -212,37 +218,27 @@ def test_new_parts_take_their_flows_along() -> None:
     assert Networks.of(whole).ratios == [Fraction(2, 5)]
     both = Parts(two_trees()).divided(whole, ids(1, 0, 0))
     outer, inner = both.batches(0)
-    assert (inner.subproblem.nodes.tolist(), inner.subproblem.purchases.tolist(), inner.subproblem.head.tolist()) == (
-        [10],
-        [5],
-        [0],
-    )
-    assert (outer.subproblem.nodes.tolist(), outer.subproblem.purchases.tolist()) == ([11, 12], [6])
-    assert (outer.subproblem.head.tolist(), outer.subproblem.parent.tolist()) == ([0, 0], [-1, 0])
-    assert (inner.flow.usage_flow.tolist(), inner.flow.parent_flow.tolist()) == ([1], [7])
-    assert (outer.flow.usage_flow.tolist(), outer.flow.parent_flow.tolist()) == ([3, 4], [8, 9])
+    for part, nodes, parent, purchases, head, usage_flow, parent_flow in (
+        (inner, [10], [-1], [5], [0], [1], [7]),
+        (outer, [11, 12], [-1, 0], [6], [0, 0], [3, 4], [8, 9]),
+    ):
+        found = part.subproblem
+        assert (found.nodes.tolist(), found.parent.tolist()) == (nodes, parent)
+        assert (found.purchases.tolist(), found.head.tolist()) == (purchases, head)
+        assert (part.flow.usage_flow.tolist(), part.flow.parent_flow.tolist()) == (usage_flow, parent_flow)
     assert both.unit.tolist() == [5, 5]
     assert both.outside.tolist() == [0, 2]
 
 
 def test_each_part_has_its_own_lambda() -> None:
     """Split 10 gains 3 for 2, the others 1 for 3: in integers 2 3 - 3 2 and 3 1 - 1 3, worth 0 in each part of one network."""
-    whole = three_splits()
-    whole = replace(whole, subproblem=replace(whole.subproblem, gain=np.array([3, 1, 0])))
-    networks = Networks.of(Parts(two_trees()).divided(whole, ids(1, 0, 0)))
+    networks = Networks.of(Parts(two_trees()).divided(three_splits((3, 1, 0)), ids(1, 0, 0)))
     assert networks.ratios == [Fraction(1, 3), Fraction(3, 2)]
     assert networks.instance.profit.tolist() == [3, 0, 6]
     assert networks.instance.price.tolist() == [3, 6]
-    assert networks.worth(np.array([True, True, True])).tolist() == [0, 0]
-    assert networks.worth(np.array([True, False, False])).tolist() == [0, 0]
-    assert networks.worth(np.array([False, False, True])).tolist() == [0, 0]
-
-
-def test_a_part_without_a_breakpoint_is_told() -> None:
-    """A gain below 0, which only a wrong guess leaves: there is no lambda*."""
-    part = three_splits()
-    below = replace(part, subproblem=replace(part.subproblem, gain=np.array([1, -3, 0])))
-    assert Networks.of(below).ratios == [None]
+    for kept in ([True, True, True], [True, False, False], [False, False, True]):
+        assert networks.worth(np.array(kept)).tolist() == [0, 0]
+    assert Networks.of(three_splits((1, -3, 0))).ratios == [None]  # a gain below 0, which only a wrong guess leaves
 
 
 @pytest.mark.filterwarnings("error")
