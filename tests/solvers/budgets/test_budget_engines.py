@@ -231,30 +231,24 @@ def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.
         assert found.pruning.real_cost <= budget
 
 
-def a_problem_with_rounded_costs(seed: int) -> PruningProblem:
-    """Real weights and real errors share 61 bits, so that both are rounded; items paid once, and evaluation, besides."""
-    rng = np.random.default_rng(seed)
-    ensemble, error = ensemble_of([random_tree(rng, 4, 4, 12) for _ in range(2)], 4)
-    items = CostItems.from_items(
-        {"a": 1.5, "b": 2, "licence": 0.7}, [["a"], ["b", "licence"], ["a", "b"], ["licence"]], once=["licence"]
-    )
-    return PruningProblem.build(
-        ensemble,
-        plain_errors(ensemble, error + rng.random(error.size), 40.0 * rng.random()),
-        rng.integers(0, 5, (9, 4)).astype(float),
-        items,
-        sample_weight=rng.random(9),
-        evaluation_cost=[0.1, 0.0, 0.3, 0.2],
-    )
-
-
 @looped("seed", range(12))
 def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
     """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it.
 
-    The path's costs, on whose rounded prices its cuts ran, are the real ones, and each buys its row.
+    Real weights and real errors share 61 bits, so that both are rounded; items paid once, and evaluation, besides. The path's
+    costs, on whose rounded prices its cuts ran, are the real ones, and each buys its row.
     """
-    problem = a_problem_with_rounded_costs(seed)
+    rng = np.random.default_rng(seed)
+    ensemble, error = ensemble_of([random_tree(rng, 4, 4, 12) for _ in range(2)], 4)
+    needs = [["a"], ["b", "licence"], ["a", "b"], ["licence"]]
+    problem = PruningProblem.build(
+        ensemble,
+        plain_errors(ensemble, error + rng.random(error.size), 40.0 * rng.random()),
+        rng.integers(0, 5, (9, 4)).astype(float),
+        CostItems.from_items({"a": 1.5, "b": 2, "licence": 0.7}, needs, once=["licence"]),
+        sample_weight=rng.random(9),
+        evaluation_cost=[0.1, 0.0, 0.3, 0.2],
+    )
     assert problem.integers.cost_rounding > 0
     recount, path = Recount(problem), pm.pruning_path(problem)
     for pruning in (*path, pm.Pruning.unpruned(problem)):

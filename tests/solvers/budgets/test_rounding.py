@@ -138,23 +138,13 @@ def lp1_budgets_of(path: PruningPath, most: int = 3) -> list[Fraction]:
     return sorted(chosen)
 
 
-def lambdas_at(path: PruningPath, budget: Fraction) -> tuple[float, float]:
-    """The interval of the dual: one number between breakpoints, the interval of lambdas where the row at this cost is optimal."""
-    cost, table = path.exact_cost, [float(b) for b in path.breakpoints]
-    below = [b for c, b in zip(cost, table, strict=True) if c <= budget]  # rows that fit; the first is optimal from its lambda on
-    k = next((k for k, c in enumerate(cost) if c <= budget), len(cost) - 1)
-    if k == 0 and budget > cost[0]:
-        return 0.0, 0.0
-    if cost[k] < budget:
-        return below[0], below[0]
-    return table[k] if k else 0.0, table[k + 1] if k + 1 < len(table) else float("inf")
-
-
 def agrees(value: float, lam: float, hull: Mixture, path: PruningPath, *, tolerance: float = 1e-8) -> None:
     """The value is the hull's; lambda is a slope of the hull there."""
     size = max(1.0, float(path.problem.errors.of_all_roots(path.problem.ensemble)))
     assert value == pytest.approx(float(hull.value), abs=tolerance * size)
-    lowest, highest = lambdas_at(path, hull.budget)
+    k, lam_of = path.row_at_cost(hull.budget), [*(float(b) for b in path.breakpoints), float("inf")]
+    # one number between breakpoints, and at one the lambdas where the row of this cost is optimal
+    lowest, highest = lam_of[k], lam_of[k + (path.exact_cost[k] == hull.budget)]
     assert lam >= lowest * (1 - 1e-6) - 1e-9 * size
     assert lam <= highest * (1 + 1e-6) + 1e-9 * size
 

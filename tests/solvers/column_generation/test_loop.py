@@ -185,19 +185,11 @@ def test_a_master_is_refined_when_no_column_prices_out() -> None:
     assert found.stopped is StopReason.CONVERGED
 
 
-class Dear(Scripted):
-    """Pricing finds a column that costs more than its block's dual."""
-
-    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[str]:
-        return PricingAnswer(["dear"], charge, 0.0)
-
-    def reduced_costs(self, columns: Sequence[str], answer: MasterAnswer) -> NDArray[np.float64]:
-        return np.array([-1e-12])
-
-
 def test_columns_that_do_not_price_out_stay_outside() -> None:
     """A column whose reduced cost is not below -tolerance does not enter, and the generation ends."""
-    script = Dear()
+    script = Scripted()
+    script.price = lambda charge: PricingAnswer(["dear"], charge, 0.0)  # type: ignore[method-assign]
+    script.reduced_costs = lambda columns, answer: np.array([-1e-12])  # type: ignore[method-assign]
     found = generate_columns(script, script, reference=40.0, tolerance=1e-9)
     assert [r.added for r in found.rounds] == [0, 0, 0]
 

@@ -16,7 +16,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_path
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
-from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
+from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path import proof_by_shares
 from solvers.path.decomposition import Networks, divide
 from solvers.path.level_repairs import LevelBlocks
@@ -338,20 +338,6 @@ def test_flows_of_merged_purchases_are_added_up() -> None:
     assert _summed(tail, group, ids(0, 0, 1, 1), ids(0, 1, 0, 1), np.array([1, 2, 3, 4, 5, 6])).tolist() == [4, 2, 10, 5]
 
 
-def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
-    """A flow counts gains times the denominator of lambda: a part with another denominator starts from it in proportion."""
-    problem = two_trees()
-    part = PartSequence.of(parametric_subproblem(problem, problem.splits))
-    bare = Networks.of(part)
-    assert bare.start() is None
-    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 50, np.arange(part.n_splits, dtype=np.int64) * 50)
-    known = Networks.of(replace(part, flow=flow, unit=np.array([5]))).start()
-    assert known is not None
-    factor = 10 * int(bare.denominator[0])
-    assert known.usage_flow.tolist() == [factor * k for k in range(part.n_arcs)]
-    assert known.parent_flow.tolist() == [factor * k for k in range(part.n_splits)]
-
-
 def test_what_scores_let_splits_pay() -> None:
     """With weights 1 and 3 of 4 two splits share a price of 8 as 2 and 6; the third pays its own 5 alone."""
     none, price = ids(-1, -1, -1), np.array([8, 5])
@@ -359,21 +345,3 @@ def test_what_scores_let_splits_pay() -> None:
     flow = shared_flow(problem, np.array([1.0, 3.0, 2.0]))
     assert flow.usage_flow.tolist() == [2, 6, 5]
     assert (flow.parent_flow == UNLIMITED).all()
-
-
-def test_the_last_user_pays_what_rounding_leaves_over() -> None:
-    """Three users of one purchase of price 1 = 4 quarters: with equal weights two pay 1 quarter, the last one 2."""
-    problem = instance("iris")
-    arcs = problem.usage_arcs()
-    j = next(j for j in np.unique(arcs.head) if (arcs.head == j).sum() == 3)
-    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[arcs.tail[arcs.head == j]] = 1
-    chosen = np.zeros(problem.n_purchases, dtype=bool)
-    chosen[j] = True
-    with ThreadPoolExecutor(1) as pool:
-        shares = level_shares(problem, level, pool, bits=2)
-        found = shares.arcs(np.ones(3), chosen)
-    price = 4 * int(problem.purchase_price()[j])
-    order = np.argsort(found.tail)
-    assert found.share[order].tolist() == [price // 3, price // 3, price - 2 * (price // 3)]
-    assert price % 3

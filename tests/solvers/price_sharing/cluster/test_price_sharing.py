@@ -47,11 +47,8 @@ def assert_as_whole(problem: PruningProblem, found: ShardedSolution, lam: float,
     answer = found.on(problem)
     np.testing.assert_array_equal(answer.pruning.kept, alone.pruning.kept)
     assert answer.value == alone.value
-    verdict = check_solution(problem, answer)
-    assert verdict.holds, verdict
-    pruning = alone.pruning
-    assert found.cost == pruning.exact_cost
-    assert found.error == pruning.exact_error
+    assert check_solution(problem, answer).holds
+    assert (found.cost, found.error) == (alone.pruning.exact_cost, alone.pruning.exact_error)
     if problem.integers.exact:
         assert answer.bound == alone.bound
         assert float(found.bound) == pytest.approx(alone.bound, rel=1e-12, abs=1e-12)
@@ -243,11 +240,8 @@ def test_a_checkpoint_is_of_all_rows(tmp_path: Path) -> None:
     lam, file = lambdas("digits")[2], tmp_path / "run.scores"
     sharded_price_sharing(parts(X, weights, 2), lam, rounds=10, small_core=0, checkpoint=file)
     sharded_price_sharing(parts(X, weights, 3), lam, rounds=10, small_core=0, checkpoint=file)
-    others = {
-        "the same weights on other rows": (X, weights[::-1]),
-        "one row twice in place of another": (X[[0, 0, *range(2, len(X))]], weights[[0, 1, *range(2, len(X))]]),
-    }
-    for rows, omega in others.values():
+    # the same weights on other rows, and one row twice in place of another
+    for rows, omega in ((X, weights[::-1]), (X[[0, 0, *range(2, len(X))]], weights)):
         with pytest.raises(InvalidInputError, match="belongs to another instance"):
             sharded_price_sharing(parts(rows, omega, 2), lam, rounds=10, small_core=0, checkpoint=file)
 
@@ -271,14 +265,12 @@ def test_bad_questions_are_refused() -> None:
     """A gap below 0, a negative lambda, and an instance that is not the parts' are named."""
     problem = instance("iris")
     sharded = parted(problem, 2)
-    with pytest.raises(InvalidInputError, match="gap is -1"):
-        sharded_price_sharing(sharded, 0.1, gap=-1)
-    with pytest.raises(InvalidInputError, match="lam is -1"):
-        sharded_price_sharing(sharded, -1)
+    for lam, gap, message in ((0.1, -1, "gap is -1"), (-1, 0, "lam is -1")):
+        with pytest.raises(InvalidInputError, match=message):
+            sharded_price_sharing(sharded, lam, gap=gap)
     found = sharded_price_sharing(sharded, 0.02)
-    with pytest.raises(InvalidInputError, match="give the instance of all parts, in their order"):
-        found.on(instance("digits"))
     other = replace(problem.integers, price_unit=problem.integers.price_unit / 2)
-    with pytest.raises(InvalidInputError, match="give the instance of all parts"):
-        found.on(replace(problem, integers=other))
+    for wrong in (instance("digits"), replace(problem, integers=other)):
+        with pytest.raises(InvalidInputError, match="give the instance of all parts, in their order"):
+            found.on(wrong)
     assert repr(sharded).endswith("40 cost rows on 2 workers)")
