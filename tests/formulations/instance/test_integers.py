@@ -15,7 +15,7 @@ from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeE
 from formulations.answers.pruning import Pruning
 from formulations.instance.integers import PRODUCT_BITS
 from formulations.instance.merging import merge_purchases, split_duals
-from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree
 from tests.loops import looped
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
 from tests.prunemodels.forest_kinds import random_pruning
@@ -64,14 +64,6 @@ def test_decimals_share_their_common_unit():
     assert problem.integers.price.tolist() == [727, 100, 10290]
     assert problem.integers.price_unit * 2 == Fraction(1, 100)
     assert Pruning.unpruned(problem).exact_cost == Fraction("7.27") + Fraction("0.05")
-
-
-@given(st.integers(0, 10_000))
-@settings(deadline=None)
-def test_rounding_is_bounded_for_real_errors(seed):
-    """Errors that are no whole numbers are rounded, and no pruning's error moves by more than is stated."""
-    problem = random_problem(seed, rounded=True)
-    check(problem, np.random.default_rng(seed))
 
 
 @given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.booleans())
