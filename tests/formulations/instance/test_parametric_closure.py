@@ -58,8 +58,7 @@ def test_rows_at_a_cost() -> None:
     """The least error within a budget, which may be met exactly; no row is below the price of the empty closure."""
     path = three_rows()
     assert [path.row_at_cost(b) for b in (0, 0.49, 0.5, 1.49, Fraction(3, 2), 9)] == [2, 2, 1, 1, 0, 0]
-    problem = ParametricClosure(np.array([1.0]), np.array([1.0]), np.zeros(0, int), np.zeros(0, int), base_cost=0.5)
-    dear = ClosurePath(problem, np.array([1], dtype=np.int32), (Fraction(0), Fraction(1)))
+    dear = ClosurePath(closure_of([1], [1], [], base_cost=0.5), np.array([1], dtype=np.int32), (Fraction(0), Fraction(1)))
     assert dear.exact_cost == (Fraction(3, 2), Fraction(1, 2))
     assert dear.row_at_cost(0.5) == 1
     for ask, bad, message in (
@@ -83,26 +82,22 @@ def test_decimals_are_exact() -> None:
 def test_counts_over_a_unit_are_exact() -> None:
     """Sevenths are no decimals, but with their unit they are exact, the base error among them; without it they are rounded."""
     thirds, sevenths = [1 / 3, 4 / 3], [3 / 7, 5 / 7]
-    arcs = (np.zeros(0, int), np.zeros(0, int))
-    problem = ParametricClosure(np.array(thirds), np.array(sevenths), *arcs, 4 / 3, 9 / 7, Fraction(1, 3), Fraction(1, 7))
-    ints = problem.integers
+    units = {"base_cost": 9 / 7, "gain_unit": Fraction(1, 3), "price_unit": Fraction(1, 7)}
+    ints = closure_of(thirds, sevenths, [], 4 / 3, **units).integers
     assert ints.exact
     assert [g * ints.gain_unit for g in ints.gain.tolist()] == [Fraction(1, 3), Fraction(4, 3)]
     assert [p * ints.price_unit for p in ints.price.tolist()] == [Fraction(3, 7), Fraction(5, 7)]
     assert (ints.base_error, ints.base_cost) == (Fraction(4, 3), Fraction(9, 7))
-    rounded = ParametricClosure(np.array(thirds), np.array(sevenths), *arcs).integers
+    rounded = closure_of(thirds, sevenths, []).integers
     assert rounded.error_rounding > 0
     assert rounded.cost_rounding > 0
 
 
 def test_a_base_error_that_is_no_multiple_is_a_decimal() -> None:
     """The error of the empty closure may be counted over other examples; a Fraction is taken as it is."""
-    arcs = (np.zeros(0, int), np.zeros(0, int))
-    numbers = (np.array([1 / 3]), np.array([1.0]))
-    assert ParametricClosure(*numbers, *arcs, 0.25, 0, Fraction(1, 3)).integers.base_error == Fraction(1, 4)
-    near = Fraction(1, 3) + Fraction(1, 10**9)
-    assert ParametricClosure(*numbers, *arcs, near, 0, Fraction(1, 3)).integers.base_error == near
-    assert ParametricClosure(*numbers, *arcs, -0.5).integers.base_error == Fraction(-1, 2)
+    third = Fraction(1, 3)
+    for base, unit in ((0.25, third), (third + Fraction(1, 10**9), third), (-0.5, None)):
+        assert closure_of([1 / 3], [1], [], base, gain_unit=unit).integers.base_error == Fraction(base)
 
 
 @looped("seed", range(6))
@@ -111,7 +106,7 @@ def test_rounding_is_bounded_and_fits(seed: int, scale: float) -> None:
     """What does not fit is rounded: products stay below 2^61, and no closure is further off than what is stated."""
     rng = np.random.default_rng(seed)
     n = 200
-    problem = ParametricClosure(rng.normal(size=n) * scale, rng.random(n) ** 9, np.zeros(0, int), np.zeros(0, int))
+    problem = closure_of(rng.normal(size=n) * scale, rng.random(n) ** 9, [])
     ints = problem.integers
     assert int(np.abs(ints.gain).sum()) * int(ints.price.sum()) < 2**61
     for whole, unit, real, stated in (
@@ -144,8 +139,7 @@ def test_what_is_rounded(gain: list[float], price: list[float], rounded: tuple[b
 
 def test_rows_of_a_rounded_instance_have_the_real_numbers() -> None:
     """Where integers are rounded, the columns of floats still come from the numbers that were given."""
-    arcs = (np.array([1]), np.array([0]))
-    problem = ParametricClosure(np.array([math.pi, math.e]), np.array([math.sqrt(3), math.sqrt(2)]), *arcs, 9.5, 0.25)
+    problem = closure_of([math.pi, math.e], [math.sqrt(3), math.sqrt(2)], [(1, 0)], 9.5, base_cost=0.25)
     assert not problem.integers.exact
     path = ClosurePath(problem, np.array([2, 1], dtype=np.int32), (Fraction(0), Fraction(1)))
     assert path.error.tolist() == pytest.approx([9.5 - math.pi - math.e, 9.5 - math.pi], abs=1e-15)

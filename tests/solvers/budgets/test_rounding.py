@@ -19,14 +19,13 @@ from solvers.budgets import brute_force_budget, relaxed_optimum, solve, solve_lp
 from solvers.budgets.rounding import components_of
 from solvers.budgets.solve import solve_budget
 from solvers.closures.subproblem import open_part
-from solvers.path import large_parts
 from solvers.path import pruning_path as pruning_path_module
 from solvers.path.pruning_path import divide_and_conquer, pruning_path
-from solvers.price_sharing.run import Run
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_budget_engines import a_larger_problem, budgets_of
 from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
+from tests.solvers.path.test_large_parts import wrong_ends
 
 
 @looped("seed", range(60))
@@ -212,9 +211,7 @@ def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pyt
     """Rounds that stop early leave a gap; the bound is below that of the proven edge by no more than that, and true."""
     problem = instance("breast cancer, licence")
     path = pruning_path(problem)
-    for setting, value in (("LIKELY", 10.0), ("QUICK_CUT", -1), ("SMALL_CORE", 0)):
-        monkeypatch.setattr(large_parts, setting, value)
-    monkeypatch.setattr(Run, "_take_if_better", lambda run, keep, value: None)
+    wrong_ends(monkeypatch)
     monkeypatch.setattr(pruning_path_module, "MOST_ARCS_AROUND", -1)
     whole = divide_and_conquer
     monkeypatch.setattr(solve, "divide_and_conquer", lambda *args, **named: whole(*args, **named, largest=0))

@@ -80,51 +80,27 @@ def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(se
     np.testing.assert_allclose(rough, charges / 2**20, atol=1e-2)
 
 
-def two_stumps(gains: tuple[int, int]) -> LevelBlocks:
-    """Two trees of one split; both need purchases 0 and 1 at a price of 3 each, at lambda = 1, in halves."""
-    nodes, tops, free = np.array([0, 3], dtype=np.int32), np.array([-1, -1], dtype=np.int32), np.zeros(2, dtype=np.int64)
-    return LevelBlocks.of(nodes, tops, np.array(gains), free, Fraction(1), 1)
+@pytest.mark.parametrize("bits", [1, 60])
+def test_who_bears_too_much_gives_to_who_bears_too_little(bits: int) -> None:
+    """Two splits share two prices of 3 in halves. Gains 4 and 2: the second lacks 1, which it gives; then each pays its gain.
 
-
-HALVES = SharedArcs(np.array([0, 0, 3, 3], dtype=np.int32), np.array([0, 1, 0, 1]), np.array([3, 3, 3, 3]))
-"""Each of the two splits pays a half of each price."""
-
-
-def test_who_bears_too_much_gives_to_who_bears_too_little() -> None:
-    """Gains 4 and 2, charges 3 each: the second split lacks 1, which it gives; then each pays what it gains."""
-    blocks = two_stumps((4, 2))
-    surplus = blocks.surplus(np.array([6, 6]))
-    assert surplus.tolist() == [2, -2]
-    assert [x.tolist() for x in blocks.balance(surplus)] == [[2, -2], [0, 0]]
-    assert blocks.shortfall(surplus) == (1, 1)
-    moves = blocks.moves(surplus, HALVES)
-    assert moves is not None
-    assert sum(m.amount for m in moves) == 1
-    assert all((m.giver, m.taker) == (3, 0) for m in moves)
-
-
-def test_amounts_beyond_64_bits_are_the_same_numbers() -> None:
-    """With 60 bits behind the point earnings of 4 and 2 leave int64: the same is missing, and moved."""
-    blocks, finer = two_stumps((4, 2)), 1 << 59
-    wide = LevelBlocks.of(blocks.nodes, blocks.parent, np.array([4, 2]), np.zeros(2, dtype=np.int64), Fraction(1), 60)
-    assert (blocks.earned.dtype, wide.earned.dtype) == (np.int64, object)
-    surplus = wide.surplus(np.array([6 * finer, 6 * finer]))
-    assert surplus.tolist() == [2 * finer, -2 * finer]
-    assert wide.shortfall(surplus) == (1, 1)
-    moves = wide.moves(surplus, SharedArcs(HALVES.tail, HALVES.head, HALVES.share * finer))
-    assert moves is not None
-    assert sum(m.amount for m in moves) == 1
-
-
-def test_a_share_gives_no_more_than_it_is() -> None:
-    """Gains 5 and 1: 2 have to move, but along purchase 0 alone there are only 1.5."""
-    blocks = two_stumps((5, 1))
-    surplus = blocks.surplus(np.array([6, 6]))
-    only_first = SharedArcs(HALVES.tail[::2], HALVES.head[::2], HALVES.share[::2])
-    assert blocks.moves(surplus, only_first) is None
-    moves = blocks.moves(surplus, HALVES)
-    assert moves is not None
-    assert sum(m.amount for m in moves) == 2
+    With 60 bits behind the point earnings leave int64: the same numbers. With gains 5 and 1 a share gives no more than it is: 2
+    have to move, but along purchase 0 alone there are only 1.5.
+    """
+    nodes, tops, free, half = ids(0, 3), ids(-1, -1), np.zeros(2, dtype=np.int64), 1 << (bits - 1)
+    arcs = SharedArcs(ids(0, 0, 3, 3), np.array([0, 1, 0, 1]), np.array([3, 3, 3, 3]) * half)
+    for gains, amount in (((4, 2), 1), ((5, 1), 2)):
+        blocks = LevelBlocks.of(nodes, tops, np.array(gains), free, Fraction(1), bits)
+        assert blocks.earned.dtype == (np.int64 if bits == 1 else object)
+        surplus = blocks.surplus(np.array([6 * half, 6 * half]))
+        assert surplus.tolist() == [2 * amount * half, -2 * amount * half]
+        assert blocks.shortfall(surplus) == (amount, amount)
+        moves = blocks.moves(surplus, arcs)
+        assert moves is not None
+        assert sum(m.amount for m in moves) == amount
+        assert all((m.giver, m.taker) == (3, 0) for m in moves)
+    assert [x.tolist() for x in blocks.balance(surplus)] == [surplus.tolist(), [0, 0]]
+    assert blocks.moves(surplus, SharedArcs(arcs.tail[::2], arcs.head[::2], arcs.share[::2])) is None
 
 
 def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
