@@ -21,6 +21,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.limit_rows import limit_rows
 from proofs_checks import check_budget_solution, check_corollary
 from proofs_checks.optimality.recount import Recount
+from solvers.brute_force import all_prunings
 from solvers.budgets import (
     BUDGET_SOLVERS,
     best_breakpoint,
@@ -251,15 +252,21 @@ def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
     )
     assert problem.integers.cost_rounding > 0
     recount, path = Recount(problem), pm.pruning_path(problem)
-    for pruning in (*path, pm.Pruning.unpruned(problem)):
+    prunings = [pm.Pruning(problem, kept) for kept in all_prunings(problem).kept]
+    for pruning in prunings:
         assert pruning.real_cost == recount.objective(pruning.kept)[1]
+    slack = 2 * problem.integers.error_rounding + 1e-12
     for pruning, cost in zip(path, path.cost.tolist(), strict=True):
         assert cost == pytest.approx(pruning.cost, rel=1e-12, abs=1e-15)
         assert (path.at_cost(cost).kept == pruning.kept).all()
         for budget in (pruning.real_cost, pruning.real_cost - Fraction(1, 10**30)):
-            if budget >= 0:
+            if budget >= 0:  # rounding alone decides whether the pruning fits
                 for engine in (best_breakpoint, best_within):
                     assert recount.objective(engine(problem, budget).pruning.kept)[1] <= budget
+                answer, least = exact_budget(problem, budget), min(p.error for p in prunings if p.real_cost <= budget)
+                assert answer.pruning.real_cost <= budget
+                assert answer.error <= least + slack
+                assert answer.bound <= least + 1e-12
 
 
 @pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from fractions import Fraction
 from functools import cache
@@ -87,29 +86,6 @@ def test_the_knapsack_gap_is_real() -> None:
     assert answer.pruning.kept.tolist() == [False, False, False, True, False, False, True, False, False]
     assert answer.stats["bound_raised"] == pytest.approx(9 / 48)
     assert answer.stats["error_lowered"] == pytest.approx(39 / 48)
-
-
-def test_prices_that_were_rounded() -> None:
-    """Prices of 1/3 and so many digits that they do not fit: nothing above the budget is taken, nothing below it is denied."""
-    prices = [1 / 3, 0.123456789012345678, math.pi, math.e * 1e-3]
-    trees = [
-        Node(9, 0, 0.5, Node(3, 1, 0.5, Node(1), Node(1)), Node(2)),
-        Node(8, 2, 0.5, Node(2), Node(4, 3, 0.5, Node(1), Node(0))),
-    ]
-    X = np.random.default_rng(0).integers(0, 2, (7, 4)).astype(float)
-    weight = np.array([1.0, math.pi, math.e, 2 / 3, 0.1234567891, 1.0, 5.4321])
-    problem = problem_of(trees, prices, X, sample_weight=weight)
-    assert problem.integers.cost_rounding > 0
-    every = all_prunings(problem)
-    prunings = [Pruning(problem, kept) for kept in every.kept]
-    path = pruning_path(problem)
-    for own in prunings:
-        budget = own.real_cost  # the tightest of all: rounding alone decides whether it fits
-        answer = exact_budget(problem, budget, path=path)
-        least = min(p.error for p in prunings if p.real_cost <= budget)
-        assert answer.pruning.real_cost <= budget
-        assert answer.error == pytest.approx(least, abs=1e-12)
-        assert answer.bound <= least + 1e-12
 
 
 @pytest.fixture(scope="module")

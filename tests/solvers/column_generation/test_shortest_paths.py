@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,8 +16,6 @@ from formulations.instance.papers import two_trees
 from formulations.programs.shortest_path import tree_network, tree_networks
 from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import (
-    Batch,
-    _one_unit_each,
     batches_of,
     price_by_shortest_paths,
     price_by_tree_pass,
@@ -72,22 +69,6 @@ def test_no_pruning_is_cheaper(engine: Any, seed: int, scale: int) -> None:
         assert abs(Fraction(value.item()) - own_t) <= Fraction(rounding.item())
     # the rounding says something: far below the costs
     assert (priced.rounding <= 1e-9 * (np.abs(stop).sum() + np.abs(charge).sum())).all()
-
-
-@given(seed=st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
-def test_the_shortest_path(seed: int) -> None:
-    """Networkx' Bellman-Ford finds the same length, for costs of any sign; the arcs add up to it and are a pruning's path."""
-    problem = random_problem(seed)
-    rng = np.random.default_rng(seed)
-    for network in tree_networks(problem, expanded=bool(seed % 2)):
-        cost = rng.integers(-9, 9, network.n_arcs)
-        graph = nx.DiGraph()
-        graph.add_weighted_edges_from(zip(network.tail.tolist(), network.head.tolist(), cost.tolist(), strict=True))
-        [(arcs, total)] = _one_unit_each(Batch.of([network]), [cost])
-        assert total == nx.bellman_ford_path_length(graph, 0, network.n_boundaries - 1)
-        assert total == cost[arcs].sum()
-        np.testing.assert_array_equal(network.path_of(network.pruning_of(arcs)), arcs)
 
 
 def test_many_rows_at_a_split_take_no_time() -> None:
