@@ -91,7 +91,7 @@ def test_the_knapsack_gap_is_real() -> None:
 @pytest.fixture(scope="module")
 def middling() -> tuple[PruningProblem, PruningPath, Fraction]:
     """A real forest, and a budget within a hull edge that takes some nodes."""
-    problem = instance("breast cancer, discounts")
+    problem = instance("digits")
     path = pruning_path(problem, certificate=False)
     return problem, path, halfway(path)
 

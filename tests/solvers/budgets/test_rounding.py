@@ -141,9 +141,10 @@ def agrees(value: float, lam: float, hull: Mixture, path: PruningPath, *, tolera
     """The value is the hull's; lambda is a slope of the hull there."""
     size = max(1.0, float(path.problem.errors.of_all_roots(path.problem.ensemble)))
     assert value == pytest.approx(float(hull.value), abs=tolerance * size)
-    k, lam_of = path.row_at_cost(hull.budget), [*(float(b) for b in path.breakpoints), float("inf")]
+    cost, lam_of = path.exact_cost, [*(float(b) for b in path.breakpoints), float("inf")]
+    k = next((k for k, c in enumerate(cost) if c <= hull.budget), len(cost) - 1)
     # one number between breakpoints, and at one the lambdas where the row of this cost is optimal
-    lowest, highest = lam_of[k], lam_of[k + (path.exact_cost[k] == hull.budget)]
+    lowest, highest = lam_of[k], lam_of[k + (cost[k] >= hull.budget)]
     assert lam >= lowest * (1 - 1e-6) - 1e-9 * size
     assert lam <= highest * (1 + 1e-6) + 1e-9 * size
 
