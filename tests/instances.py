@@ -206,10 +206,12 @@ def random_grid(rows: int, columns: int, seed: int = 0) -> ParametricClosure:
     return ParametricClosure(gain / examples, cents / 100 / examples, tail, head, 0.3, 1.0, *unit)
 
 
-def closure_of(gain: list[float], price: list[float], arcs: list[tuple[int, int]], base_error: float = 0.0) -> ParametricClosure:
+def closure_of(
+    gain: ArrayLike, price: ArrayLike, arcs: list[tuple[int, int]], base_error: Price = 0.0, **units: Any
+) -> ParametricClosure:
     """An instance by hand; arcs (u, v): u requires v."""
     tail, head = (np.array([arc[k] for arc in arcs], dtype=np.int32) for k in (0, 1))
-    return ParametricClosure(np.array(gain, dtype=float), np.array(price, dtype=float), tail, head, base_error)
+    return ParametricClosure(np.array(gain, dtype=float), np.array(price, dtype=float), tail, head, base_error, **units)
 
 
 def way(ensemble: Ensemble, root: int, x: ArrayLike, kept: NDArray[np.bool_] | None = None) -> list[int]:

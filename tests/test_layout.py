@@ -46,13 +46,6 @@ def test_imports_point_down_only(package: str) -> None:
         assert not upward, f"{file.relative_to(ROOT)} imports {upward}"
 
 
-@pytest.mark.parametrize("first", ALLOWED)
-def test_any_package_can_be_imported_first(first: str) -> None:
-    """Each of the four imports on its own in a fresh process, and the others after it."""
-    code = f"import {first}; import prunemodels, solvers, proofs_checks, formulations"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
 @pytest.mark.parametrize("order", ["ortools.graph.python.max_flow, highspy", "highspy, ortools.graph.python.max_flow"])
 def test_ortools_and_highspy_share_a_process(order: str) -> None:
     """The pinned versions import together in both orders: from highspy 1.15 on the second import fails."""

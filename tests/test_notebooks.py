@@ -61,13 +61,8 @@ def test_a_fresh_run_prints_what_is_stored(file: Path) -> None:
 
 @CHAPTERS
 def test_stored_outputs_are_those_of_the_code(file: Path) -> None:
-    """No code was changed after its outputs were stored; outputs are small, and of one run without failures or warnings."""
+    """No code was changed after its outputs were stored; outputs are small, of one run without failures, and name no folder."""
     assert list(execute.faults(execute.read(file))) == []
-
-
-@CHAPTERS
-def test_outputs_name_no_folder(file: Path) -> None:
-    """What is stored says nothing about where it ran."""
     for cell, _ in cells(file, "code"):
         assert not re.search(r"/(?:home|root|tmp|work|Users)/", json.dumps(cell["outputs"]))
 

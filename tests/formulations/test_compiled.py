@@ -48,6 +48,14 @@ print(kernels.double.stats.cache_path)
 """
 
 
+NOWHERE = """
+import tempfile
+def nowhere():
+    raise FileNotFoundError("No usable temporary directory found")
+tempfile.gettempdir = nowhere
+"""
+
+
 @pytest.fixture
 def package() -> Iterator[Path]:
     """A folder with two kernels, and places for whoever runs them; pytest's own folders are closed to other users."""
@@ -71,7 +79,11 @@ def run(at: Path, *, reads_only: tuple[str, ...] = (), named: bool = False) -> t
                 part.chmod((0o555 if name in reads_only else 0o755) if part.is_dir() else 0o644)
     environment = {"HOME": str(at / "home"), "TMPDIR": str(at / "temporary"), "PATH": os.environ["PATH"]}
     if "temporary" in reads_only:
-        environment["PYTHONPATH"] = str(_without_temporary(at))
+        # as in a container without /tmp
+        (at / "site").mkdir(exist_ok=True)
+        (at / "site" / "sitecustomize.py").write_text(NOWHERE)
+        (at / "site").chmod(0o755)
+        environment["PYTHONPATH"] = str(at / "site")
     if named:
         environment["NUMBA_CACHE_DIR"] = str(at / "named")
     code = USE.format(home=str(HOME), package=str(at / "package"), user=user)
@@ -80,19 +92,6 @@ def run(at: Path, *, reads_only: tuple[str, ...] = (), named: bool = False) -> t
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines(), done.stderr
-
-
-def _without_temporary(at: Path) -> Path:
-    """A folder with a sitecustomize under which nothing temporary can be written, as in a container without /tmp."""
-    folder = at / "site"
-    folder.mkdir(exist_ok=True)
-    (folder / "sitecustomize.py").write_text(
-        "import tempfile\n"
-        "def nowhere():\n    raise FileNotFoundError('No usable temporary directory found')\n"
-        "tempfile.gettempdir = nowhere\n"
-    )
-    folder.chmod(0o755)
-    return folder
 
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "getuid"), reason="users and modes of POSIX")
@@ -121,7 +120,7 @@ def test_a_terminal_is_told_once_that_something_compiles(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whoever waits at a terminal reads one line; the log names every kernel; elsewhere nothing is written."""
-    cache = compiled.KernelCache(_own_folder_function)
+    cache = compiled.KernelCache(run)
     for terminal, lines in ((False, 0), (True, 1)):
         told = io.StringIO()
         monkeypatch.setattr(told, "isatty", lambda terminal=terminal: terminal)
@@ -131,11 +130,7 @@ def test_a_terminal_is_told_once_that_something_compiles(
             cache._say()
             cache._say()
         assert told.getvalue().count("compiling, once") == lines
-    assert caplog.text.count("compiling tests.formulations.test_compiled._own_folder_function") == 4
-
-
-def _own_folder_function() -> int:
-    return 1
+    assert caplog.text.count("compiling tests.formulations.test_compiled.run") == 4
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["beside the sources", "NUMBA_CACHE_DIR"])

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,18 +88,17 @@ def forest_case(
     load: Callable[..., tuple[np.ndarray, np.ndarray]], trees: int, depth: int | None, rows: int, **options: object
 ) -> Case:
     """A forest on data that scikit-learn ships: half of the rows to train, some of the others as cost sample."""
+    grow = RandomForestRegressor if load is load_diabetes else RandomForestClassifier
+    forest = grow(trees, max_depth=depth, random_state=0)
+    return Case(lambda: grown(forest, *load(return_X_y=True), rows, **options))
 
-    def build() -> PruningProblem:
-        X, y = load(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(y))
-        train, cost = order[: len(y) // 2], order[len(y) // 2 :][:rows]
-        regression = load is load_diabetes
-        grow = RandomForestRegressor if regression else RandomForestClassifier
-        forest = grow(trees, max_depth=depth, random_state=0).fit(X[train], y[train])
-        given = {key: value(X, cost) if callable(value) else value for key, value in options.items()}
-        return pm.problem_from_forest(forest, X[cost], **{"costs": 1.0, **given})
 
-    return Case(build)
+def grown(forest: Any, X: np.ndarray, y: np.ndarray, rows: int, **options: object) -> PruningProblem:
+    """The problem of the forest, fitted to half of the rows; options may depend on the data."""
+    order = np.random.default_rng(0).permutation(len(y))
+    train, cost = order[: len(y) // 2], order[len(y) // 2 :][:rows]
+    given = {key: value(X, cost) if callable(value) else value for key, value in options.items()}
+    return pm.problem_from_forest(forest.fit(X[train], y[train]), X[cost], **{"costs": 1.0, **given})
 
 
 def real_case(name: str, trees: int, rows: int) -> Case:
@@ -108,11 +108,8 @@ def real_case(name: str, trees: int, rows: int) -> Case:
         if not (data_folder() / f"{name}.csv.gz").is_file():
             pytest.skip(f"no {name}.csv.gz in {data_folder()}; name its folder in {FOLDER_VARIABLE}")
         data = load_dataset(name)
-        order = np.random.default_rng(0).permutation(len(data.y))
-        X, half = np.asarray(data.X, dtype=np.float32), len(data.y) // 2
-        train, cost = order[:half], order[half:][:rows]
         forest = ExtraTreesClassifier(trees, criterion="entropy", max_depth=5, bootstrap=True, random_state=0)
-        return pm.problem_from_forest(forest.fit(X[train], data.y[train]), X[cost], costs=1.0)
+        return grown(forest, np.asarray(data.X, dtype=np.float32), data.y, rows)
 
     return Case(build)
 

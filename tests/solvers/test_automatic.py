@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 from importlib import metadata
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -66,70 +67,53 @@ def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
     assert solution.value == pytest.approx(2 / 8 + 0.2 * 2)
 
 
-class Terminal(io.StringIO):
-    """A standard error stream, at a terminal or not."""
-
-    def __init__(self, *, at_terminal: bool) -> None:
-        super().__init__()
-        self.at_terminal = at_terminal
-
-    def isatty(self) -> bool:
-        return self.at_terminal
-
-
 @pytest.mark.parametrize("at_terminal", [True, False])
 def test_nobody_asked_for_a_bar(monkeypatch: pytest.MonkeyPatch, at_terminal: bool) -> None:
     """It is shown on a terminal, where it takes long, and nowhere else: for a budget and for a rule."""
     monkeypatch.setattr(long_steps, "tqdm", partial(long_steps.tqdm, mininterval=0))
-    monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 0.0)
-    for goal in ({"budget": 9.7}, {"choose": "knee"}):
-        stream = Terminal(at_terminal=at_terminal)
+    for goal, unasked in product(({"budget": 9.7}, {"choose": "knee"}), (0.0, 3600.0)):  # what is quick shows nothing
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda: at_terminal)
         monkeypatch.setattr(sys, "stderr", stream)
-        pm.prune_forest(forest, X_valid, y_valid, **goal)
-        assert ("splits decided" in stream.getvalue()) == at_terminal
-        monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 3600.0)  # what is quick shows nothing
-        quick = Terminal(at_terminal=at_terminal)
-        monkeypatch.setattr(sys, "stderr", quick)
-        pm.prune_forest(forest, X_valid, y_valid, **goal)
-        assert quick.getvalue() == ""
-        monkeypatch.setattr(long_steps, "SECONDS_UNASKED", 0.0)
+        monkeypatch.setattr(long_steps, "SECONDS_UNASKED", unasked)
+        pm.prune_forest(forest, X_valid, y_valid, **goal)  # type: ignore[arg-type]
+        assert ("splits decided" in stream.getvalue()) == (at_terminal and not unasked)
 
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def run_with(folder: Path, package: str, version: str) -> subprocess.CompletedProcess[str]:
-    """check_versions in a fresh process that finds the given version of a package first."""
-    info = folder / f"{package}-{version}.dist-info"
+@pytest.mark.parametrize(
+    ("package", "version", "needed"),
+    [
+        *(("highspy", wrong, "1.13") for wrong in ("1.15.0", "1.14.0", "1.130.0")),
+        ("ortools", "9.16.1", "9.15"),
+        *(("highspy", right, None) for right in ("1.13.0", "1.13")),
+        ("ortools", "9.15.6755", None),
+    ],
+)
+def test_wrong_versions_are_refused(package: str, version: str, needed: str | None, tmp_path: Path) -> None:
+    """The message says what is installed, what is needed, why, and the command that mends it.
+
+    All releases of the right versions pass, and looking them up imports neither package.
+    """
+    info = tmp_path / f"{package}-{version}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
     code = (
-        f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT)!r}]; from solvers.dependencies import check_versions; "
+        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]; from solvers.dependencies import check_versions; "
         "loaded = set(sys.modules); check_versions(); print(sorted((set(sys.modules) - loaded) & {'highspy', 'ortools'}))"
     )
-    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize(
-    ("package", "version", "needed"),
-    [("highspy", "1.15.0", "1.13"), ("highspy", "1.14.0", "1.13"), ("highspy", "1.130.0", "1.13"), ("ortools", "9.16.1", "9.15")],
-)
-def test_wrong_versions_are_refused(package: str, version: str, needed: str, tmp_path: Path) -> None:
-    """The message says what is installed, what is needed, why, and the command that mends it."""
-    done = run_with(tmp_path, package, version)
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    if needed is None:
+        assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
+        return
     assert done.returncode != 0
     message = done.stderr.splitlines()[-1]
     assert f"ImportError: {package} {version} is installed, {package} {needed} is needed" in message
     assert "libhighs.so.1" in message
     assert "wrong optima" in message
     assert "python -m pip install 'highspy==1.13.*' 'ortools==9.15.*'" in message
-
-
-@pytest.mark.parametrize(("package", "version"), [("highspy", "1.13.0"), ("highspy", "1.13"), ("ortools", "9.15.6755")])
-def test_right_versions_pass(package: str, version: str, tmp_path: Path) -> None:
-    """All releases of the right versions pass, and looking them up imports neither package."""
-    done = run_with(tmp_path, package, version)
-    assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

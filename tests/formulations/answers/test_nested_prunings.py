@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import prunemodels as pm
 from formulations import InvalidInputError, UnspentBudgetWarning
 from formulations.answers.nested_prunings import NestedPrunings, PruningSequence
 from tests.instances import random_problem
@@ -41,6 +40,8 @@ def test_three_rows_by_hand() -> None:
     }
     assert repr(rows) == "PruningSequence(by hand, 3 rows, cost 0 to 8, error 0.15 to 0.5)"
     assert isinstance(rows, NestedPrunings)
+    # a row that costs 8 is affordable at 8, though sums of floats may say otherwise
+    assert [rows.row_at_cost(budget) for budget in (8, 7.999, Fraction(3))] == [0, 1, 1]
 
 
 def test_errors_of_the_trees_that_vote_by_hand() -> None:
@@ -110,19 +111,17 @@ def test_rows_within_a_budget_or_an_error(seed: int, rounded: bool, votes: bool)
         (lambda rows: rows.at_cost(np.nan), "budget is nan"),
         (lambda rows: rows.at_error(0.1), "max_error is 0.1, the least error of any pruning is 0.15"),
         (lambda rows: rows.at_error(np.nan), "max_error is nan"),
+        # rows need not end in single leaves
+        (lambda _: three_rows(rows_kept=(3, 0, 3, 0, 0, 3, 0, 0)).at_cost(7), "budget is 7, the cheapest pruning costs 8; give"),
+        (
+            lambda rows: PruningSequence(rows.problem, np.zeros(8, dtype=np.int32), np.array([]), "step", "none"),
+            "there are 0 rows",
+        ),
     ],
 )
 def test_what_no_row_offers_is_refused(ask: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         ask(three_rows())
-
-
-def test_budgets_below_the_last_row_are_refused() -> None:
-    """Rows need not end in single leaves."""
-    problem = hand_forest()
-    rows = PruningSequence(problem, problem.ensemble.is_split.astype(np.int32), np.array([1.0]), "step", "one row")
-    with pytest.raises(InvalidInputError, match="budget is 7, the cheapest pruning costs 8; give at least that"):
-        rows.at_cost(7)
 
 
 @pytest.mark.parametrize(
@@ -139,18 +138,3 @@ def test_budgets_below_the_last_row_are_refused() -> None:
 def test_numbers_that_are_no_nested_prunings_are_refused(rows_kept: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         PruningSequence(hand_forest(), rows_kept, np.array([0.0, 1, 2]), "step", "none")
-
-
-def test_no_rows_are_refused() -> None:
-    """A family has a first member."""
-    with pytest.raises(InvalidInputError, match="there are 0 rows"):
-        PruningSequence(hand_forest(), np.zeros(8, dtype=np.int32), np.array([]), "step", "none")
-
-
-def test_decimal_budgets_are_compared_as_written() -> None:
-    """A row that costs 7.27 is affordable at 7.27, though sums of floats may say otherwise."""
-    path = pm.pruning_path(hand_forest())
-    assert three_rows().row_at_cost(8) == 0
-    assert three_rows().row_at_cost(7.999) == 1
-    assert three_rows().row_at_cost(Fraction(3)) == 1
-    assert path.row_at_cost(8) == 0

@@ -7,14 +7,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from formulations import CostItems, Ensemble, ErrorComponent, InvalidInputError, NodeErrors, PruningProblem, Usage
 from formulations.instance.cost_items import Price
 from formulations.instance.node_errors import errors_on_sample
 from formulations.instance.routing import as_rows, route
-from tests.instances import Node, ensemble_of, random_problem, random_tree
+from tests.instances import Node, ensemble_of, random_problem
 
 
 def arrays(**changes):
@@ -41,22 +39,6 @@ def test_by_hand():
     assert ensemble.tree_of.tolist() == [0, 0, 0, 0, 0, 1]
     assert ensemble.is_split.tolist() == [True, False, True, False, False, False]
     assert (ensemble.n_nodes, ensemble.n_trees, ensemble.n_splits) == (6, 2, 2)
-
-
-@given(st.integers(0, 10_000))
-@settings(deadline=None)
-def test_parents_and_depths_of_random_trees(seed):
-    """Walking up from every node through `parent` takes `depth` steps to the root of its tree."""
-    rng = np.random.default_rng(seed)
-    trees = [random_tree(rng, 3, int(rng.integers(0, 12)), 3) for _ in range(3)]
-    ensemble, _ = ensemble_of(trees, 3)
-    for h in range(ensemble.n_nodes):
-        steps, above = 0, h
-        while ensemble.parent[above] >= 0:
-            assert above in (ensemble.left[ensemble.parent[above]], ensemble.right[ensemble.parent[above]])
-            above, steps = ensemble.parent[above], steps + 1
-        assert steps == ensemble.depth[h]
-        assert above == ensemble.roots[ensemble.tree_of[h]]
 
 
 def test_deep_chain():
@@ -102,30 +84,19 @@ def measured(ensemble, X, y, w):
     return errors_on_sample(ensemble, route(ensemble, as_rows(X, 1)), np.asarray(y), np.asarray(w, dtype=float))
 
 
-def test_classification_by_hand():
+def test_errors_by_hand():
     """The root says 1 and errs on the first row, left says 0 and errs on the second, right says 1 and is right."""
     ensemble = stump([[0.4, 0.6], [0.9, 0.1], [0.2, 0.8]], "classification")
     errors = measured(ensemble, [[0], [0], [1]], [0, 1, 1], [1, 2, 4])
     assert errors.e.tolist() == [1, 2, 0]
     assert errors.weight.tolist() == [7]
-
-
-def test_ties_go_to_the_first_class():
-    """Of equal fractions the first class is predicted, as by scikit-learn."""
-    ensemble = stump([[0.5, 0.5], [0.5, 0.5], [0, 1]], "classification")
-    assert measured(ensemble, [[0], [0], [1]], [0, 1, 0], [1, 1, 1]).e.tolist() == [1, 1, 1]
-
-
-def test_unknown_class_errs_everywhere():
-    """A class index of -1 is wrong at every node that it reaches."""
-    ensemble = stump([[0.4, 0.6], [0.9, 0.1], [0.2, 0.8]], "classification")
+    # a class index of -1 is wrong at every node that it reaches
     assert measured(ensemble, [[0]], [-1], [1]).e.tolist() == [1, 1, 0]
-
-
-def test_regression_by_hand():
-    """Weighted squared distances to the nodes' values 1, 0 and 3."""
-    ensemble = stump([[1.0], [0.0], [3.0]], "regression")
-    errors = measured(ensemble, [[0], [1]], [2.0, 5.0], [3, 1])
+    # of equal fractions the first class is predicted, as by scikit-learn
+    tied = stump([[0.5, 0.5], [0.5, 0.5], [0, 1]], "classification")
+    assert measured(tied, [[0], [0], [1]], [0, 1, 0], [1, 1, 1]).e.tolist() == [1, 1, 1]
+    # regression: weighted squared distances to the nodes' values 1, 0 and 3
+    errors = measured(stump([[1.0], [0.0], [3.0]], "regression"), [[0], [1]], [2.0, 5.0], [3, 1])
     np.testing.assert_allclose(errors.e, [3 * 1 + 16, 3 * 4, 4])
 
 
@@ -233,11 +204,6 @@ def test_prices_in_integers_need_no_errors(seed: int) -> None:
     for name in ("price", "weight", "evaluation"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(without, name))
     assert (alone.price_unit, alone.cost_rounding) == (without.price_unit, without.cost_rounding)
-
-
-def test_problems_with_other_errors_share_the_usage() -> None:
-    """Nothing is routed again, and what the usage holds is there for both."""
-    problem = random_problem(1)
-    other = PruningProblem.of(problem.usage, replace(problem.errors))
+    other = PruningProblem.of(problem.usage, replace(problem.errors))  # nothing is routed again
     assert other.row_blocks is problem.row_blocks
     assert other.routing is problem.routing

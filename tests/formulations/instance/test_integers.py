@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from formulations import CapacityOverflowError, CostItems, ErrorComponent, NodeErrors, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.integers import PRODUCT_BITS
-from formulations.instance.merging import merge_purchases, split_duals
-from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem, random_tree
-from tests.loops import looped
+from formulations.instance.merging import merge_purchases
+from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree
 from tests.proofs_checks.optimality.slow_recount import SlowRecount
 from tests.prunemodels.forest_kinds import random_pruning
 
@@ -64,14 +63,6 @@ def test_decimals_share_their_common_unit():
     assert problem.integers.price.tolist() == [727, 100, 10290]
     assert problem.integers.price_unit * 2 == Fraction(1, 100)
     assert Pruning.unpruned(problem).exact_cost == Fraction("7.27") + Fraction("0.05")
-
-
-@given(st.integers(0, 10_000))
-@settings(deadline=None)
-def test_rounding_is_bounded_for_real_errors(seed):
-    """Errors that are no whole numbers are rounded, and no pruning's error moves by more than is stated."""
-    problem = random_problem(seed, rounded=True)
-    check(problem, np.random.default_rng(seed))
 
 
 @given(st.integers(0, 10_000), st.booleans(), st.booleans(), st.booleans())
@@ -191,30 +182,3 @@ def test_groups_are_the_equal_user_sets(users: list[set[int]]) -> None:
         assert all(merged.price[j] == 0 for j in members[1:])
     first = {members[0] for members in groups.values()}
     assert merged.arc.tolist() == [k for k, (_, j) in enumerate(arcs) if j in first]
-
-
-@looped("seed", range(40))
-def test_loads_are_shared_out_within_every_price(seed: int) -> None:
-    """A flow of merged purchases becomes a flow of their members: each split's sum is kept, no member exceeds its price."""
-    rng = np.random.default_rng(seed)
-    n_splits, n_purchases = 4, 12
-    sets = [set(rng.choice(n_splits, size=int(rng.integers(1, 4)), replace=False).tolist()) for _ in range(3)]
-    kind = rng.integers(0, 3, n_purchases)
-    arcs = sorted((u, j) for j in range(n_purchases) for u in sets[kind[j]])
-    tail, head = (np.array(column, dtype=np.int32) for column in zip(*arcs, strict=True))
-    price = rng.integers(1, 9, n_purchases)
-    merged = merge_purchases(tail, head, price)
-    group_tail, group_head = tail[merged.arc], head[merged.arc]
-    flow, room = np.zeros(len(group_tail), dtype=np.int64), merged.price.copy()
-    for k in rng.permutation(len(group_tail)):
-        flow[k] = rng.integers(0, room[group_head[k]] + 1)
-        room[group_head[k]] -= flow[k]
-    start = np.concatenate([[0], np.cumsum(np.bincount(group_tail, minlength=n_splits))])
-    dual = np.zeros(len(tail), dtype=np.int64)
-    split_duals(tail, dual, merged.representative, start, group_head, flow, price, head)
-    assert (np.bincount(head, dual, n_purchases) <= price).all()
-    assert (dual >= 0).all()
-    given_by = defaultdict(int)
-    for u, j, part in zip(tail, head, dual, strict=True):
-        given_by[u, merged.representative[j]] += part
-    assert given_by == {(u, r): f for u, r, f in zip(group_tail, group_head, flow, strict=True)}

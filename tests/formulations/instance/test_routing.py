@@ -1,22 +1,30 @@
-"""Where rows go, in blocks and in scratch files."""
+"""Where rows go, all at once or in chunks, in blocks and in scratch files."""
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
+import shutil
+import tempfile
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeRegressor
 
 from formulations import BrokenFileError, InvalidInputError, memory
 from formulations.instance import row_blocks as module
+from formulations.instance.chunked_routing import ChunkedRouting
 from formulations.instance.routing import Routing, as_rows, leaves_of, route
 from formulations.instance.row_blocks import BLOCK, row_blocks, row_order
 from formulations.memory import scratch_array
+from prunemodels.models.forests.reading import read_forest
 from tests.instances import Node, ensemble_of, random_problem, random_tree, way
 from tests.loops import looped
 
@@ -180,7 +188,7 @@ def on_disk(routing, folder):
 
 @pytest.mark.parametrize("shape", [7, (3, 4), (2, 0), 0, (1, 2, 3)])
 def test_arrays_are_the_same_wherever_they_are(shape, tmp_path):
-    """Of the shape and type that was asked for, plain arrays that can be written; an empty one needs no file."""
+    """Of the shape and type that was asked for, plain arrays that can be written; an empty one needs no file, others a folder."""
     for folder in (None, tmp_path):
         array = scratch_array(shape, np.int16, folder)
         assert type(array) is np.ndarray  # compiled kernels take no other
@@ -191,30 +199,134 @@ def test_arrays_are_the_same_wherever_they_are(shape, tmp_path):
         assert (array == 5).all()
         assert mapped(array) == (folder is not None and array.size > 0)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
-    """It is a file, or not there: said before anything is made."""
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "nowhere"):
         with pytest.raises(BrokenFileError, match=f"there is no folder .*{folder.name}; create it"):
             scratch_array(3, np.int8, folder)
 
 
-def test_arrays_stand_where_the_routing_does(tmp_path):
-    """In memory beside one in memory, in the same folder beside one on disk."""
-    routing = random_problem(3).routing
-    assert not mapped(routing.array(4, np.float64))
-    assert mapped(on_disk(routing, tmp_path).array((4, 2), np.float64))
-    with pytest.raises(BrokenFileError, match="gone"):
-        replace(on_disk(routing, tmp_path), scratch=tmp_path / "gone").array(4, np.float64)
-
-
 def test_a_routing_on_disk_travels_as_one_in_memory(tmp_path):
-    """Where it is opened there may be no such folder."""
-    routing = on_disk(random_problem(7).routing, tmp_path)
+    """Where it is opened there may be no such folder. Other arrays of a run stand where the routing does."""
+    in_memory = random_problem(7).routing
+    routing = on_disk(in_memory, tmp_path)
+    assert not mapped(in_memory.array(4, np.float64))
+    assert mapped(routing.array((4, 2), np.float64))
     opened = pickle.loads(pickle.dumps(routing))
     assert type(opened) is Routing
     assert not mapped(opened.order)
     for part in ("order", "start", "stop"):
         assert np.array_equal(getattr(opened, part), getattr(routing, part))
+
+
+STUMP, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))], 1)
+
+
+def same(one, other):
+    """Whether two routings are equal bit for bit."""
+    parts = [(getattr(one, part), getattr(other, part)) for part in ("order", "start", "stop")]
+    return all(a.dtype == np.int32 and np.array_equal(a, b) for a, b in parts)
+
+
+def chunked(ensemble, rows, cuts, **options):
+    """The routing of the rows, cut into chunks at the given places."""
+    routing = ChunkedRouting(ensemble, **options)
+    for chunk in np.split(rows, sorted(cuts)):
+        routing.add(chunk)
+    return routing.finish()
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=60)
+def test_chunks_of_any_sizes_give_the_routing_of_the_whole(data):
+    """However the rows are cut, announced or not, in more announced room than they need, in memory or on disk: the same bits."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 10_000)))
+    n_rows = data.draw(st.integers(1, 25))
+    trees = [random_tree(rng, 3, int(rng.integers(0, 9)), 3) for _ in range(int(rng.integers(1, 5)))]
+    ensemble, _ = ensemble_of(trees, 3)
+    ensemble.missing_left[:] = rng.random(ensemble.n_nodes) < 0.5
+    X = rng.integers(0, 5, (n_rows, 3)).astype(float)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    rows = as_rows(X, 3)
+    cuts = data.draw(st.lists(st.integers(0, n_rows), max_size=4))
+    announced = data.draw(st.sampled_from([None, n_rows, n_rows + 1, 2 * n_rows + 3]))
+    scratch = data.draw(st.sampled_from([None, tempfile.gettempdir()]))
+    found = chunked(ensemble, rows, cuts, n_rows=announced, scratch=scratch)
+    assert same(found, route(ensemble, rows))
+    assert found.order.flags.c_contiguous
+
+
+def test_two_chunks_by_hand():
+    """Rows 1 and 3 go left, 0 and 2 right; in two chunks they keep their numbers and, within a leaf, their order."""
+    routing = chunked(STUMP, as_rows([[1], [0], [2], [0]], 1), [1], n_rows=4)
+    assert routing.order.tolist() == [[1, 3, 0, 2]]
+    assert list(zip(routing.start, routing.stop, strict=True)) == [(0, 4), (0, 2), (2, 4)]
+
+
+def test_trees_with_more_leaves_than_two_bytes_can_tell_apart():
+    """Without an announced number of rows, positions of a tree of 70,000 leaves take four bytes; nothing wraps around."""
+    n = 70_000
+    x = np.arange(n, dtype=np.float64)  # the k-th leaf takes the values from k - 1 to k
+    ensemble = read_forest(DecisionTreeRegressor().fit(x[:, None], x * 1.5))
+    assert ensemble.n_nodes == 2 * n - 1
+    rows = as_rows(np.linspace(0, n, 500)[:, None], 1)
+    assert same(chunked(ensemble, rows, [200]), route(ensemble, rows))
+
+
+def test_scratch_files_are_mapped_and_leave_nothing_behind(tmp_path):
+    """The order lives in a file, which no listing shows while it is used; nor is there one after."""
+    for announced in (None, 3):
+        routing = chunked(STUMP, as_rows([[1], [0], [2]], 1), [1], n_rows=announced, scratch=tmp_path)
+        assert list(tmp_path.iterdir()) == []
+        base = routing.order
+        while base.base is not None and not isinstance(base, np.memmap):
+            base = base.base
+        assert isinstance(base, np.memmap)
+        assert type(routing.order) is np.ndarray  # compiled kernels take no other
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
+def test_a_scratch_folder_holds_many_chunks_in_few_files(tmp_path):
+    """A system lets a process open some thousand files; small chunks are more than that. None stays open afterwards."""
+    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))] * 2, 1)
+    rows = as_rows(np.arange(900)[:, None] % 3 / 2, 1)
+    files = Path("/proc/self/fd")
+    before = len(list(files.iterdir()))
+    routing = ChunkedRouting(ensemble, scratch=tmp_path)
+    for k in range(300):
+        routing.add(rows[3 * k : 3 * k + 3])
+    assert len(list(files.iterdir())) - before < 20
+    found = routing.finish()
+    del routing
+    assert len(list(files.iterdir())) - before == 1
+    assert found.scratch is not None
+    assert same(found, route(ensemble, rows))
+
+
+def test_a_scratch_folder_without_room_is_refused(tmp_path, monkeypatch):
+    """Before the first row is read, with what is needed and what is there; and so is one that does not exist."""
+    with pytest.raises(BrokenFileError, match=r"there is no folder .*nowhere"):
+        ChunkedRouting(STUMP, 3, scratch=tmp_path / "nowhere")
+    usage = namedtuple("usage", "free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(3999))
+    with pytest.raises(BrokenFileError, match=r"4,000 bytes are needed, .* has 3,999 free"):
+        ChunkedRouting(STUMP, 1000, scratch=tmp_path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9))
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(BrokenFileError, match="no file of 4,000 bytes can be made"):
+        ChunkedRouting(STUMP, 1000, scratch=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("announced", [None, 0, 5])
+def test_no_rows_and_too_many_are_refused(announced, tmp_path):
+    """An empty table as `as_rows` refuses it; rows beyond those announced, which would overwrite other trees' positions."""
+    routing = ChunkedRouting(STUMP, announced, scratch=tmp_path)
+    with pytest.raises(InvalidInputError, match="X is empty"):
+        routing.finish()
+    if announced:
+        with pytest.raises(InvalidInputError, match="6 rows have come, 5 were announced"):
+            routing.add(np.ones((6, 1), dtype=np.float32))

@@ -21,6 +21,7 @@ from formulations.instance.papers import two_trees
 from formulations.programs.limit_rows import limit_rows
 from proofs_checks import check_budget_solution, check_corollary
 from proofs_checks.optimality.recount import Recount
+from solvers.brute_force import all_prunings
 from solvers.budgets import (
     BUDGET_SOLVERS,
     best_breakpoint,
@@ -32,7 +33,6 @@ from solvers.budgets import (
     solve_lp1,
 )
 from solvers.budgets import search as search_module
-from solvers.budgets.by_path import room
 from solvers.budgets.exact import search as exact_search
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.limits.solve import LimitMethod
@@ -232,49 +232,47 @@ def test_a_search_whose_products_overflow_keeps_what_it_has(monkeypatch: pytest.
         assert found.pruning.real_cost <= budget
 
 
-def test_room_leaves_what_rounding_may_hide() -> None:
-    """Of a rounded instance no more is used than surely fits."""
-    problem = random_problem(3, rounded=True)
-    assert room(problem, Fraction(0)) <= 0
-    assert room(two_trees(), Fraction(5, 2)) * two_trees().integers.price_unit <= Fraction(5, 2)
+@looped("seed", range(12))
+def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
+    """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it.
 
-
-def a_problem_with_rounded_costs(seed: int) -> PruningProblem:
-    """Real weights and real errors share 61 bits, so that both are rounded; items paid once, and evaluation, besides."""
+    Real weights and real errors share 61 bits, so that both are rounded; items paid once, and evaluation, besides. The path's
+    costs, on whose rounded prices its cuts ran, are the real ones, and each buys its row.
+    """
     rng = np.random.default_rng(seed)
     ensemble, error = ensemble_of([random_tree(rng, 4, 4, 12) for _ in range(2)], 4)
-    items = CostItems.from_items(
-        {"a": 1.5, "b": 2, "licence": 0.7}, [["a"], ["b", "licence"], ["a", "b"], ["licence"]], once=["licence"]
-    )
-    return PruningProblem.build(
+    needs = [["a"], ["b", "licence"], ["a", "b"], ["licence"]]
+    problem = PruningProblem.build(
         ensemble,
         plain_errors(ensemble, error + rng.random(error.size), 40.0 * rng.random()),
         rng.integers(0, 5, (9, 4)).astype(float),
-        items,
+        CostItems.from_items({"a": 1.5, "b": 2, "licence": 0.7}, needs, once=["licence"]),
         sample_weight=rng.random(9),
         evaluation_cost=[0.1, 0.0, 0.3, 0.2],
     )
-
-
-@looped("seed", range(12))
-def test_rounded_costs_are_counted_as_they_are(seed: int) -> None:
-    """The exact cost is the one recounted from prices and weights, for all prunings of the path; budgets hold in it."""
-    problem = a_problem_with_rounded_costs(seed)
     assert problem.integers.cost_rounding > 0
     recount, path = Recount(problem), pm.pruning_path(problem)
-    for pruning in (*path, pm.Pruning.unpruned(problem)):
+    prunings = [pm.Pruning(problem, kept) for kept in all_prunings(problem).kept]
+    for pruning in prunings:
         assert pruning.real_cost == recount.objective(pruning.kept)[1]
-    for pruning in path:
+    slack = 2 * problem.integers.error_rounding + 1e-12
+    for pruning, cost in zip(path, path.cost.tolist(), strict=True):
+        assert cost == pytest.approx(pruning.cost, rel=1e-12, abs=1e-15)
+        assert (path.at_cost(cost).kept == pruning.kept).all()
         for budget in (pruning.real_cost, pruning.real_cost - Fraction(1, 10**30)):
-            if budget >= 0:
+            if budget >= 0:  # rounding alone decides whether the pruning fits
                 for engine in (best_breakpoint, best_within):
                     assert recount.objective(engine(problem, budget).pruning.kept)[1] <= budget
+                answer, least = exact_budget(problem, budget), min(p.error for p in prunings if p.real_cost <= budget)
+                assert answer.pruning.real_cost <= budget
+                assert answer.error <= least + slack
+                assert answer.bound <= least + 1e-12
 
 
 @pytest.mark.parametrize("budget", [-1, float("nan"), float("inf"), "much"])
 def test_budgets_that_are_none_are_refused(budget: object) -> None:
     """Negative, not finite, no number."""
-    for engine in BUDGET_SOLVERS.values():
+    for engine in (*BUDGET_SOLVERS.values(), solve_lp1):
         with pytest.raises(InvalidInputError, match="budget is"):
             engine(two_trees(), budget)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="method is 'guess'; give one of 'path', 'best', 'exact'"):

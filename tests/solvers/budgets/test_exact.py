@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from fractions import Fraction
 from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
-from sklearn.ensemble import RandomForestClassifier
 
-import prunemodels as pm
 from formulations import CostItems, InvalidInputError, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
@@ -30,16 +26,16 @@ from solvers.closures.cut import Ties
 from solvers.path.pruning_path import pruning_path
 from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_tree
 from tests.loops import looped
+from tests.solvers.cases import instance
 
 GRID = 9
-COSTLY = range(16)
 
 
 Instance = tuple[PruningProblem, PruningPath, AllPrunings]
 
 
 @cache
-def costly(seed: int, *, rounded: bool = False) -> Instance:
+def costly(seed: int) -> Instance:
     """Two or three trees whose splits all gain and nearly all cost something: long hull edges with prunings inside."""
     rng = np.random.default_rng(1000 + seed)
     n_features = int(rng.integers(2, 6))
@@ -48,7 +44,7 @@ def costly(seed: int, *, rounded: bool = False) -> Instance:
     for h in reversed(range(ensemble.n_nodes)):
         if ensemble.left[h] >= 0:
             error[h] = error[ensemble.left[h]] + error[ensemble.right[h]] + rng.integers(0 if seed % 3 else -2, 12)
-    error = np.maximum(error, 0) + (rng.random(len(error)) / 3 if rounded else 0)
+    error = np.maximum(error, 0)
     X = rng.integers(0, 5, (int(rng.integers(2, 8)), n_features)).astype(float)
     prices = [int(p) for p in rng.integers(1, 6, n_features)]
     evaluation = 0.5 if seed % 4 == 0 else 0
@@ -63,23 +59,17 @@ def grid(path: PruningPath) -> list[Fraction]:
     return [path.exact_cost[0] * Fraction(k, GRID - 1) for k in range(GRID + 1)] + list(path.exact_cost[1:3])
 
 
+def halfway(path: PruningPath) -> Fraction:
+    """The middle of the longest hull edge."""
+    cost = path.exact_cost
+    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
+    return (cost[k] + cost[k + 1]) / 2
+
+
 def knapsack(gains: list[int], prices: list[float]) -> PruningProblem:
     """Stumps on features of their own, one row: the plain 0-1 knapsack."""
     trees = [Node(g, f, 0.5, Node(0), Node(0)) for f, g in enumerate(gains)]
     return problem_of(trees, prices)
-
-
-@looped("seed", range(24))
-def test_equals_brute_force(seed: int) -> None:
-    """On every budget of a grid the answer is as good as the best of all prunings, and says so."""
-    problem, path, _ = costly(seed)
-    for budget in grid(path):
-        answer, best = exact_budget(problem, budget, path=path), brute_force_budget(problem, budget)
-        assert answer.pruning.integer_gain == best.pruning.integer_gain
-        assert answer.error == best.error
-        assert answer.pruning.real_cost <= budget
-        assert answer.status is Status.OPTIMAL
-        assert answer.stopped is StopReason.CONVERGED
 
 
 def test_the_knapsack_gap_is_real() -> None:
@@ -98,39 +88,12 @@ def test_the_knapsack_gap_is_real() -> None:
     assert answer.stats["error_lowered"] == pytest.approx(39 / 48)
 
 
-def test_prices_that_were_rounded() -> None:
-    """Prices of 1/3 and so many digits that they do not fit: nothing above the budget is taken, nothing below it is denied."""
-    prices = [1 / 3, 0.123456789012345678, math.pi, math.e * 1e-3]
-    trees = [
-        Node(9, 0, 0.5, Node(3, 1, 0.5, Node(1), Node(1)), Node(2)),
-        Node(8, 2, 0.5, Node(2), Node(4, 3, 0.5, Node(1), Node(0))),
-    ]
-    X = np.random.default_rng(0).integers(0, 2, (7, 4)).astype(float)
-    weight = np.array([1.0, math.pi, math.e, 2 / 3, 0.1234567891, 1.0, 5.4321])
-    problem = problem_of(trees, prices, X, sample_weight=weight)
-    assert problem.integers.cost_rounding > 0
-    every = all_prunings(problem)
-    prunings = [Pruning(problem, kept) for kept in every.kept]
-    path = pruning_path(problem)
-    for own in prunings:
-        budget = own.real_cost  # the tightest of all: rounding alone decides whether it fits
-        answer = exact_budget(problem, budget, path=path)
-        least = min(p.error for p in prunings if p.real_cost <= budget)
-        assert answer.pruning.real_cost <= budget
-        assert answer.error == pytest.approx(least, abs=1e-12)
-        assert answer.bound <= least + 1e-12
-
-
 @pytest.fixture(scope="module")
 def middling() -> tuple[PruningProblem, PruningPath, Fraction]:
-    """A forest on wine, and a budget within a hull edge that takes some nodes."""
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(12, random_state=0).fit(X[:300], y[:300])
-    problem = pm.problem_from_forest(forest, X[300:380], costs=1.0)
+    """A real forest, and a budget within a hull edge that takes some nodes."""
+    problem = instance("digits")
     path = pruning_path(problem, certificate=False)
-    cost = path.exact_cost
-    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
-    return problem, path, (cost[k] + cost[k + 1]) / 2
+    return problem, path, halfway(path)
 
 
 def test_stopped_by_the_clock(middling: tuple[PruningProblem, PruningPath, Fraction], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +166,7 @@ def whole_core(problem: PruningProblem, most: int) -> KnapsackCore:
 def cores() -> list[tuple[PruningProblem, AllPrunings, int]]:
     """Instances with a room in the middle of what there is to pay."""
     found = []
-    for seed in COSTLY:
+    for seed in range(16):
         problem, path, every = costly(seed)
         found.append((problem, every, room(problem, path.exact_cost[0] * Fraction(3, 5))))
     return found
@@ -225,48 +188,22 @@ def test_a_first_lambda_that_does_not_fit_is_ignored() -> None:
             assert len({edge.bound for edge in edges}) == 1
 
 
-@looped("seed", range(12))
+@looped("seed", range(16))
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
-def test_narrow_windows_lead_to_the_same_optimum(seed: int, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Started from the edge alone, and widened little by little, the answer is still the optimum."""
-    monkeypatch.setattr(exact_window, "FIRST_WINDOW_ARCS", 0)
-    monkeypatch.setattr(exact_window, "WINDOW_WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
-    monkeypatch.setattr(exact_search, "ONE_TRIAL_ARCS", 0)
+def test_equals_brute_force(seed: int, ties: Ties, narrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On every budget of a grid the optimum, also where windows start from the edge alone and are widened little by little."""
+    if narrow:
+        monkeypatch.setattr(exact_window, "FIRST_WINDOW_ARCS", 0)
+        monkeypatch.setattr(exact_window, "WINDOW_WIDTHS", (1.0, 1.5, 2.0, 3.0, 5.0))
+        monkeypatch.setattr(exact_search, "ONE_TRIAL_ARCS", 0)
     problem = costly(seed)[0]
     path = pruning_path(problem, ties=ties, certificate=False)
     for budget in grid(path):
         answer = exact_budget(problem, budget, path=path)
         assert answer.error == brute_force_budget(problem, budget).error
-        assert answer.gap == 0
+        assert (answer.gap, answer.status, answer.stopped) == (0, Status.OPTIMAL, StopReason.CONVERGED)
         assert answer.pruning.real_cost <= budget
-
-
-@looped("seed", range(6))
-def test_rounded_instances_within_their_rounding(seed: int) -> None:
-    """Where numbers were rounded, no pruning that really fits is below the bound, and the answer within twice the rounding."""
-    problem, path, every = costly(seed, rounded=True)
-    assert problem.integers.error_rounding > 0
-    errors = [Pruning(problem, kept).error for kept in every.kept]
-    costs = [Pruning(problem, kept).real_cost for kept in every.kept]
-    for budget in grid(path)[::2]:
-        answer = exact_budget(problem, budget, path=path)
-        assert answer.pruning.real_cost <= budget
-        least = min(e for e, c in zip(errors, costs, strict=True) if c <= budget)
-        assert answer.bound <= least + 1e-12
-        assert answer.error <= least + 2 * problem.integers.error_rounding + 1e-12
-
-
-def best_gain(every: AllPrunings, most: int) -> int:
-    """Of all prunings within the room."""
-    return int(every.gain[every.cost <= most].max())
-
-
-def within_core(core: KnapsackCore, every: AllPrunings) -> np.ndarray:
-    """The prunings that keep all that is taken and nothing but that and open splits."""
-    taken = np.concatenate(core.taken)
-    others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, core.nodes]))
-    inside: np.ndarray = every.kept[:, taken].all(axis=1) & ~every.kept[:, others].any(axis=1)
-    return inside
 
 
 def test_fixing_loses_nothing_better() -> None:
@@ -276,13 +213,15 @@ def test_fixing_loses_nothing_better() -> None:
         core = whole_core(problem, most)
         if not core.nodes.size or core.total_cost <= core.room:
             continue
-        lam, optimum = edge_of(core, goal=-1).lam, best_gain(every, most)
+        lam, optimum = edge_of(core, goal=-1).lam, int(every.gain[every.cost <= most].max())
         for goal in {max(core.gained, optimum - 1), core.gained}:
             if goal >= optimum:
                 continue
             left = fixed(core, lam, goal)
             assert left is not None
-            ours = within_core(left, every) & (every.cost <= most)
-            assert every.gain[ours].max() == optimum
+            taken = np.concatenate(left.taken)
+            others = np.setdiff1d(np.arange(every.kept.shape[1]), np.concatenate([taken, left.nodes]))
+            ours = every.kept[:, taken].all(axis=1) & ~every.kept[:, others].any(axis=1)
+            assert every.gain[ours & (every.cost <= most)].max() == optimum
             smaller += left.nodes.size < core.nodes.size
     assert smaller > 5

@@ -7,10 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import prunemodels as pm
-from formulations import InvalidInputError, PruningPath, PruningProblem
+from formulations import PruningPath
 from formulations.answers.budget_solution import Mixture
 from formulations.errors import SolverFailedError
 from formulations.instance.papers import ERRORS, two_trees
@@ -20,32 +19,13 @@ from solvers.budgets import brute_force_budget, relaxed_optimum, solve, solve_lp
 from solvers.budgets.rounding import components_of
 from solvers.budgets.solve import solve_budget
 from solvers.closures.subproblem import open_part
-from solvers.path import large_parts
 from solvers.path import pruning_path as pruning_path_module
 from solvers.path.pruning_path import divide_and_conquer, pruning_path
-from solvers.price_sharing.run import Run
 from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.budgets.test_budget_engines import a_larger_problem, budgets_of
 from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
-
-
-def stumps(*leaf_errors: float, weight: float = 10.0) -> PruningProblem:
-    """Stumps on features of their own, price 1 each, one cost row; the root errs 4 times, both leaves together 2 * leaf_error."""
-    trees = [Node(4, f, 0.5, Node(e), Node(e)) for f, e in enumerate(leaf_errors)]
-    rows = np.zeros((1, len(trees)))
-    return problem_of(trees, [1] * len(trees), rows, weight=weight)
-
-
-def tied_between(path: PruningPath, row: int) -> list[NDArray[np.bool_]]:
-    """All prunings between the rows `row` and `row` - 1 that are optimal at the breakpoint between them, by listing."""
-    problem, every = path.problem, all_prunings(path.problem)
-    lam = path.between(row - 1) / problem.integers.lam_unit
-    value = [int(g) - lam * int(c) for g, c in zip(every.gain, every.cost, strict=True)]
-    outer, inner = path[row - 1].kept, path[row].kept
-    best = max(value)
-    optimal = [kept for kept, v in zip(every.kept, value, strict=True) if v == best]
-    return [kept for kept in optimal if not (inner & ~kept).any() and not (kept & ~outer).any()]
+from tests.solvers.path.test_large_parts import wrong_ends
 
 
 @looped("seed", range(60))
@@ -53,10 +33,15 @@ def test_components_are_what_optimal_prunings_keep_together(seed: int) -> None:
     """Two splits are in one component exactly if each optimal pruning at lambda*, of all listed, keeps both or neither."""
     problem = random_problem(seed)
     path = pm.pruning_path(problem)
+    every = all_prunings(problem)
     for row in range(1, len(path)):
-        part = open_part(problem, path[row - 1].kept, path[row].kept)
+        outer, inner = path[row - 1].kept, path[row].kept
+        part = open_part(problem, outer, inner)
         label = components_of(part).of_split
-        tied = np.array(tied_between(path, row))[:, part.nodes]
+        lam = path.between(row - 1) / problem.integers.lam_unit
+        value = every.gain.astype(object) - lam * every.cost.astype(object)
+        optimal = every.kept[np.asarray(value == max(value), dtype=bool)]
+        tied = optimal[(optimal | ~inner).all(axis=1) & (outer | ~optimal).all(axis=1)][:, part.nodes]
         together = (tied[:, :, None] == tied[:, None, :]).all(axis=0)
         assert (together == (label[:, None] == label[None, :])).all()
 
@@ -90,7 +75,7 @@ def test_tied_stumps_by_hand() -> None:
 
     The roots err 4/10. LP1 buys 1.75/15 of it, one stump 1/15, so a pruning is 0.75/15 above LP1.
     """
-    problem = stumps(1, 1, 1)
+    problem = problem_of([Node(4, f, 0.5, Node(1), Node(1)) for f in range(3)], [1] * 3)
     found = solve_lp1(problem, 1.75)
     assert found.relaxation.lam == Fraction(1, 15)
     assert found.relaxation.value == Fraction(4, 10) - Fraction(7, 60)
@@ -125,11 +110,9 @@ def test_the_dearest_component_that_fits_is_taken_first() -> None:
     assert brute_force_budget(problem, 4).pruning.exact_error == greedy.relaxation.value
 
 
-def test_bad_input_is_refused() -> None:
-    """A budget that is none, and ends that are not both optimal."""
+def test_ends_that_are_not_both_optimal_are_refused() -> None:
+    """They would have no common lambda*."""
     problem = two_trees()
-    with pytest.raises(InvalidInputError, match="budget is"):
-        solve_lp1(problem, -1)
     unpruned = pm.Pruning.unpruned(problem).kept
     with pytest.raises(SolverFailedError, match="they are not optimal"):
         components_of(open_part(problem, unpruned, np.zeros_like(unpruned)))
@@ -154,23 +137,14 @@ def lp1_budgets_of(path: PruningPath, most: int = 3) -> list[Fraction]:
     return sorted(chosen)
 
 
-def lambdas_at(path: PruningPath, budget: Fraction) -> tuple[float, float]:
-    """The interval of the dual: one number between breakpoints, the interval of lambdas where the row at this cost is optimal."""
-    cost, table = path.exact_cost, [float(b) for b in path.breakpoints]
-    below = [b for c, b in zip(cost, table, strict=True) if c <= budget]  # rows that fit; the first is optimal from its lambda on
-    k = next((k for k, c in enumerate(cost) if c <= budget), len(cost) - 1)
-    if k == 0 and budget > cost[0]:
-        return 0.0, 0.0
-    if cost[k] < budget:
-        return below[0], below[0]
-    return table[k] if k else 0.0, table[k + 1] if k + 1 < len(table) else float("inf")
-
-
 def agrees(value: float, lam: float, hull: Mixture, path: PruningPath, *, tolerance: float = 1e-8) -> None:
     """The value is the hull's; lambda is a slope of the hull there."""
     size = max(1.0, float(path.problem.errors.of_all_roots(path.problem.ensemble)))
     assert value == pytest.approx(float(hull.value), abs=tolerance * size)
-    lowest, highest = lambdas_at(path, hull.budget)
+    cost, lam_of = path.exact_cost, [*(float(b) for b in path.breakpoints), float("inf")]
+    k = next((k for k, c in enumerate(cost) if c <= hull.budget), len(cost) - 1)
+    # one number between breakpoints, and at one the lambdas where the row of this cost is optimal
+    lowest, highest = lam_of[k], lam_of[k + (cost[k] >= hull.budget)]
     assert lam >= lowest * (1 - 1e-6) - 1e-9 * size
     assert lam <= highest * (1 + 1e-6) + 1e-9 * size
 
@@ -227,27 +201,18 @@ def test_the_rows_around_a_cost_are_those_of_the_path(name: str) -> None:
         np.testing.assert_array_equal(one.dearer.kept, other.dearer.kept)
         assert set(near.exact_cost) <= set(costs)
     assert fewest < len(path)
-
-
-@looped("name", NAMES)
-def test_the_answer_without_a_path_is_that_with_one(name: str) -> None:
-    """Small instances are solved whole: prunings, errors and bounds are the same to the last bit."""
-    problem = instance(name)
-    path = pruning_path(problem)
-    for share in (0.2, 0.5, 0.8):
+    for share in (0.2, 0.5, 0.8):  # instances this small are solved whole: the same to the last bit
         budget = float(path.cost[0]) * share
-        one, other = solve_budget(problem, budget), solve_budget(problem, budget, path=path)
-        assert (one.error, one.bound, one.cost) == (other.error, other.bound, other.cost)
-        np.testing.assert_array_equal(one.pruning.kept, other.pruning.kept)
+        alone, given = solve_budget(problem, budget), solve_budget(problem, budget, path=path)
+        assert (alone.error, alone.bound, alone.cost) == (given.error, given.bound, given.cost)
+        np.testing.assert_array_equal(alone.pruning.kept, given.pruning.kept)
 
 
 def test_the_gap_of_an_edge_that_is_not_proven_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds that stop early leave a gap; the bound is below that of the proven edge by no more than that, and true."""
     problem = instance("breast cancer, licence")
     path = pruning_path(problem)
-    for setting, value in (("LIKELY", 10.0), ("QUICK_CUT", -1), ("SMALL_CORE", 0)):
-        monkeypatch.setattr(large_parts, setting, value)
-    monkeypatch.setattr(Run, "_take_if_better", lambda run, keep, value: None)
+    wrong_ends(monkeypatch)
     monkeypatch.setattr(pruning_path_module, "MOST_ARCS_AROUND", -1)
     whole = divide_and_conquer
     monkeypatch.setattr(solve, "divide_and_conquer", lambda *args, **named: whole(*args, **named, largest=0))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import prunemodels as pm
-from formulations import PruningPath, PruningProblem
+from formulations import PruningProblem
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.solution import Status
 from solvers.budgets import best_breakpoint, solve
@@ -25,18 +25,11 @@ from solvers.budgets.exact.edge import edge_of
 from solvers.budgets.exact.solve import exact_budget
 from solvers.budgets.solve import METHODS
 from tests.loops import looped
-from tests.solvers.budgets.test_exact import costly
+from tests.solvers.budgets.test_exact import costly, halfway
 
 ROOT = Path(__file__).resolve().parents[3]
 
 Asked = list[tuple[str, float]]
-
-
-def halfway(path: PruningPath) -> Fraction:
-    """The middle of the longest hull edge."""
-    cost = path.exact_cost
-    k = max(range(len(cost) - 1), key=lambda k: cost[k] - cost[k + 1])
-    return (cost[k] + cost[k + 1]) / 2
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,30 +39,6 @@ def compiled() -> None:
         problem, path, _ = costly(seed)
         for method in ("best", "exact"):
             pm.solve(problem, budget=halfway(path), method=method, path=path, time_limit=math.inf)
-
-
-def asked(monkeypatch: pytest.MonkeyPatch, problem: PruningProblem, method: str, limit: float | None, *, small: bool) -> Asked:
-    """The engines that `solve_budget` asks, none of which proves anything, and their time limits."""
-    calls: Asked = []
-
-    def scripted(name: str) -> Callable[..., BudgetSolution]:
-        def engine(
-            problem: PruningProblem, budget: Fraction, *, time_limit: float, work: float, **more: object
-        ) -> BudgetSolution:
-            calls.append((name, min(time_limit, work)))
-            return best_breakpoint(problem, budget, path=more["path"])  # type: ignore[arg-type]
-
-        return engine
-
-    both = {"exact": scripted("exact"), "best": scripted("best")}
-    monkeypatch.setattr(solve, "exact_budget", both["exact"])
-    monkeypatch.setattr(solve, "best_within", both["best"])
-    monkeypatch.setattr(solve, "MOST_FIRST", {both["exact"]: math.inf, both["best"]: 60.0})
-    monkeypatch.setattr(solve, "FIRST_WINDOW_ARCS", 10**9 if small else 0)
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
-    path = pm.pruning_path(problem)
-    solve.solve_budget(problem, halfway(path), method=method, time_limit=limit, path=path)
-    return calls
 
 
 @pytest.mark.parametrize(
@@ -86,7 +55,24 @@ def test_which_engines_are_asked(
     method: str, small: bool, limit: float | None, expected: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Small instances go to branch and bound first; "exact" searches before it proves; a limit bounds all (the clock stands)."""
-    assert asked(monkeypatch, costly(1)[0], method, limit, small=small) == expected
+    calls: Asked = []
+
+    def scripted(name: str) -> Callable[..., BudgetSolution]:
+        def engine(problem: PruningProblem, budget: Fraction, *, time_limit: float, work: float, **more: Any) -> BudgetSolution:
+            calls.append((name, min(time_limit, work)))
+            return best_breakpoint(problem, budget, path=more["path"])
+
+        return engine
+
+    both = {"exact": scripted("exact"), "best": scripted("best")}
+    monkeypatch.setattr(solve, "exact_budget", both["exact"])
+    monkeypatch.setattr(solve, "best_within", both["best"])
+    monkeypatch.setattr(solve, "MOST_FIRST", {both["exact"]: math.inf, both["best"]: 60.0})
+    monkeypatch.setattr(solve, "FIRST_WINDOW_ARCS", 10**9 if small else 0)
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)
+    problem, path, _ = costly(1)
+    solve.solve_budget(problem, halfway(path), method=method, time_limit=limit, path=path)
+    assert calls == expected
 
 
 @pytest.mark.parametrize("method", ["best", "exact"])
@@ -147,7 +133,7 @@ def test_an_edge_past_its_deadline_takes_one_cut() -> None:
 
 @looped("method", [*METHODS, "solve_lp1", "budget_for_confidence"])
 def test_the_path_of_another_problem_is_refused(method: str) -> None:
-    """The same forest at other prices has other bounds: its path would prove a bound that does not hold."""
+    """The same forest at other prices has other bounds: its path would prove a bound that does not hold; incumbents likewise."""
     problem, path, _ = costly(0)
     other = replace(problem.costs, prices=tuple(price + 1 for price in problem.costs.prices))
     dearer = PruningProblem.build(problem.ensemble, problem.errors, problem.X, other)
@@ -158,14 +144,8 @@ def test_the_path_of_another_problem_is_refused(method: str) -> None:
     call = calls.get(method, lambda: pm.solve(dearer, budget=2, method=method, path=path))
     with pytest.raises(pm.errors.InvalidInputError, match="path belongs to another problem; give pruning_path"):
         call()
-
-
-def test_an_incumbent_of_another_problem_is_refused() -> None:
-    """Its cost is counted at other prices, or on other rows."""
-    problem, path, _ = costly(0)
-    again = PruningProblem.of(problem.usage, problem.errors)
     with pytest.raises(pm.errors.InvalidInputError, match="incumbent belongs to another problem; give a pruning of this one"):
-        exact_budget(again, path.exact_cost[0], incumbent=path[-1])
+        exact_budget(dearer, path.exact_cost[0], incumbent=path[-1])
 
 
 def test_everything_is_compiled_before_the_clock_starts() -> None:

@@ -165,6 +165,9 @@ def test_flow_is_taken_back() -> None:
     problem = network([3, 3], [-1, -1], [(0, 0), (0, 1), (1, 0)], [3, 3])
     closure, flow = preflow_closure(problem, start=Flow(np.array([3, 0, 0]), np.zeros(2, dtype=np.int64)))
     assert (closure.value, closure.keep.any(), flow.usage_flow.tolist()) == (0, False, [0, 3, 3])
+    # scaled, each arc and split by a factor of its own: rounded down, never above what counts as unlimited
+    flow = Flow(np.array([3, 10]), np.array([UNLIMITED, 0])).scaled(np.array([1.5, 0.5]), np.array([1.5, 0.5]))
+    assert (flow.usage_flow.tolist(), flow.parent_flow.tolist()) == ([4, 5], [UNLIMITED, 0])
 
 
 @pytest.mark.parametrize("ties", TIES)
@@ -231,10 +234,3 @@ def test_a_wrong_answer_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(closure_module, "_left_and_worth", lambda *arguments: (1, 2))
     with pytest.raises(SolverFailedError, match="left 1, its closure is worth 2"):
         preflow_closure(network([1], [-1], [], []))
-
-
-def test_a_flow_scaled() -> None:
-    """Times a factor for each arc and split, rounded down, never above what counts as unlimited."""
-    flow = Flow(np.array([3, 10]), np.array([UNLIMITED, 0])).scaled(np.array([1.5, 0.5]), np.array([1.5, 0.5]))
-    assert flow.usage_flow.tolist() == [4, 5]
-    assert flow.parent_flow.tolist() == [UNLIMITED, 0]

@@ -26,7 +26,7 @@ from solvers.closures.tree_levels import LevelTrees
 from solvers.closures.tree_pass import best_tree_closures, choose, force
 from solvers.path.pruning_path import divide_and_conquer
 from solvers.price_sharing import price_sharing
-from tests.instances import Node, ensemble_of, plain_errors, problem_of, random_problem
+from tests.instances import Node, problem_of, random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
 
@@ -51,16 +51,12 @@ def groups_of(problem: PruningProblem, ties: Ties = "smallest") -> list[list[int
         # node 1 is free and gains 0; node 2 asks for feature 1 and gains 2: node 1 alone is of no use
         (Node(6, 0, 0.5, Node(2, 0, 0.3, Node(2, 1, 0.2, LEAF, LEAF), LEAF), LEAF), [[0], [1, 2]], [[0, 1], [2]]),
     ],
-    ids=["free and gains", "free below", "gains nothing", "free, one below"],
 )
 def test_which_splits_go_together(tree: Node, smallest: list[list[int]], largest: list[list[int]]) -> None:
     """One row of the cost sample goes left at every split."""
     problem = problem_of([tree], [1, 1], np.zeros((1, 2)))
     assert (groups_of(problem), groups_of(problem, "largest")) == (smallest, largest)
-
-
-def test_a_free_split_without_gain_and_two_below_it_stays_by_itself() -> None:
-    """Either of the two is a reason to keep it."""
+    # a free split without gain and two below it stays by itself: either of the two is a reason to keep it
     below = [Node(2, f, 0.2, LEAF, LEAF) for f in (1, 2)]
     tree, rows = Node(9, 0, 0.5, Node(4, 0, 0.3, *below), LEAF), [[0.0] * 3, [0.4, 0, 0]]
     assert groups_of(problem_of([tree], [1, 1, 1], rows)) == [[0], [1], [2], [5]]
@@ -74,9 +70,7 @@ def test_an_item_paid_once_and_an_evaluation_are_prices() -> None:
         problem = problem_of([tree], costs, np.zeros((2, 2)))
         assert groups_of(problem) == groups
     again = Node(6, 0, 0.5, Node(2, 0, 0.2, LEAF, LEAF), LEAF)
-    ensemble, error = ensemble_of([again], 1)
-    errors, costs = plain_errors(ensemble, error, 10.0), CostItems.plain([1])
-    assert groups_of(PruningProblem.build(ensemble, errors, np.zeros((1, 1)), costs, evaluation_cost=1)) == [[0], [1]]
+    assert groups_of(problem_of([again], [1], evaluation_cost=1)) == [[0], [1]]
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -163,20 +157,11 @@ def test_the_best_level_set_is_found(seed: int) -> None:
 TOP = -1
 
 
-def log_levels(
-    parent: np.ndarray, profit: np.ndarray, charge: np.ndarray, limit: float, found: np.ndarray, pool: Any = None, middle: int = 0
-) -> float:
-    """Write the levels at the charges for which the trees are made; the value of the best closure."""
-    return LevelTrees(parent, profit, charge, middle).log_levels(charge, limit, found, pool)
-
-
-def levels(parent: list[int], profit: list[int], charge: list[float], limit: float = 50.0) -> tuple[list[float], float]:
-    """The levels, no longer as logarithms, and the value of the best closure."""
+def levels(parent: Any, profit: Any, charge: Any, limit: float) -> tuple[NDArray[np.float32], float]:
+    """The logarithms of the levels at the charges for which the trees are made, and the value of the best closure."""
     found = np.empty(len(parent), dtype=np.float32)
-    value = log_levels(
-        np.array(parent, dtype=np.int32), np.array(profit, dtype=np.int64), np.array(charge, dtype=np.float64), limit, found
-    )
-    return [math.exp(x) for x in found.tolist()], value
+    arrays = np.asarray(parent, dtype=np.int32), np.asarray(profit, dtype=np.int64), np.asarray(charge, dtype=np.float64)
+    return found, LevelTrees(*arrays, 0).log_levels(arrays[2], limit, found, None)
 
 
 @looped(
@@ -194,39 +179,28 @@ def levels(parent: list[int], profit: list[int], charge: list[float], limit: flo
         ([TOP, 0, 1], [1, 0, 9], [4, 0, 1], [2, 2, 2], 5),
         # a top with 1 of 4, below it 3 of 0, below that 9 of 1: 3 of 0 joins the top, then 9 of 1 does: 13 of 5 in all
         ([TOP, 0, 1], [1, 3, 9], [4, 0, 1], [13 / 5] * 3, 8),
+        # within the limit of e^2: a split without a charge is kept at any price, one without profit at none
+        ([TOP, TOP, 0], [5, 0, 0], [0, 3, 1], [math.exp(2), math.exp(-2), math.exp(-2)], 5),
     ],
 )
 def test_levels_by_hand(parent: list[int], profit: list[int], charge: list[float], expected: list[float], worth: int) -> None:
     """Who can pay more joins whom it is needed by; the value of the best closure is what is left over."""
-    found, value = levels(parent, profit, charge)
-    assert found == pytest.approx(expected)
+    found, value = levels(parent, profit, charge, 2.0)
+    assert np.exp(found) == pytest.approx(expected)
     assert value == pytest.approx(worth)
-
-
-def test_nothing_owed_is_the_highest_level() -> None:
-    """A split without a charge is kept at any price, one without profit at none."""
-    found, value = levels([TOP, TOP, 0], [5, 0, 0], [0, 3, 1], limit=2.0)
-    assert found == pytest.approx([math.exp(2), math.exp(-2), math.exp(-2)])
-    assert value == pytest.approx(5)
-
-
-def random_forest(seed: int, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Parents before children, profits of either sign, charges some of which are 0."""
-    rng = np.random.default_rng(seed)
-    parent = np.array([rng.integers(max(0, h - 9), h) if h and rng.random() < 0.9 else TOP for h in range(k)], dtype=np.int32)
-    profit = np.rint(1e6 * rng.lognormal(0, 1, k)).astype(np.int64) * rng.choice([1, 1, 1, 0, -1], k)
-    return parent, profit, 1e6 * rng.lognormal(0, 1, k) * rng.choice([1, 1, 1, 0], k)
 
 
 @looped("seed", range(12))
 def test_levels_are_the_largest_multiples_of_the_charges(seed: int) -> None:
     """At x times the charges the best closure is the set of splits with a level above x; at x = 1 it has the value."""
-    parent, profit, charge = random_forest(seed, 200)
-    found = np.empty(200, dtype=np.float32)
-    value = log_levels(parent, profit, charge, 20.0, found)
+    rng, k = np.random.default_rng(seed), 200
+    parent = np.array([rng.integers(max(0, h - 9), h) if h and rng.random() < 0.9 else TOP for h in range(k)], dtype=np.int32)
+    profit = np.rint(1e6 * rng.lognormal(0, 1, k)).astype(np.int64) * rng.choice([1, 1, 1, 0, -1], k)
+    charge = 1e6 * rng.lognormal(0, 1, k) * rng.choice([1, 1, 1, 0], k)
+    found, value = levels(parent, profit, charge, 20.0)
     paid = charge - np.minimum(profit, 0)  # what a split owes grows with x, negative profits too
     for x in (0.05, 0.3, 0.9, 1.0, 1.3, 4.0):
-        keep = np.zeros(200, dtype=bool)
+        keep = np.zeros(k, dtype=bool)
         best = choose(parent, np.maximum(profit, 0) - x * paid, keep)
         sure = (np.abs(found - math.log(x)) > 1e-5) & ((profit != 0) | (charge != 0))  # nothing at all has no level
         np.testing.assert_array_equal(keep[sure], (found > math.log(x))[sure])
@@ -234,14 +208,6 @@ def test_levels_are_the_largest_multiples_of_the_charges(seed: int) -> None:
 
 
 PARENT = np.array([-1, 0, 1, 0, -1, 4], dtype=np.int32)
-
-
-def closures(parent: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """All closures, one a row."""
-    every = [
-        k for k in product([False, True], repeat=parent.size) if all(p < 0 or k[p] or not k[h] for h, p in enumerate(parent))
-    ]
-    return np.array(every)
 
 
 def test_ties_decide_what_is_worth_nothing() -> None:
@@ -265,7 +231,9 @@ def test_passes_agree_with_all_closures(seed: int) -> None:
     """`choose` finds the best value and the extreme best closure; `force` the best with each split in, and out."""
     rng = np.random.default_rng(seed)
     profit, allowed = rng.integers(-3, 4, 6), rng.random(6) < 0.8
-    every = closures(PARENT)
+    every = np.array(
+        [k for k in product([False, True], repeat=6) if all(p < 0 or k[p] or not k[h] for h, p in enumerate(PARENT))]
+    )
     permitted = every[~(every & ~allowed).any(axis=1)]
     worth = permitted @ profit
     best = permitted[worth == worth.max()]

@@ -15,7 +15,7 @@ from solvers.brute_force import all_prunings
 from solvers.budgets import relaxed_optimum
 from solvers.column_generation.budgets.coupling import BudgetCoupling, BudgetPricing
 from solvers.column_generation.budgets.incumbent import BudgetIncumbent
-from solvers.column_generation.budgets.solve import BudgetDecomposition, dantzig_wolfe_budget
+from solvers.column_generation.budgets.solve import dantzig_wolfe_budget
 from solvers.column_generation.full_master import FullMaster
 from solvers.column_generation.scheme import BUNDLE, Scheme
 from tests.instances import random_problem
@@ -25,18 +25,15 @@ from tests.solvers.budgets.test_rounding import REAL, agrees
 from tests.solvers.budgets.test_rounding import lp1_budgets_of as budgets_of
 from tests.solvers.cases import PRESENT, instance, stump, twin_stumps
 
-
-def rounding(problem: pm.PruningProblem, lam: float) -> float:
-    """What the integers of an instance may be off by."""
-    return 2 * (problem.integers.error_rounding + lam * problem.integers.cost_rounding)
-
-
 SCHEMES = {"bundle": BUNDLE, "linear program": Scheme(master="linear program", smoothing=0.5)}
 
 
 @looped(("name", "scheme"), [*((name, "bundle") for name in PRESENT), *((name, "linear program") for name in REAL)])
 def test_columns_give_the_paths_mixture(name: str, scheme: str) -> None:
-    """Value, lambda* and mixture are the path's at breakpoints and between them, with both masters; bounds never above."""
+    """Value, lambda* and mixture are the path's at breakpoints and between them, with both masters; bounds never above.
+
+    The mixture is of nested prunings on either side of the budget, costs B and is worth the relaxation; the best is within.
+    """
     problem = instance(name)
     path = pm.pruning_path(problem)
     for budget in budgets_of(path, 2):
@@ -45,24 +42,18 @@ def test_columns_give_the_paths_mixture(name: str, scheme: str) -> None:
         agrees(found.value, found.lam, hull, path)
         assert found.stopped is StopReason.CONVERGED
         size = max(1.0, float(hull.value))
-        spare = 1e-12 * size + rounding(problem, found.lam)
+        spare = 1e-12 * size + 2 * (problem.integers.error_rounding + found.lam * problem.integers.cost_rounding)
         assert float(hull.value) - 1e-8 * size - spare <= found.bound <= float(hull.value) + spare
         assert (found.history["bound"] <= float(hull.value) + 1e-9 * size).all()
-        check_mixture(found, float(hull.value))
-
-
-def check_mixture(found: BudgetDecomposition, hull: float) -> None:
-    """Nested prunings on either side of the budget, whose mixture costs B and is worth the relaxation; the best is within."""
-    mixture, problem = found.mixture, found.problem
-    assert not (mixture.cheaper.kept & ~mixture.dearer.kept).any()
-    mu = mixture.weight
-    cost = mu * mixture.dearer.exact_cost + (1 - mu) * mixture.cheaper.exact_cost
-    assert cost == found.budget or (mu == 1 and cost <= found.budget)
-    assert float(mixture.value) == pytest.approx(hull, rel=1e-8, abs=1e-8)
-    error = float(mu) * mixture.dearer.error + float(1 - mu) * mixture.cheaper.error
-    assert error == pytest.approx(float(mixture.value), rel=1e-9, abs=1e-9)
-    assert found.pruning.exact_cost <= found.budget
-    assert found.pruning.integer_gain >= mixture.cheaper.integer_gain or mu == 0 or problem.integers.cost_rounding > 0
+        mixture, mu = found.mixture, found.mixture.weight
+        assert not (mixture.cheaper.kept & ~mixture.dearer.kept).any()
+        cost = mu * mixture.dearer.exact_cost + (1 - mu) * mixture.cheaper.exact_cost
+        assert cost == found.budget or (mu == 1 and cost <= found.budget)
+        assert float(mixture.value) == pytest.approx(float(hull.value), rel=1e-8, abs=1e-8)
+        error = float(mu) * mixture.dearer.error + float(1 - mu) * mixture.cheaper.error
+        assert error == pytest.approx(float(mixture.value), rel=1e-9, abs=1e-9)
+        assert found.pruning.exact_cost <= found.budget
+        assert found.pruning.integer_gain >= mixture.cheaper.integer_gain or mu == 0 or problem.integers.cost_rounding > 0
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -143,6 +134,14 @@ def test_a_level_set_at_the_budget_is_taken_alone() -> None:
     assert incumbent.mixture.is_integral
     assert set(np.flatnonzero(incumbent.mixture.dearer.kept)) == {0, 4}
     assert incumbent.mixture.lam == Fraction(1, 5)
+    # where no level set costs more than B the best of them is taken alone, at lambda 0
+    problem = stump((4, 1, 1), [1], [[0], [1]])
+    for budget in (1, 2):
+        incumbent = BudgetIncumbent(Pruning.all_roots(problem), Fraction(budget))
+        assert incumbent.offer_levels(np.array([0.5, 0.0, 0.0]), 0.1) == pytest.approx(0.2)
+        assert incumbent.mixture.is_integral
+        assert incumbent.pruning.n_splits == 1
+    assert incumbent.mixture.lam == 0
 
 
 @looped("seed", range(20))
@@ -165,7 +164,7 @@ def test_any_charges_and_lambda_bound_from_below(seed: int) -> None:
 
 
 def test_limits_leave_what_is_proven() -> None:
-    """No time, or one round: a true bound and a pruning within the budget, and no claim to have converged."""
+    """No time, or one round: a true bound and a pruning within the budget, no claim to have converged; no other limits."""
     problem = instance("digits")
     path = pm.pruning_path(problem)
     budget = (path.exact_cost[3] + path.exact_cost[4]) / 2
@@ -180,32 +179,8 @@ def test_limits_leave_what_is_proven() -> None:
     assert one.stopped is StopReason.ITERATION_LIMIT
     assert one.bound <= value <= one.value + 1e-12
     assert len(one.history["gap"]) == 1
-
-
-def test_levels_that_do_not_reach_the_budget_are_no_mixture() -> None:
-    """Where no level set costs more than B the best of them is taken alone, at lambda 0 and weight 1."""
-    problem = stump((4, 1, 1), [1], [[0], [1]])
-    incumbent = BudgetIncumbent(Pruning.all_roots(problem), Fraction(2))
-    assert incumbent.offer_levels(np.array([0.5, 0.0, 0.0]), 0.1) == pytest.approx(0.2)
-    assert incumbent.mixture.is_integral
-    assert incumbent.mixture.lam == 0
-    assert incumbent.pruning.n_splits == 1
-    tight = BudgetIncumbent(Pruning.all_roots(problem), Fraction(1))
-    assert tight.offer_levels(np.array([0.5, 0.0, 0.0]), 0.1) == pytest.approx(0.2)
-    assert tight.mixture.is_integral
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"budget": -1}, "budget is -1, negative"),
-        ({"budget": float("nan")}, "budget is nan"),
-        ({"budget": 1, "time_limit": -1}, "time_limit is -1"),
-        ({"budget": 1, "tolerance": float("nan")}, "tolerance is nan"),
-        ({"budget": 1, "rounds": -2}, "rounds is -2"),
-        ({"budget": 1, "pricing": "guess"}, "pricing is 'guess'"),
-    ],
-)
-def test_wrong_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        dantzig_wolfe_budget(twin_stumps(), **arguments)
+    wrong: tuple[dict[str, Any], ...] = ({"time_limit": -1}, {"tolerance": float("nan")}, {"rounds": -2}, {"pricing": "guess"})
+    for options in wrong:
+        [(name, given)] = options.items()
+        with pytest.raises(InvalidInputError, match=f"{name} is {given!r}"):
+            dantzig_wolfe_budget(twin_stumps(), 1, **options)

@@ -185,19 +185,11 @@ def test_a_master_is_refined_when_no_column_prices_out() -> None:
     assert found.stopped is StopReason.CONVERGED
 
 
-class Dear(Scripted):
-    """Pricing finds a column that costs more than its block's dual."""
-
-    def price(self, charge: NDArray[np.float64]) -> PricingAnswer[str]:
-        return PricingAnswer(["dear"], charge, 0.0)
-
-    def reduced_costs(self, columns: Sequence[str], answer: MasterAnswer) -> NDArray[np.float64]:
-        return np.array([-1e-12])
-
-
 def test_columns_that_do_not_price_out_stay_outside() -> None:
     """A column whose reduced cost is not below -tolerance does not enter, and the generation ends."""
-    script = Dear()
+    script = Scripted()
+    script.price = lambda charge: PricingAnswer(["dear"], charge, 0.0)  # type: ignore[method-assign]
+    script.reduced_costs = lambda columns, answer: np.array([-1e-12])  # type: ignore[method-assign]
     found = generate_columns(script, script, reference=40.0, tolerance=1e-9)
     assert [r.added for r in found.rounds] == [0, 0, 0]
 
@@ -222,8 +214,11 @@ LAM = 0.05
 
 def roots_and_whole(coupling: Coupling) -> list[TreePruning]:
     whole = coupling.problem.ensemble.is_split
-    both = [*columns_of(coupling, np.zeros_like(whole)), *columns_of(coupling, whole)]
-    return list({c.key: c for c in both}.values())
+    return distinct([*columns_of(coupling, np.zeros_like(whole)), *columns_of(coupling, whole)])
+
+
+def distinct(columns: list[TreePruning]) -> list[TreePruning]:
+    return list({c.key: c for c in columns}.values())
 
 
 def answer_of(master: BundleMaster | FullMaster, columns: list[TreePruning]) -> MasterAnswer:
@@ -246,11 +241,11 @@ def test_duals_of_twin_stumps_by_hand() -> None:
 def test_a_dual_of_one_stump_by_hand() -> None:
     """One tree, gain .2, price .1 for two rows of two examples: the rows pay .05 each, and r = .2 + .1, the value."""
     coupling = Coupling.build(stump((4, 1, 1), [1], [[0], [1]]), 0.1, merge=False)
-    answer = answer_of(FullMaster(coupling), roots_and_whole(coupling))
+    both = roots_and_whole(coupling)
+    answer = answer_of(FullMaster(coupling), both)
     np.testing.assert_allclose(answer.charge, [0.05, 0.05], atol=1e-12)
     np.testing.assert_allclose(answer.convexity, [0.3], atol=1e-12)
-    pruned = TreePricing(coupling).reduced_costs(roots_and_whole(coupling), answer)
-    np.testing.assert_allclose(pruned, [0.4 - 0.3, 0.2 + 0.1 - 0.3], atol=1e-12)
+    np.testing.assert_allclose(TreePricing(coupling).reduced_costs(both, answer), [0.4 - 0.3, 0.2 + 0.1 - 0.3], atol=1e-12)
 
 
 def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
@@ -258,12 +253,13 @@ def some_columns(coupling: Coupling, seed: int) -> list[TreePruning]:
     rng, pricing, found = np.random.default_rng(seed), TreePricing(coupling), roots_and_whole(coupling)
     for _ in range(4):
         found += pricing.price(rng.random(coupling.n_rows) * coupling.price[coupling.purchase]).columns
-    return list({c.key: c for c in found}.values())
+    return distinct(found)
 
 
 def bundle(coupling: Coupling) -> BundleMaster:
-    incumbent = Incumbent(Pruning.all_roots(coupling.problem), coupling.lam)
-    return BundleMaster(coupling, incumbent, np.zeros(coupling.stop.size), -math.inf)
+    return BundleMaster(
+        coupling, Incumbent(Pruning.all_roots(coupling.problem), coupling.lam), np.zeros(coupling.stop.size), -math.inf
+    )
 
 
 def test_a_bundle_step_by_hand() -> None:

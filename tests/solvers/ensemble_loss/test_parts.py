@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from formulations import CostItems, PruningProblem
+from formulations import PruningProblem
 from formulations.answers.nested_prunings import level_sets
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
@@ -23,11 +24,95 @@ from solvers.ensemble_loss import evaluate_levels, frank_wolfe, level_sets_of, l
 from solvers.ensemble_loss.frank_wolfe import Oracle, _FrankWolfe
 from solvers.ensemble_loss.mixing import RIDGE, best_combination
 from solvers.path.pruning_path import pruning_path
-from tests.instances import Node, ensemble_of, plain_errors, random_problem, with_usage
-from tests.solvers.ensemble_loss.cases import TRIED, plain_loss, random_instance, random_point
+from tests.instances import Node, problem_of, random_problem, way, with_usage
+
+TRIED = settings(deadline=None, max_examples=60)
+"""Compiled code is compiled in the first example."""
+
+KINDS = ("regression", "binary", "classes", "log")
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A problem with the rows of its error sample."""
+
+    problem: EnsembleProblem
+    rows: NDArray[np.float32]
+
+    def objective(self, pruning: Pruning, lam: float) -> float:
+        """(ENS) by walking every row down every pruned tree."""
+        return plain_loss(self, pruning.kept) + lam * pruning.cost
+
+    def least(self, lam: float) -> float:
+        """(ENS) by listing all prunings."""
+        trees = self.problem.problem
+        return min(self.objective(Pruning(trees, kept), lam) for kept in all_prunings(trees).kept)
+
+
+def random_instance(seed: int, *, trees: PruningProblem | None = None) -> Instance:
+    """Squares of one or more columns or a log loss; weights, missing votes, few rows."""
+    rng = np.random.default_rng(seed)
+    trees = random_problem(seed) if trees is None else trees
+    kind = KINDS[seed % 4]
+    n_values = {"regression": 1, "binary": 2, "classes": 3, "log": 3}[kind]
+    n = trees.ensemble.n_nodes
+    value = rng.dirichlet(np.full(n_values, 0.4), n) if n_values > 1 else rng.normal(0, 3, (n, 1))
+    task = "regression" if kind == "regression" else "classification"
+    ensemble = replace(trees.ensemble, value=value, task=task, classes=None if n_values == 1 else np.arange(n_values))
+    trees = with_usage(trees, ensemble=ensemble)
+    n_rows = int(rng.integers(1, 12))
+    rows = rng.integers(0, 5, (n_rows, ensemble.n_features)).astype(np.float32)
+    leaf = leaves_of(ensemble, rows)
+    if rng.random() < 0.4:  # out-of-bag votes, at least one a row
+        silent = rng.random(leaf.shape) < 0.4
+        silent[rng.integers(0, ensemble.n_trees, n_rows), np.arange(n_rows)] = False
+        leaf[silent] = NO_VOTE
+    label = rng.integers(0, n_values, n_rows)
+    weights = np.ones(n_rows) if rng.random() < 0.5 else rng.choice([0.0, 0.5, 3.0], n_rows) + 1e-3
+    loss, first = (MeanLogLoss(0.05, n_values) if kind == "log" else Squares()), np.zeros(n_rows, dtype=np.int32)
+    if kind == "log":
+        first, target = label.astype(np.int32), np.ones((n_rows, 1))
+    elif kind == "binary":
+        first, target = first + 1, (label == 1)[:, None].astype(float)
+    else:
+        target = np.eye(n_values)[label] if n_values > 1 else rng.normal(0, 3, (n_rows, 1))
+    return Instance(EnsembleProblem(trees, leaf, first, target, weights, loss), rows)
+
+
+def plain_loss(instance: Instance, kept: NDArray[np.bool_]) -> float:
+    """L of a pruning in plain Python: walk, average, compare."""
+    problem, total = instance.problem, 0.0
+    ensemble = problem.ensemble
+    for i, row in enumerate(instance.rows):
+        voters = [t for t in range(ensemble.n_trees) if problem.leaf[t, i] != NO_VOTE]
+        F = np.mean([ensemble.value[way(ensemble, ensemble.roots[t], row, kept)[-1]] for t in voters], axis=0)
+        if isinstance(problem.loss, MeanLogLoss):
+            epsilon = problem.loss.epsilon
+            one = -np.log((F[problem.first[i]] + epsilon) / (1 + problem.loss.n_classes * epsilon))
+        else:
+            columns = slice(problem.first[i], problem.first[i] + problem.target.shape[1])
+            one = ((F[columns] - problem.target[i]) ** 2).sum()
+        total += problem.weights[i] * one
+    return float(total / problem.weights.sum())
+
+
+def random_point(problem: EnsembleProblem, rng: np.random.Generator) -> NDArray[np.float64]:
+    """A point 0 <= y_h <= y_parent(h), 0 at leaves."""
+    y = rng.random(problem.ensemble.n_nodes)
+    for h, p in enumerate(problem.ensemble.parent.tolist()):
+        if p >= 0:
+            y[h] *= y[p]
+    return np.where(problem.ensemble.is_split, y, 0.0)
+
 
 SEEDS = st.integers(0, 5_000)
-LAMS = st.sampled_from([0.0, 0.003, 0.02, 0.1, 0.7, 50.0])
+LAMS = st.sampled_from([0.0, 0.003, 0.02, 0.1, 0.7, 50.0, 1e9])
+
+
+def least_worth(problem: EnsembleProblem, gain: NDArray[np.float64], lam: float) -> float:
+    """The least lam cost - gain of all prunings."""
+    every = all_prunings(problem.problem).kept
+    return min(float(lam * Pruning(problem.problem, kept).cost - gain[kept].sum()) for kept in every)
 
 
 @TRIED
@@ -42,13 +127,10 @@ def test_the_oracle_is_exact(seed: int, lam: float, rounded: bool) -> None:
     gain = problem.gains(slopes)
     answer = Oracle(problem, Fraction(str(lam))).best(slopes)
 
-    def worth(kept: np.ndarray) -> float:
-        return float(lam * Pruning(problem.problem, kept).cost - gain[kept].sum())
-
-    least = min(worth(kept) for kept in all_prunings(problem.problem).kept)
+    least = least_worth(problem, gain, lam)
     room = lam * 1e-6 if rounded else 0.0
     scale = np.abs(gain).sum() + room + 1e-300
-    assert worth(answer.kept) <= least + 1e-9 * scale
+    assert lam * Pruning(problem.problem, answer.kept).cost - gain[answer.kept].sum() <= least + 1e-9 * scale
     assert least - room - 1e-9 * scale <= answer.bound <= least - room + 1e-15 * scale
 
 
@@ -124,11 +206,7 @@ def test_the_linearised_path_is_optimal_for_the_slopes(seed: int, lam: float) ->
     scale = np.abs(gain).sum() + 1e-12
     assert np.allclose(plain.gain, gain, atol=1e-12 * max(1.0, float(np.abs(plain.node_error).sum())))
     found = pruning_path(plain).at_lam(lam)
-
-    def worth(kept: np.ndarray) -> float:
-        return float(lam * Pruning(problem.problem, kept).cost - gain[kept].sum())
-
-    assert worth(found.kept) <= min(worth(kept) for kept in all_prunings(problem.problem).kept) + 1e-7 * scale
+    assert lam * found.cost - gain[found.kept].sum() <= least_worth(problem, gain, lam) + 1e-7 * scale
 
 
 def test_among_equal_level_sets_the_smallest_is_taken() -> None:
@@ -140,11 +218,8 @@ def test_among_equal_level_sets_the_smallest_is_taken() -> None:
     assert sets.best(0.0)[0].n_splits == 0
 
 
-FW_LAMS = st.sampled_from([0.0, 0.003, 0.02, 0.1, 0.7, 1e9])
-
-
 @TRIED
-@given(SEEDS, FW_LAMS)
+@given(SEEDS, LAMS)
 def test_the_bound_is_below_every_pruning_and_the_value_is_one(seed: int, lam: float) -> None:
     """Against all prunings, each walked; the value is its pruning's, and within a gap of 0 it is the least."""
     instance = random_instance(seed)
@@ -160,7 +235,7 @@ def test_the_bound_is_below_every_pruning_and_the_value_is_one(seed: int, lam: f
 
 
 @TRIED
-@given(SEEDS, FW_LAMS)
+@given(SEEDS, LAMS)
 def test_the_relaxation_is_solved(seed: int, lam: float) -> None:
     """The mixture is as good as the best mixture of all prunings, which is the relaxation's minimum, and the bound meets it."""
     problem = random_instance(seed).problem
@@ -187,16 +262,6 @@ def test_its_mixture_starts_the_next(seed: int) -> None:
     assert first.weights.sum() == pytest.approx(1)
 
 
-def test_without_splits_there_is_one_answer() -> None:
-    """Trees of a single leaf: loss of the constants, gap 0."""
-    seeds = [s for s in range(60) if not random_instance(s).problem.ensemble.n_splits]
-    assert seeds
-    for seed in seeds[:5]:
-        found = frank_wolfe(random_instance(seed).problem, 0.1)
-        assert found.status == Status.OPTIMAL
-        assert found.pruning.n_splits == 0
-
-
 def test_limits_are_told_and_the_answer_is_whole() -> None:
     """Without time no step is made, and the bound is 0; with one step the limit is named."""
     instance = random_instance(10)
@@ -209,6 +274,7 @@ def test_limits_are_told_and_the_answer_is_whole() -> None:
     assert all(s.history["bound"].size == 1 for s in slow)
     assert any(s.stopped == StopReason.ITERATION_LIMIT for s in slow)
     assert all(s.stats["iterations"] == 1 for s in slow)
+    assert all((s.status, s.pruning.n_splits) == (Status.OPTIMAL, 0) for s in slow if not s.problem.ensemble.n_splits)
 
 
 def test_rounding_and_what_was_seen_both_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,10 +348,10 @@ def test_the_loss_is_convex_and_its_curvature_right(seed: int) -> None:
 
 def stump() -> EnsembleProblem:
     """Two stumps on one feature, voting 0.5 at the root and (1, 0), (0.5, 0) at the leaves, for the second of two classes."""
-    ensemble, error = ensemble_of([Node(1, 0, 0.5, Node(0), Node(0)), Node(1, 0, 1.5, Node(0), Node(0))], 1)
+    trees = problem_of([Node(1, 0, 0.5, Node(0), Node(0)), Node(1, 0, 1.5, Node(0), Node(0))], [1])
     second = np.array([0.5, 1.0, 0.0, 0.5, 0.5, 0.0])
-    ensemble = replace(ensemble, value=np.column_stack([1 - second, second]), classes=np.array(["no", "yes"]))
-    trees = PruningProblem.build(ensemble, plain_errors(ensemble, error, 2.0), np.zeros((1, 1)), CostItems.plain([1]))
+    ensemble = replace(trees.ensemble, value=np.column_stack([1 - second, second]), classes=np.array(["no", "yes"]))
+    trees = with_usage(trees, ensemble=ensemble)
     leaf = leaves_of(ensemble, np.array([[0.0], [2.0]], dtype=np.float32))
     return EnsembleProblem(trees, leaf, np.ones(2, dtype=np.int32), np.array([[1.0], [0.0]]), np.array([3.0, 1.0]), Squares())
 

@@ -9,13 +9,11 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
@@ -31,7 +29,6 @@ from solvers import pruning_path
 from solvers.budgets.by_path import path_of
 from solvers.closures.cut import Ties
 from solvers.closures.preflow import Flow
-from solvers.closures.subproblem import ParametricSubproblem
 from solvers.closures.tree_pass import free_of_charge, without_prices
 from solvers.path import large_parts
 from solvers.path.guess import guessed_parts
@@ -44,6 +41,7 @@ from solvers.price_sharing.run import Run
 from tests.instances import random_problem
 from tests.loops import looped
 from tests.solvers.cases import instance
+from tests.solvers.path.test_proof_by_shares import one_part
 
 NAMES = ("iris", "wine, groups", "wine, evaluation", "breast cancer, licence", "breast cancer, discounts", "iris, weights")
 
@@ -112,37 +110,16 @@ def test_the_path_does_not_depend_on_how_it_is_found(
     assert (path.stats["parts_with_gap"] > 0) == (setting is no_cut)
 
 
-def mislead(monkeypatch: pytest.MonkeyPatch, every: int) -> None:
-    """Let rounds find prunings that lack every so manieth open split, with all below it; 1: none but what is fixed."""
-    give_up(monkeypatch, 6, 2)
-    take_if_better = Run._take_if_better
-
-    def take_less(run: Run, keep: NDArray[np.bool_], value: int) -> None:
-        less = keep.copy()
-        for h, above in enumerate(run.remaining.parent.tolist()):
-            less[h] &= h % every != every - 1 and (above < 0 or less[above])
-        take_if_better(run, less, run.rows.closure_value(less))
-
-    monkeypatch.setattr(Run, "_take_if_better", take_less)
-
-
-def test_a_path_that_is_not_optimal_is_an_error_unless_a_gap_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error says how far the prunings can be from the optimum, and what to do."""
-    mislead(monkeypatch, 1)
-    with pytest.raises(CapacityOverflowError, match=r"last relative gap of \S+; give a gap .* or fewer cost rows"):
-        divide_and_conquer(instance("iris"), largest=0)
-
-
-def value(path: PruningPath, lam: Fraction) -> Fraction:
-    """(OBJ) of the path's pruning at lambda."""
-    row = path.row_at_lam(lam)
-    return path.exact_error[row] + lam * path.exact_cost[row]
-
-
 def test_a_gap_is_told_and_refused_where_exact_paths_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the text of the path, in its method, in the claim of the check, and by budgets."""
-    mislead(monkeypatch, 1)
+    """Where rounds find nothing a path is an error unless a gap is allowed.
+
+    A gap stands in the text of the path, in its method, in the claim of the check, and budgets refuse such a path.
+    """
+    give_up(monkeypatch, 6, 2)
+    monkeypatch.setattr(Run, "_take_if_better", lambda run, keep, value: None)
     problem = instance("iris")
+    with pytest.raises(CapacityOverflowError, match=r"last relative gap of \S+; give a gap .* or fewer cost rows"):
+        divide_and_conquer(problem, largest=0)
     path = divide_and_conquer(problem, largest=0, gap=1e-9)
     told = (repr(path), check_path(path).claim, path.method)
     assert [("gap" in text, "near" in text) for text in told] == [(True, False), (True, False), (False, True)]
@@ -236,9 +213,6 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
             divide_and_conquer(problem, largest=0, checkpoint=tmp_path)
 
 
-TIES = ("smallest", "largest")
-
-
 @pytest.fixture
 def everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guesses on parts of any size, and parts of any size in threads."""
@@ -278,7 +252,7 @@ def by_chance(rng: np.random.Generator) -> Callable[[Parts, PartSequence, Ties],
 
 
 @pytest.mark.usefixtures("everywhere")
-@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
 @pytest.mark.parametrize("guesses", ["own", "by chance", "by chance, no patience"])
 def test_guesses_change_nothing(guesses: str, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """With guesses on every part the path is that of cuts alone, and its certificate holds, ties included.
@@ -305,38 +279,13 @@ def test_guesses_change_nothing(guesses: str, ties: Ties, monkeypatch: pytest.Mo
     assert repairs > 0 or guesses != "by chance"
 
 
-@pytest.fixture(scope="module")
-def breast_cancer() -> PruningProblem:
-    """20 trees, some 10,000 usage arcs."""
-    X, y = load_breast_cancer(return_X_y=True)
-    forest = RandomForestClassifier(20, criterion="entropy", random_state=0).fit(X[::2], y[::2])
-    return pm.problem_from_forest(forest, X[1::2], costs=1)
-
-
-def stumps(gain: list[int], tail: list[int], head: list[int], price: list[int]) -> PartSequence:
-    """One part of trees with a split each."""
-    k, j = len(gain), len(price)
-    return PartSequence.of(
-        ParametricSubproblem(
-            nodes=np.arange(k, dtype=np.int32),
-            parent=np.full(k, -1, dtype=np.int32),
-            tail=np.array(tail, dtype=np.int32),
-            head=np.array(head, dtype=np.int32),
-            purchases=np.arange(j, dtype=np.int32),
-            gain=np.array(gain),
-            evaluation=np.zeros(k, dtype=np.int64),
-            price=np.array(price),
-        )
-    )
-
-
 @pytest.mark.usefixtures("everywhere")
-@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
 def test_a_guess_by_hand(ties: Ties) -> None:
     """Two stumps share a purchase of price 3 and gain 2 each, which is 4 / 3; a third gains 4 for 5, less, so it goes first."""
-    parts = guessed_parts(Parts(two_trees()), stumps([2, 2, 4], [0, 1, 2], [0, 0, 1], [3, 5]), ties)
+    parts = guessed_parts(Parts(two_trees()), one_part([2, 2, 4], [0, 1, 2], [0, 0, 1], [3, 5]), ties)
     assert parts.first.tolist() == [0, 1, 3]
-    assert parts.subproblem.nodes.tolist() == [2, 0, 1]
+    assert parts.subproblem.nodes.tolist() == [12, 10, 11]
     assert parts.outside.tolist() == [0, 1]
     assert parts.score[1] == parts.score[2] > parts.score[0]
 
@@ -346,7 +295,7 @@ def test_a_cut_puts_the_unsure_on_their_side(gain: int, inside: int, monkeypatch
     """Split 1 shares purchase 0 with split 0, which is surely inside, and pays 3 alone: it is inside if it gains more than 3."""
     monkeypatch.setattr(guess, "_thresholds", lambda *_: np.array([0.0]))
     # lambda* is 1
-    part = stumps([9, gain, 5 - gain], [0, 1, 1, 2], [0, 0, 1, 2], [5, 3, 6])
+    part = one_part([9, gain, 5 - gain], [0, 1, 1, 2], [0, 0, 1, 2], [5, 3, 6])
     low, high = np.array([0.5, -0.1, -2.0], dtype=np.float32), np.array([1.0, 0.1, -1.0], dtype=np.float32)
     assert guess._sides(part, np.zeros(3), low, high, "smallest").tolist() == [1, inside, 0]
 
@@ -354,7 +303,7 @@ def test_a_cut_puts_the_unsure_on_their_side(gain: int, inside: int, monkeypatch
 def test_no_split_is_unsure_at_two_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four levels far apart have three thresholds between them; where one split may be on both sides of two, the second goes."""
     monkeypatch.setattr(guess, "BANDS", 4)
-    part = stumps([1] * 4, [0, 1, 2, 3], [0, 1, 2, 3], [1] * 4)
+    part = one_part([1] * 4, [0, 1, 2, 3], [0, 1, 2, 3], [1] * 4)
     low = np.array([0.0, 1.0, 2.0, 3.0])
     assert guess._thresholds(part, low - 0.1, low + 0.1).tolist() == [0.5, 1.5, 2.5]
     low[1], high = -0.5, np.array([0.1, 2.5, 2.1, 3.1])
@@ -363,15 +312,18 @@ def test_no_split_is_unsure_at_two_thresholds(monkeypatch: pytest.MonkeyPatch) -
 
 def test_parts_whose_lambdas_do_not_rise_are_joined() -> None:
     """A split that gains 1 for 1 is no part inside of one that gains 3 for 1; the other way round both are parts."""
-    part = stumps([1, 3], [0, 1], [0, 1], [1, 1])
+    part = one_part([1, 3], [0, 1], [0, 1], [1, 1])
     assert guess._rising(part, np.array([1, 0], dtype=np.int32)).tolist() == [0, 0]
     assert guess._rising(part, np.array([0, 1], dtype=np.int32)).tolist() == [0, 1]
     assert guess._rising(part, np.array([1, 3], dtype=np.int32)).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("ties", TIES)
-def test_a_real_forest_with_guesses(breast_cancer: PruningProblem, ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ties", ["smallest", "largest"])
+def test_a_real_forest_with_guesses(ties: Ties, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a real forest parts above 500 arcs are cut by guesses, with fewer cuts than without and the same path."""
+    X, y = load_breast_cancer(return_X_y=True)
+    forest = RandomForestClassifier(20, criterion="entropy", random_state=0).fit(X[::2], y[::2])
+    breast_cancer = pm.problem_from_forest(forest, X[1::2], costs=1)
     monkeypatch.setattr(decomposition, "GUESS_ARCS", 500)
     monkeypatch.setattr(guess, "GUESS_ARCS", 500)
     exact = exactly(breast_cancer, ties)

@@ -16,7 +16,7 @@ from formulations.instance.papers import two_trees
 from proofs_checks import check_path
 from solvers.closures.cut import ClosureProblem, Ties
 from solvers.closures.preflow import UNLIMITED, Flow, shared_flow
-from solvers.closures.subproblem import ParametricSubproblem, parametric_subproblem
+from solvers.closures.subproblem import ParametricSubproblem
 from solvers.path import proof_by_shares
 from solvers.path.decomposition import Networks, divide
 from solvers.path.level_repairs import LevelBlocks
@@ -80,51 +80,27 @@ def test_users_of_the_highest_level_share_each_price_in_proportion_to_weights(se
     np.testing.assert_allclose(rough, charges / 2**20, atol=1e-2)
 
 
-def two_stumps(gains: tuple[int, int]) -> LevelBlocks:
-    """Two trees of one split; both need purchases 0 and 1 at a price of 3 each, at lambda = 1, in halves."""
-    nodes, tops, free = np.array([0, 3], dtype=np.int32), np.array([-1, -1], dtype=np.int32), np.zeros(2, dtype=np.int64)
-    return LevelBlocks.of(nodes, tops, np.array(gains), free, Fraction(1), 1)
+@pytest.mark.parametrize("bits", [1, 60])
+def test_who_bears_too_much_gives_to_who_bears_too_little(bits: int) -> None:
+    """Two splits share two prices of 3 in halves. Gains 4 and 2: the second lacks 1, which it gives; then each pays its gain.
 
-
-HALVES = SharedArcs(np.array([0, 0, 3, 3], dtype=np.int32), np.array([0, 1, 0, 1]), np.array([3, 3, 3, 3]))
-"""Each of the two splits pays a half of each price."""
-
-
-def test_who_bears_too_much_gives_to_who_bears_too_little() -> None:
-    """Gains 4 and 2, charges 3 each: the second split lacks 1, which it gives; then each pays what it gains."""
-    blocks = two_stumps((4, 2))
-    surplus = blocks.surplus(np.array([6, 6]))
-    assert surplus.tolist() == [2, -2]
-    assert [x.tolist() for x in blocks.balance(surplus)] == [[2, -2], [0, 0]]
-    assert blocks.shortfall(surplus) == (1, 1)
-    moves = blocks.moves(surplus, HALVES)
-    assert moves is not None
-    assert sum(m.amount for m in moves) == 1
-    assert all((m.giver, m.taker) == (3, 0) for m in moves)
-
-
-def test_amounts_beyond_64_bits_are_the_same_numbers() -> None:
-    """With 60 bits behind the point earnings of 4 and 2 leave int64: the same is missing, and moved."""
-    blocks, finer = two_stumps((4, 2)), 1 << 59
-    wide = LevelBlocks.of(blocks.nodes, blocks.parent, np.array([4, 2]), np.zeros(2, dtype=np.int64), Fraction(1), 60)
-    assert (blocks.earned.dtype, wide.earned.dtype) == (np.int64, object)
-    surplus = wide.surplus(np.array([6 * finer, 6 * finer]))
-    assert surplus.tolist() == [2 * finer, -2 * finer]
-    assert wide.shortfall(surplus) == (1, 1)
-    moves = wide.moves(surplus, SharedArcs(HALVES.tail, HALVES.head, HALVES.share * finer))
-    assert moves is not None
-    assert sum(m.amount for m in moves) == 1
-
-
-def test_a_share_gives_no_more_than_it_is() -> None:
-    """Gains 5 and 1: 2 have to move, but along purchase 0 alone there are only 1.5."""
-    blocks = two_stumps((5, 1))
-    surplus = blocks.surplus(np.array([6, 6]))
-    only_first = SharedArcs(HALVES.tail[::2], HALVES.head[::2], HALVES.share[::2])
-    assert blocks.moves(surplus, only_first) is None
-    moves = blocks.moves(surplus, HALVES)
-    assert moves is not None
-    assert sum(m.amount for m in moves) == 2
+    With 60 bits behind the point earnings leave int64: the same numbers. With gains 5 and 1 a share gives no more than it is: 2
+    have to move, but along purchase 0 alone there are only 1.5.
+    """
+    nodes, tops, free, half = ids(0, 3), ids(-1, -1), np.zeros(2, dtype=np.int64), 1 << (bits - 1)
+    arcs = SharedArcs(ids(0, 0, 3, 3), np.array([0, 1, 0, 1]), np.array([3, 3, 3, 3]) * half)
+    for gains, amount in (((4, 2), 1), ((5, 1), 2)):
+        blocks = LevelBlocks.of(nodes, tops, np.array(gains), free, Fraction(1), bits)
+        assert blocks.earned.dtype == (np.int64 if bits == 1 else object)
+        surplus = blocks.surplus(np.array([6 * half, 6 * half]))
+        assert surplus.tolist() == [2 * amount * half, -2 * amount * half]
+        assert blocks.shortfall(surplus) == (amount, amount)
+        moves = blocks.moves(surplus, arcs)
+        assert moves is not None
+        assert sum(m.amount for m in moves) == amount
+        assert all((m.giver, m.taker) == (3, 0) for m in moves)
+    assert [x.tolist() for x in blocks.balance(surplus)] == [surplus.tolist(), [0, 0]]
+    assert blocks.moves(surplus, SharedArcs(arcs.tail[::2], arcs.head[::2], arcs.share[::2])) is None
 
 
 def test_a_child_helps_its_parent_but_not_the_other_way_round() -> None:
@@ -189,20 +165,26 @@ def ids(*values: int) -> np.ndarray:
     return np.array(values, dtype=np.int32)
 
 
-def three_splits() -> PartSequence:
-    """Splits 10 and 11 share purchase 5; 11 and 12 below it share purchase 6."""
+def one_part(gain: list[int], tail: list[int], head: list[int], price: list[int], parent: tuple[int, ...] = ()) -> PartSequence:
+    """One part of splits 10, 11, ... and purchases 5, 6, ..., trees with a split each unless their parents are given."""
+    k, j = len(gain), len(price)
     return PartSequence.of(
         ParametricSubproblem(
-            nodes=ids(10, 11, 12),
-            parent=ids(-1, -1, 1),
-            tail=ids(0, 1, 1, 2),
-            head=ids(0, 0, 1, 1),
-            purchases=ids(5, 6),
-            gain=np.array([1, 1, 0]),
-            evaluation=np.array([0, 0, 0]),
-            price=np.array([2, 3]),
+            nodes=np.arange(10, 10 + k, dtype=np.int32),
+            parent=ids(*(parent or [-1] * k)),
+            tail=ids(*tail),
+            head=ids(*head),
+            purchases=np.arange(5, 5 + j, dtype=np.int32),
+            gain=np.array(gain),
+            evaluation=np.zeros(k, dtype=np.int64),
+            price=np.array(price),
         )
     )
+
+
+def three_splits(gain: tuple[int, int, int] = (1, 1, 0)) -> PartSequence:
+    """Splits 10 and 11 share purchase 5; 11 and 12 below it share purchase 6."""
+    return one_part(list(gain), [0, 1, 1, 2], [0, 0, 1, 1], [2, 3], (-1, -1, 1))
 
 
 def test_new_parts_take_their_flows_along() -> None:
@@ -212,37 +194,27 @@ def test_new_parts_take_their_flows_along() -> None:
     assert Networks.of(whole).ratios == [Fraction(2, 5)]
     both = Parts(two_trees()).divided(whole, ids(1, 0, 0))
     outer, inner = both.batches(0)
-    assert (inner.subproblem.nodes.tolist(), inner.subproblem.purchases.tolist(), inner.subproblem.head.tolist()) == (
-        [10],
-        [5],
-        [0],
-    )
-    assert (outer.subproblem.nodes.tolist(), outer.subproblem.purchases.tolist()) == ([11, 12], [6])
-    assert (outer.subproblem.head.tolist(), outer.subproblem.parent.tolist()) == ([0, 0], [-1, 0])
-    assert (inner.flow.usage_flow.tolist(), inner.flow.parent_flow.tolist()) == ([1], [7])
-    assert (outer.flow.usage_flow.tolist(), outer.flow.parent_flow.tolist()) == ([3, 4], [8, 9])
+    for part, nodes, parent, purchases, head, usage_flow, parent_flow in (
+        (inner, [10], [-1], [5], [0], [1], [7]),
+        (outer, [11, 12], [-1, 0], [6], [0, 0], [3, 4], [8, 9]),
+    ):
+        found = part.subproblem
+        assert (found.nodes.tolist(), found.parent.tolist()) == (nodes, parent)
+        assert (found.purchases.tolist(), found.head.tolist()) == (purchases, head)
+        assert (part.flow.usage_flow.tolist(), part.flow.parent_flow.tolist()) == (usage_flow, parent_flow)
     assert both.unit.tolist() == [5, 5]
     assert both.outside.tolist() == [0, 2]
 
 
 def test_each_part_has_its_own_lambda() -> None:
     """Split 10 gains 3 for 2, the others 1 for 3: in integers 2 3 - 3 2 and 3 1 - 1 3, worth 0 in each part of one network."""
-    whole = three_splits()
-    whole = replace(whole, subproblem=replace(whole.subproblem, gain=np.array([3, 1, 0])))
-    networks = Networks.of(Parts(two_trees()).divided(whole, ids(1, 0, 0)))
+    networks = Networks.of(Parts(two_trees()).divided(three_splits((3, 1, 0)), ids(1, 0, 0)))
     assert networks.ratios == [Fraction(1, 3), Fraction(3, 2)]
     assert networks.instance.profit.tolist() == [3, 0, 6]
     assert networks.instance.price.tolist() == [3, 6]
-    assert networks.worth(np.array([True, True, True])).tolist() == [0, 0]
-    assert networks.worth(np.array([True, False, False])).tolist() == [0, 0]
-    assert networks.worth(np.array([False, False, True])).tolist() == [0, 0]
-
-
-def test_a_part_without_a_breakpoint_is_told() -> None:
-    """A gain below 0, which only a wrong guess leaves: there is no lambda*."""
-    part = three_splits()
-    below = replace(part, subproblem=replace(part.subproblem, gain=np.array([1, -3, 0])))
-    assert Networks.of(below).ratios == [None]
+    for kept in ([True, True, True], [True, False, False], [False, False, True]):
+        assert networks.worth(np.array(kept)).tolist() == [0, 0]
+    assert Networks.of(three_splits((1, -3, 0))).ratios == [None]  # a gain below 0, which only a wrong guess leaves
 
 
 @pytest.mark.filterwarnings("error")
@@ -342,20 +314,6 @@ def test_flows_of_merged_purchases_are_added_up() -> None:
     assert _summed(tail, group, ids(0, 0, 1, 1), ids(0, 1, 0, 1), np.array([1, 2, 3, 4, 5, 6])).tolist() == [4, 2, 10, 5]
 
 
-def test_a_flow_is_taken_to_the_part_s_own_lambda() -> None:
-    """A flow counts gains times the denominator of lambda: a part with another denominator starts from it in proportion."""
-    problem = two_trees()
-    part = PartSequence.of(parametric_subproblem(problem, problem.splits))
-    bare = Networks.of(part)
-    assert bare.start() is None
-    flow = Flow(np.arange(part.n_arcs, dtype=np.int64) * 50, np.arange(part.n_splits, dtype=np.int64) * 50)
-    known = Networks.of(replace(part, flow=flow, unit=np.array([5]))).start()
-    assert known is not None
-    factor = 10 * int(bare.denominator[0])
-    assert known.usage_flow.tolist() == [factor * k for k in range(part.n_arcs)]
-    assert known.parent_flow.tolist() == [factor * k for k in range(part.n_splits)]
-
-
 def test_what_scores_let_splits_pay() -> None:
     """With weights 1 and 3 of 4 two splits share a price of 8 as 2 and 6; the third pays its own 5 alone."""
     none, price = ids(-1, -1, -1), np.array([8, 5])
@@ -363,21 +321,3 @@ def test_what_scores_let_splits_pay() -> None:
     flow = shared_flow(problem, np.array([1.0, 3.0, 2.0]))
     assert flow.usage_flow.tolist() == [2, 6, 5]
     assert (flow.parent_flow == UNLIMITED).all()
-
-
-def test_the_last_user_pays_what_rounding_leaves_over() -> None:
-    """Three users of one purchase of price 1 = 4 quarters: with equal weights two pay 1 quarter, the last one 2."""
-    problem = instance("iris")
-    arcs = problem.usage_arcs()
-    j = next(j for j in np.unique(arcs.head) if (arcs.head == j).sum() == 3)
-    level = np.zeros(problem.ensemble.n_nodes, dtype=np.int32)
-    level[arcs.tail[arcs.head == j]] = 1
-    chosen = np.zeros(problem.n_purchases, dtype=bool)
-    chosen[j] = True
-    with ThreadPoolExecutor(1) as pool:
-        shares = level_shares(problem, level, pool, bits=2)
-        found = shares.arcs(np.ones(3), chosen)
-    price = 4 * int(problem.purchase_price()[j])
-    order = np.argsort(found.tail)
-    assert found.share[order].tolist() == [price // 3, price // 3, price - 2 * (price // 3)]
-    assert price % 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
@@ -10,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from formulations import CapacityOverflowError, CostItems, InvalidInputError, PruningPath, PruningProblem
+from formulations import CapacityOverflowError, CostItems, PruningPath, PruningProblem
 from formulations.answers.pruning import Pruning
 from formulations.instance.papers import two_trees
 from solvers import closure_path, pruning_path
-from solvers.brute_force import AllPrunings, all_prunings
-from tests.instances import Node, closure_of, ensemble_of, plain_errors, problem_of, random_known, random_problem, random_tree
+from solvers.brute_force import all_prunings
+from tests.instances import Node, closure_of, problem_of, random_known, random_problem
 from tests.loops import looped
 
 SEEDS = range(400)
@@ -29,19 +27,15 @@ def between(ratios: list[Fraction]) -> list[Fraction]:
     return sorted([*ratios, *middles, ratios[-1] + 1])
 
 
-def optimal_rows(every: AllPrunings, ratio: Fraction) -> NDArray[np.bool_]:
-    """Which of all prunings are optimal at a lambda, given as integer gains for one integer price."""
-    worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator
-    return np.asarray(worth == max(worth), dtype=bool)
-
-
 def check_against_all(problem: PruningProblem, path: PruningPath) -> None:
     """At every breakpoint and between them the path holds the smallest (or largest) of all optimal prunings."""
     every, unit = all_prunings(problem), problem.integers.lam_unit
     if path.ties == "smallest":  # no breakpoint is for nothing
         assert all(not np.array_equal(one.kept, other.kept) for one, other in pairwise(path))
     for lam in between(list(path.breakpoints)):
-        best = every.kept[optimal_rows(every, lam / unit)]
+        ratio = lam / unit
+        worth = every.gain.astype(object) * ratio.denominator - every.cost.astype(object) * ratio.numerator
+        best = every.kept[np.asarray(worth == max(worth), dtype=bool)]
         extreme = best.all(axis=0) if path.ties == "smallest" else best.any(axis=0)
         assert np.array_equal(path.at_lam(lam).kept, extreme), f"lambda = {lam}"
 
@@ -94,21 +88,6 @@ def test_ties_differ_where_a_split_gains_nothing() -> None:
     assert large.at_lam(0.6).n_splits == 0
 
 
-def test_at_cost_takes_the_best_row_within_the_budget() -> None:
-    """at_cost compares exact fractions: a budget equal to a row's cost gets that row, a hair less the next."""
-    path = pruning_path(two_trees())
-    assert [path.row_at_cost(b) for b in (4, 3, 2.999, 2, 1.5, 0)] == [0, 0, 1, 1, 2, 2]
-
-
-def test_at_error_is_the_cheapest_within_the_error() -> None:
-    """at_error takes the last row whose error is allowed, and refuses what no pruning reaches."""
-    path = pruning_path(two_trees())
-    assert path.at_error(0.25).cost == 2
-    assert path.at_error(1).cost == 0
-    with pytest.raises(InvalidInputError, match=r"max_error is 0\.1, the least error"):
-        path.at_error(0.1)
-
-
 def test_rounded_instances_stay_within_their_rounding() -> None:
     """With real errors the path is exact on the grid: no pruning beats it by more than the stated rounding."""
     for seed in range(60):
@@ -136,26 +115,6 @@ def test_items_paid_once_are_not_free_where_no_row_comes() -> None:
     path = pruning_path(problem)
     assert path.breakpoints == (0, Fraction(4, 8) / 2)  # the lower split earns 6 - 2 of 8 for a price of 2
     assert path.level[[0, 2]].tolist() == [2, 1]
-
-
-@looped("seed", range(30))
-def test_budgets_hold_for_real_prices_although_the_cut_rounds_them(seed: int) -> None:
-    """With real weights and errors the cuts run on rounded prices; the path's costs are the real ones, and budgets hold."""
-    rng = np.random.default_rng(seed)
-    trees = [random_tree(rng, 3, 4, 20) for _ in range(2)]
-    ensemble, error = ensemble_of(trees, 3)
-    errors = plain_errors(ensemble, error + rng.random(len(error)), 30.0)
-    x = rng.integers(0, 5, (40, 3)).astype(float)
-    costs = CostItems.plain(list(rng.random(3)))
-    problem = PruningProblem.build(ensemble, errors, x, costs, sample_weight=rng.random(40), evaluation_cost=rng.random(3))
-    assert 0 < problem.integers.cost_rounding < 1e-2
-    path = pruning_path(problem)
-    for k, pruning in enumerate(path):
-        assert path.cost[k] == pytest.approx(pruning.cost, rel=1e-12, abs=1e-15)
-        assert float(path.exact_cost[k]) == pytest.approx(pruning.cost, abs=problem.integers.cost_rounding)
-        found = path.at_cost(float(path.cost[k]))
-        assert found.cost <= path.cost[k] * (1 + 1e-12)
-        assert np.array_equal(found.kept, pruning.kept)
 
 
 CLOSURE_SEEDS = range(12)
@@ -203,14 +162,12 @@ def test_every_row_is_the_smallest_optimum(seed: int) -> None:
     """At every breakpoint, between them, and beyond, against all closures of the graph; breakpoints are where it changes."""
     known = random_known(seed)
     path = closure_path(known.problem)
-    points = list(path.breakpoints)
-    between = [(a + b) / 2 for a, b in itertools.pairwise(points)]
-    for lam in [*points, *between, points[-1] + 1]:
+    for lam in between(list(path.breakpoints)):
         k = path.row_at_lam(lam)
         kept = path.kept(k).tolist()
         assert kept == known.smallest_optimum(lam)
         assert (path.exact_error[k], path.exact_cost[k]) == (known.error(kept), known.cost(kept))
-    assert sorted(set(path.level.tolist()) - {0, len(points)}) == list(range(1, len(points)))
+    assert sorted(set(path.level.tolist()) - {0, len(path)}) == list(range(1, len(path)))
 
 
 @pytest.mark.parametrize("seed", CLOSURE_SEEDS)

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import PruningProblem
 from formulations.instance.merging import merge_purchases
-from formulations.instance.row_blocks import RowBlocks, row_blocks, row_order
+from formulations.instance.row_blocks import row_blocks, row_order
 from solvers.closures.cut import CUT_SPLIT
 from solvers.closures.integer_objective import integer_objective
 from solvers.closures.tree_levels import best_level
@@ -40,46 +40,26 @@ from tests.loops import looped
 from tests.solvers.cases import instance, leaves_only
 
 
-def blocked(problem: PruningProblem, size: int) -> RowBlocks:
-    """Blocks of so many rows, put in order."""
-    return row_blocks(problem.routing, problem.ensemble.tree_of, size, row_order(problem.routing, problem.ensemble))
+def blocked(problem: PruningProblem, size: int | None, monkeypatch: pytest.MonkeyPatch) -> PruningProblem:
+    """The problem with its rows put in order, in blocks of so many."""
+    if size is not None:
+        order = row_order(problem.routing, problem.ensemble)
+        blocks = row_blocks(problem.routing, problem.ensemble.tree_of, size, order)
+        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocks)
+    return problem
 
 
-NAMES = ("digits", "breast cancer, licence", "breast cancer, discounts", "wine, groups", "wine, evaluation", "iris, weights")
-
-
-@pytest.mark.parametrize("weights", ["equal", "whole", "real"])
-@pytest.mark.parametrize("size", [40, 100, 600])
-def test_what_is_paid_in_one_block_is_not_taken_for_another(size: int, weights: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do.
-
-    Each row at its own weight, whether prices are kept by row or purchase by purchase.
-    """
-    X, y = load_digits(return_X_y=True)
-    forest = RandomForestClassifier(6, random_state=0).fit(X[:900], y[:900])
-    random = np.random.default_rng(3)
-    omega = {"equal": None, "whole": random.integers(1, 9, 600).astype(float), "real": random.random(600)}[weights]
-    problem = pm.problem_from_forest(forest, X[900:1500], costs=1.0, sample_weight=omega)
-    assert (integer_objective(problem, Fraction(1, 150)).refined().grid is None) == (weights != "real")
-    monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
-    rng = np.random.default_rng(2)
-    for _ in range(3):
-        left = partly_fixed(problem, rng)
-        score = rng.standard_normal(left.nodes.size).astype(np.float32)
-        with ThreadPoolExecutor(1) as pool:
-            charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
-        assert left.paid is not None
-        np.testing.assert_allclose(charged, [charges_of_arcs(left, score)] * 2, rtol=1e-11)
-
-
-def partly_fixed(problem: PruningProblem, rng: np.random.Generator) -> Remaining:
-    """The instance with some splits at the tops of trees fixed in, and everything deep fixed out."""
+def whole_and_partly_fixed(problem: PruningProblem, rng: np.random.Generator) -> tuple[Remaining, Remaining]:
+    """All that is open, and the instance with some splits at the tops of trees fixed in, and everything deep fixed out."""
     left = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
     depth = problem.ensemble.depth[left.nodes]
     kept = (rng.random(left.nodes.size) < 0.7) & (depth < 6)
     for h in range(kept.size):
         kept[h] &= left.parent[h] < 0 or kept[left.parent[h]]
-    return left.fixed(kept, ~kept & (depth > 6))
+    return left, left.fixed(kept, ~kept & (depth > 6))
+
+
+NAMES = ("digits", "breast cancer, licence", "breast cancer, discounts", "wine, groups", "wine, evaluation", "iris, weights")
 
 
 def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -96,20 +76,29 @@ def charges_of_arcs(left: Remaining, score: NDArray[np.float32]) -> NDArray[np.f
     return np.bincount(place[arcs.tail], price[arcs.head] * weight / total[arcs.head], left.nodes.size)
 
 
+def many_rows(weights: str) -> PruningProblem:
+    """600 cost rows at equal, whole or real weights; prices are kept by row, for real ones purchase by purchase."""
+    X, y = load_digits(return_X_y=True)
+    forest = RandomForestClassifier(6, random_state=0).fit(X[:900], y[:900])
+    random = np.random.default_rng(3)
+    omega = {"equal": None, "whole": random.integers(1, 9, 600).astype(float), "real": random.random(600)}[weights]
+    problem = pm.problem_from_forest(forest, X[900:1500], costs=1.0, sample_weight=omega)
+    assert (integer_objective(problem, Fraction(1, 150)).refined().grid is None) == (weights != "real")
+    return problem
+
+
 @pytest.mark.parametrize("size", [None, 3, 50])
-@looped("name", NAMES)
+@looped("name", (*NAMES, "equal", "whole", "real"))
 def test_charges_are_those_of_the_arcs(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums."""
-    problem = instance(name)
-    if size is not None:
-        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
+    """Before and after splits are fixed, where an item has few arcs in a block and where many, charges are the arcs' sums.
+
+    With many rows, a block's few arcs that others have paid charge nothing, and those of other blocks do.
+    """
+    problem = blocked(instance(name) if name in NAMES else many_rows(name), size, monkeypatch)
     rng = np.random.default_rng(0)
     few = many = 0
     with ThreadPoolExecutor(1) as pool:
-        for left in (
-            all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split),
-            partly_fixed(problem, rng),
-        ):
+        for left in whole_and_partly_fixed(problem, rng):
             score = (3 * rng.standard_normal(left.nodes.size)).astype(np.float32)
             charged = [Sharing(left, pool, most_bytes=most).charges(score) for most in (0, MOST_BYTES)]
             with monkeypatch.context() as in_two_threads:
@@ -136,9 +125,7 @@ def test_merged_purchases_pay_and_are_cut_as_all_of_them(
     Without collisions there are as many arcs as where `merge_purchases` compares the users themselves, or more in several blocks.
     Cuts of both find the same closure; the flow, divided among all usage arcs, proves it and exceeds no price.
     """
-    problem = instance(name)
-    if size is not None:
-        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
+    problem = blocked(instance(name), size, monkeypatch)
     if kind == "codes that collide":
         monkeypatch.setattr(merged_usage, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
         monkeypatch.setattr(core_module, "keys_of", lambda n: np.ones(n, dtype=np.uint64))
@@ -146,9 +133,8 @@ def test_merged_purchases_pay_and_are_cut_as_all_of_them(
         monkeypatch.setattr(shares, "ONE_THREAD_ARCS", 0)
         monkeypatch.setattr(shares, "MOST_LEFT", 1.0)
     rng = np.random.default_rng(4)
-    everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
     with ThreadPoolExecutor(1) as pool:
-        for left in (everything, partly_fixed(problem, rng)):
+        for left in whole_and_partly_fixed(problem, rng):
             sharing = Sharing(left, pool)
             level = rng.integers(0, 5, left.nodes.size, dtype=np.int32)
             assert sharing.level_bills(level, 4) == paid_at(left, level, 4)
@@ -180,15 +166,11 @@ def test_merged_purchases_pay_and_are_cut_as_all_of_them(
 @looped("name", NAMES)
 def test_values_are_those_of_prunings(name: str, size: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What fixed splits earn, and what a closure of the rest adds, make the value of the pruning; the best level's too."""
-    problem = instance(name)
-    if size is not None:
-        monkeypatch.setitem(problem.usage.__dict__, "row_blocks", blocked(problem, size))
+    problem = blocked(instance(name), size, monkeypatch)
     rng = np.random.default_rng(1)
-    everything = all_open(integer_objective(problem, Fraction(1, 150)).refined(), problem.ensemble.is_split)
-    for left in (everything, partly_fixed(problem, rng)):
+    for left in whole_and_partly_fixed(problem, rng):
         fixed_in = problem.ensemble.is_split & (problem.ensemble.depth < 6)
         fixed_in[left.nodes] = False
-        assert (left.base == 0) == (left is everything)
         log_level = rng.normal(0, 0.02, left.nodes.size).astype(np.float32)
         for h in range(log_level.size):
             if left.parent[h] >= 0:

@@ -6,12 +6,10 @@ import tracemalloc
 import warnings
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
@@ -33,16 +31,10 @@ from tests.solvers.cases import instance
 from tests.solvers.price_sharing.cluster.parted import parted
 
 
-@cache
-def grown() -> tuple[NDArray[np.float32], RandomForestClassifier]:
-    """Rows of HEPMASS's shape, and a forest of the first of them."""
-    X, y = events(80_000, 0)
-    return X, RandomForestClassifier(10, max_features="sqrt", random_state=0).fit(X[:4000], y[:4000])
-
-
 def test_the_prediction_is_what_is_allocated() -> None:
     """From the table to the solution NumPy allocates what was predicted, within a quarter; of merged lists at most as much."""
-    X, forest = grown()
+    X, y = events(80_000, 0)  # rows of HEPMASS's shape
+    forest = RandomForestClassifier(10, max_features="sqrt", random_state=0).fit(X[:4000], y[:4000])
     price_sharing(pm.problem_from_forest(forest, X[:100], costs=1.0), 0.01)  # compiled
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
@@ -126,25 +118,19 @@ def test_free_memory_is_the_least_that_is_known(monkeypatch: pytest.MonkeyPatch,
 LEFT = r"stopped at the memory limit: [\d,]+ splits are undecided\. .* cut their [\d,]+ usage arcs, which takes some \d+ MB"
 
 
-def tie(problem: PruningProblem) -> Fraction:
+def tie(problem: PruningProblem) -> Any:
     """A breakpoint: what goes there is in some optima and not in others, so rounds never decide it."""
     return pruning_path(problem).breakpoints[-2]
 
 
-@pytest.fixture
-def no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No byte is free."""
-    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
-
-
-@pytest.mark.usefixtures("no_memory")
-def test_a_core_that_fits_no_memory_ends_the_run() -> None:
+def test_a_core_that_fits_no_memory_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """After at most 400 rounds without progress, with a bound that is true and proven, and what is left in figures and words."""
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
     problem = instance("digits")
     lam = tie(problem)
-    best = min_cut(problem, lam).value  # type: ignore[arg-type]
+    best = min_cut(problem, lam).value
     with pytest.warns(RuntimeWarning, match=LEFT) as told:
-        found = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+        found = price_sharing(problem, lam, small_core=0)
     assert told[0].filename == __file__
     assert found.stopped is StopReason.MEMORY_LIMIT
     assert found.bound <= best <= found.value
@@ -156,17 +142,17 @@ def test_a_core_that_fits_no_memory_ends_the_run() -> None:
     assert f"{int(found.stats['core_splits']):,} splits are undecided" in found._card().text()
 
 
-@pytest.mark.usefixtures("no_memory")
 @looped("seed", range(12))
-def test_gaps_at_the_memory_limit_are_true(seed: int) -> None:
+def test_gaps_at_the_memory_limit_are_true(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the best of all prunings, at breakpoints and between them; where value and bound agree the pruning is optimal."""
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
     problem = random_problem(seed)
-    breakpoints = pruning_path(problem).breakpoints[1:3]
+    breakpoints: Any = pruning_path(problem).breakpoints[1:3]
     for lam in [*breakpoints, *(b * Fraction(99, 100) for b in breakpoints)]:
-        best = brute_force(problem, lam).value  # type: ignore[arg-type]
+        best = brute_force(problem, lam).value
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            found = price_sharing(problem, lam, small_core=0)  # type: ignore[arg-type]
+            found = price_sharing(problem, lam, small_core=0)
         assert found.stopped is StopReason.MEMORY_LIMIT or found.stats["core_usage_arcs"] == 0
         assert found.bound <= best + 1e-12
         assert found.value >= best - 1e-12
@@ -180,13 +166,13 @@ def test_a_gap_that_rounds_do_not_reach_is_closed_by_the_cut(monkeypatch: pytest
     lam = tie(problem)
     monkeypatch.setattr(stopping, "SMALL_CORE", 0)
     monkeypatch.setattr(stopping, "too_large", lambda n_bytes: None)
-    found = price_sharing(problem, lam, gap=1e-300)  # type: ignore[arg-type]
+    found = price_sharing(problem, lam, gap=1e-300)
     assert found.stopped is StopReason.CONVERGED
     assert found.stats["arcs"] > 0
     assert found.gap == 0
     monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
     with pytest.warns(RuntimeWarning, match=LEFT):
-        short = price_sharing(problem, lam, gap=1e-300)  # type: ignore[arg-type]
+        short = price_sharing(problem, lam, gap=1e-300)
     assert short.stopped is StopReason.MEMORY_LIMIT
     assert short.bound <= found.value <= short.value
 
@@ -195,10 +181,10 @@ def test_a_small_core_that_the_caller_names_has_to_fit(monkeypatch: pytest.Monke
     """Only a core of at most `SMALL_CORE` usage arcs is cut without asking for memory."""
     problem = instance("digits")
     monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
-    assert price_sharing(problem, tie(problem)).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
+    assert price_sharing(problem, tie(problem)).stopped is StopReason.CONVERGED
     monkeypatch.setattr(stopping, "SMALL_CORE", 10)
     with pytest.warns(RuntimeWarning, match=LEFT):
-        found = price_sharing(problem, tie(problem), small_core=10**6)  # type: ignore[arg-type]
+        found = price_sharing(problem, tie(problem), small_core=10**6)
     assert found.stopped is StopReason.MEMORY_LIMIT
 
 
@@ -208,13 +194,13 @@ def test_workers_without_memory_are_not_asked_for_their_arcs(monkeypatch: pytest
     lam, sharded = tie(problem), parted(problem, 3)
     monkeypatch.setattr(stopping, "too_large", lambda n_bytes: None)
     monkeypatch.setattr(row_shard, "memory_free", lambda: None)
-    best = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
+    best = sharded_price_sharing(sharded, lam, small_core=0)
     assert best.stopped is StopReason.CONVERGED
     listed = row_shard.LISTING_BYTES_PER_ARC * int(best.stats["core_usage_arcs"])
     monkeypatch.setattr(row_shard, "memory_free", lambda: listed - 1)
     with pytest.warns(RuntimeWarning, match=LEFT):
-        found = sharded_price_sharing(sharded, lam, small_core=0)  # type: ignore[arg-type]
+        found = sharded_price_sharing(sharded, lam, small_core=0)
     assert found.stopped is StopReason.MEMORY_LIMIT
     assert found.bound <= best.value <= found.value
     monkeypatch.setattr(row_shard, "memory_free", lambda: listed)
-    assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED  # type: ignore[arg-type]
+    assert sharded_price_sharing(sharded, lam, small_core=0).stopped is StopReason.CONVERGED

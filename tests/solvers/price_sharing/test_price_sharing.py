@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
-from formulations import BrokenFileError, InvalidInputError, PruningProblem, Solution, Status, StopReason
-from formulations.answers.solution import SharedPrices
+from formulations import BrokenFileError, InvalidInputError, PruningProblem, Status, StopReason
 from formulations.checkpoints import Checkpoint
 from proofs_checks import check_solution
 from solvers import min_cut
@@ -38,20 +38,20 @@ from tests.solvers.cases import instance, lambdas
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def proof(solution: Solution) -> SharedPrices:
-    """The certificate, of the kind that this engine gives."""
-    assert isinstance(solution.certificate, SharedPrices)
-    return solution.certificate
+@looped(("option", "value"), [*(("gap", gap) for gap in (1e-1, 1e-3, 1e-6)), *(("rounds", rounds) for rounds in (0, 1, 9))])
+def test_a_run_cut_short_gives_a_true_bound(option: str, value: Any) -> None:
+    """With a gap the run stops at it, and OPTIMAL means within that gap; after few rounds, or none, it says why it stopped.
 
-
-@pytest.mark.parametrize("gap", [1e-1, 1e-3, 1e-6])
-def test_a_gap_is_enough_if_it_is_asked_for(gap: float) -> None:
-    """With a gap the run stops at it, the bound is proven by the scores alone, and OPTIMAL means within that gap."""
+    Value and bound are true, and proven by the scores alone.
+    """
     problem, lam = instance("digits"), lambdas("digits")[2]
-    found = price_sharing(problem, lam, gap=gap)
-    assert found.relative_gap <= gap
-    assert found.status is Status.OPTIMAL
-    assert proof(found).dual is None
+    found = price_sharing(problem, lam, **{option: value}, **({} if option == "gap" else {"small_core": 0}))
+    if option == "gap":
+        assert found.relative_gap <= value
+        assert found.status is Status.OPTIMAL
+    else:
+        assert found.stopped is StopReason.ITERATION_LIMIT
+    assert found.certificate.dual is None  # type: ignore[union-attr]
     assert check_solution(problem, found).holds
     assert found.bound <= min_cut(problem, lam).value + 1e-12 <= found.value + 2e-12
 
@@ -64,17 +64,6 @@ def test_a_gap_is_reached_where_nothing_can_be_gained(gap: float) -> None:
     found = price_sharing(problem, last, gap=gap, rounds=1000)  # type: ignore[arg-type]
     assert found.stopped is StopReason.CONVERGED
     assert found.status is Status.OPTIMAL
-    assert check_solution(problem, found).holds
-
-
-@pytest.mark.parametrize("rounds", [0, 1, 9])
-def test_a_run_cut_short_gives_a_true_bound(rounds: int) -> None:
-    """After few rounds, or none, value and bound are true, and say why it stopped."""
-    problem, lam = instance("digits"), lambdas("digits")[2]
-    found = price_sharing(problem, lam, rounds=rounds, small_core=0)
-    best = min_cut(problem, lam).value
-    assert found.stopped is StopReason.ITERATION_LIMIT
-    assert found.bound <= best + 1e-12 <= found.value + 2e-12
     assert check_solution(problem, found).holds
 
 
@@ -151,7 +140,7 @@ def test_ties_are_cut_as_soon_as_bound_and_value_agree(monkeypatch: pytest.Monke
 
 def test_a_warm_start_finds_the_same_optimum() -> None:
     """Started from a neighbouring lambda's scores the answer is the same, proven, after no more rounds."""
-    problem = digits_problem()
+    problem = instance("digits")
     path = pm.pruning_path(problem)
     chosen = [float(lam) for lam in path.lam[10 : len(path) : max(1, len(path) // 5)]]
     start, cold_rounds, warm_rounds = None, 0.0, 0.0
@@ -167,7 +156,7 @@ def test_a_warm_start_finds_the_same_optimum() -> None:
 
 
 def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
-    """Scores come back as they were written; another instance's are refused, and a broken file is named."""
+    """Scores come back as they were written; another instance's and what is no score are refused, a broken file is named."""
     problem, file = instance("iris"), tmp_path / "run.scores"
     scores = Scores(np.random.default_rng(0).standard_normal(problem.ensemble.n_nodes), 17)
     checkpoint = Checkpoint(file, problem_fingerprint(problem))
@@ -183,13 +172,19 @@ def test_a_checkpoint_is_read_back(tmp_path: Path) -> None:
         price_sharing(problem, 0.01, checkpoint=file)
     with pytest.raises(BrokenFileError, match="cannot write"):
         save_scores(Checkpoint(tmp_path / "no such folder" / "x", ""), scores)
+    # shares of a price that are NaN are neither too small nor too large; and there is one score for each node
+    for bad in (np.nan, np.inf, 1e300, "a"):
+        with pytest.raises(InvalidInputError, match="score: give one number for each node that a float32 can hold"):
+            Scores(np.array([0.0, bad]))
+    with pytest.raises(InvalidInputError, match="start has scores for 3 nodes, the forest has"):
+        price_sharing(problem, 0.1, start=Scores(np.zeros(3)))
 
 
 KILLED = """
 import sys, numpy as np
-from tests.solvers.price_sharing.test_price_sharing import digits_problem
+from tests.solvers.cases import instance
 from solvers.price_sharing import loop, price_sharing
-problem = digits_problem()
+problem = instance("digits")
 loop.StopRule.cuts_now = lambda *_: False  # never done
 loop.SECONDS_BETWEEN_WRITES = 0.0
 print("ready", flush=True)
@@ -213,7 +208,7 @@ def test_a_killed_run_goes_on(tmp_path: Path, how: signal.Signals) -> None:
     if how is signal.SIGINT:
         assert "holds the scores to go on from" in err
     assert {p for p in os.listdir(tmp_path) if not p.startswith(".")} == {"run.scores"}
-    problem = digits_problem()
+    problem = instance("digits")
     before = load_scores(Checkpoint(file, problem_fingerprint(problem.reduced().problem)))  # the run is one of groups
     assert before.iteration >= 10
     found = price_sharing(problem, 0.002, checkpoint=file, small_core=0)
@@ -237,12 +232,3 @@ def test_a_checkpoint_serves_one_run_at_a_time(tmp_path: Path, monkeypatch: pyte
     price_sharing(instance("iris"), 0.05, small_core=0, checkpoint=file)
     assert Run.round is plain
     assert os.listdir(tmp_path) == ["run.scores"]
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300, "a"])
-def test_scores_that_are_no_numbers_are_refused(bad):
-    """Shares of a price that are NaN are neither too small nor too large; and there is one score for each node."""
-    with pytest.raises(InvalidInputError, match="score: give one number for each node that a float32 can hold"):
-        Scores(np.array([0.0, bad]))
-    with pytest.raises(InvalidInputError, match="start has scores for 3 nodes, the forest has"):
-        price_sharing(instance("digits"), 0.1, start=Scores(np.zeros(3)))

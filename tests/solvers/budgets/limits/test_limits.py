@@ -210,35 +210,24 @@ def test_generous_limits_are_none() -> None:
     assert found.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ([], "limits is empty"),
-        (
-            [Limit(5, "scam")],
-            r"limits\[0\] \('scam'\): there is no 'scam' to limit; there are cost, splits, leaves, items, minutes",
-        ),
-        ([Limit(5, {"scam": 1})], r"there is no 'scam' to limit"),
-        ([Limit(5), Limit(7)], r"limits\[1\] \('cost'\) has the name of limits\[0\]"),
-        ([Limit(0, "leaves")], r"limits\[0\] \('leaves'\): no pruning has less than 1 of it"),
-        ([Limit(1, rows=[0, 4])], "there is no row 4 in a cost sample of 4 rows"),
-        ([Limit(1, rows=[-1])], "there is no row -1"),
-        ([Limit(1, rows=[1, 1])], "row 1 occurs twice"),
-        ([Limit(1, rows=[True, False])], "the mask has 2 entries, the cost sample 4 rows"),
-        ([Limit(1, rows=[0.5])], "rows is float64"),
-        ([Limit(1, rows=[[0]])], r"rows has shape \(1, 1\)"),
-        ([Limit(1, rows=[])], "has no row of positive weight"),
-        ([Limit(1, rows="ill")], "the cost sample has no column 'ill'"),
-    ],
-)
-def test_wrong_limits_are_refused(limits: list[Limit], message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message):
-        solve_limits(two_wards(), limits)
-
-
-@pytest.mark.parametrize(
+@looped(
     ("arguments", "message"),
     [
+        ({}, "limits is empty"),
+        (
+            {"at_most": 5, "of": "scam"},
+            r"limits\[0\] \('scam'\): there is no 'scam' to limit; there are cost, .*, minutes",
+        ),
+        ({"at_most": 5, "of": {"scam": 1}}, r"there is no 'scam' to limit"),
+        ({"at_most": 0, "of": "leaves"}, r"limits\[0\] \('leaves'\): no pruning has less than 1 of it"),
+        ({"at_most": 1, "rows": [0, 4]}, "there is no row 4 in a cost sample of 4 rows"),
+        ({"at_most": 1, "rows": [-1]}, "there is no row -1"),
+        ({"at_most": 1, "rows": [1, 1]}, "row 1 occurs twice"),
+        ({"at_most": 1, "rows": [True, False]}, "the mask has 2 entries, the cost sample 4 rows"),
+        ({"at_most": 1, "rows": [0.5]}, "rows is float64"),
+        ({"at_most": 1, "rows": [[0]]}, r"rows has shape \(1, 1\)"),
+        ({"at_most": 1, "rows": []}, "has no row of positive weight"),
+        ({"at_most": 1, "rows": "ill"}, "the cost sample has no column 'ill'"),
         ({"at_most": -1}, "at_most is -1, negative"),
         ({"at_most": float("nan")}, "at_most is nan"),
         ({"at_most": 1, "of": {"scan": -2}}, r"of\['scan'\] is -2, negative"),
@@ -247,10 +236,12 @@ def test_wrong_limits_are_refused(limits: list[Limit], message: str) -> None:
         ({"at_most": "much"}, "at_most is 'much'"),
     ],
 )
-def test_wrong_numbers_are_refused(arguments: dict[str, Any], message: str) -> None:
-    """They are refused where they are written."""
+def test_wrong_limits_are_refused(arguments: dict[str, Any], message: str) -> None:
+    """By the limit itself, or where it meets an instance; and two of one name."""
     with pytest.raises(InvalidInputError, match=message):
-        Limit(**arguments)
+        solve_limits(two_wards(), [Limit(**arguments)] if arguments else [])
+    with pytest.raises(InvalidInputError, match=r"limits\[1\] \('cost'\) has the name of limits\[0\]"):
+        solve_limits(two_wards(), [Limit(5), Limit(7)])
 
 
 def test_a_row_by_hand() -> None:
@@ -269,18 +260,13 @@ def test_a_price_that_does_not_fit_is_rounded_down() -> None:
     assert limit == MOST - 1 + 0.5  # the sum is scaled to MOST, so the budget is a hair below
 
 
-def iris(trees: int, leaves: int, seed: int, rows: list[int], prices: list[float], evaluation: float) -> PruningProblem:
-    """A forest of iris, and a cost sample of a few of its rows."""
-    X, y = load_iris(return_X_y=True)
-    forest = RandomForestClassifier(trees, max_leaf_nodes=leaves, random_state=seed).fit(X, y)
-    return pm.problem_from_forest(forest, X[rows], costs=prices, evaluation_cost=evaluation)
-
-
 @pytest.mark.parametrize("evaluation", [1e-8, 1e-7, 1e-6])
 @pytest.mark.parametrize("seed", range(3))
 def test_small_prices_at_exact_budgets(seed: int, evaluation: float) -> None:
     """Every cost of a dearest row, or of a group, is a limit that its pruning keeps exactly; the least error is listed."""
-    problem = iris(2, 5, seed, [3, 57, 81, 120, 140], [1.4, 2.7, 1e-6, 2.4], evaluation)
+    X, y = load_iris(return_X_y=True)
+    forest = RandomForestClassifier(2, max_leaf_nodes=5, random_state=seed).fit(X, y)
+    problem = pm.problem_from_forest(forest, X[[3, 57, 81, 120, 140]], costs=[1.4, 2.7, 1e-6, 2.4], evaluation_cost=evaluation)
     prunings = [pm.Pruning(problem, kept) for kept in all_prunings(problem).kept]
     for limit in (Limit(0, each=True), Limit(0, rows=np.arange(5))):
         rows = limit_rows(problem, [limit])
@@ -312,8 +298,7 @@ def test_what_exceeds_by_a_hair_is_cut_off() -> None:
 
 def test_a_bound_above_the_error_is_refused() -> None:
     """A bound that a pruning refutes is a defect; it is named, not clipped."""
-    problem = iris(1, 4, 0, [3, 57], [1, 1, 1, 1], 0)
-    found = solve_limits(problem, [Limit(1, each=True)])
+    found = solve_limits(two_wards(), wards(5, 2))
     with pytest.raises(SolverFailedError, match="above the error"):
         replace(found, bound=found.error + 0.01)
 

@@ -107,16 +107,15 @@ def test_any_function_is_a_source() -> None:
     X = np.asarray(problem.X)
     found = sharded_price_sharing(with_parts(problem, [lambda: X[:20], lambda: (X[20:], None)]), 0.02)
     np.testing.assert_array_equal(found.kept, sharded_price_sharing(parted(problem, 3), 0.02).kept)
-    with pytest.raises(InvalidInputError, match="part 1: its source returned 3 things"):
-        with_parts(problem, [lambda: X[:20], lambda: (X, None, None)])
-    with pytest.raises(InvalidInputError, match="part 0 has 3 columns"):
-        with_parts(problem, [lambda: X[:, :3]])
-    with pytest.raises(InvalidInputError, match=r"part 0: the weights\[1\] is -1"):
-        with_parts(problem, [lambda: (X[:2], [1.0, -1.0])])
-    with pytest.raises(InvalidInputError, match="no parts to work on"):
-        with_parts(problem, [])
-    with pytest.raises(InvalidInputError, match="costs has prices for 2 features"):
-        with_parts(problem, [lambda: X], CostItems.plain([1, 1]))
+    for sources, costs, message in (
+        ([lambda: X[:20], lambda: (X, None, None)], None, "part 1: its source returned 3 things"),
+        ([lambda: X[:, :3]], None, "part 0 has 3 columns"),
+        ([lambda: (X[:2], [1.0, -1.0])], None, r"part 0: the weights\[1\] is -1"),
+        ([], None, "no parts to work on"),
+        ([lambda: X], CostItems.plain([1, 1]), "costs has prices for 2 features"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            with_parts(problem, sources, costs)
 
 
 def test_what_does_not_fit_integers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,15 +185,7 @@ def test_which_cluster_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(_NoRay("a:1"), "b:1")
     with pytest.raises(InvalidInputError, match=r"address is 'auto', where no cluster is to be had \(none runs\)"):
         connect(_NoRay(error=ConnectionError("none runs")), "auto")
-
-
-def test_a_ray_that_does_not_start_is_named() -> None:
-    """On a busy machine Ray ends with a bare Exception after its own limit of time."""
-
-    def init(**_: Any) -> None:
-        raise Exception("The current node timed out during startup.\nSee the log.")
-
-    constants = SimpleNamespace(ENABLE_RAY_CLUSTERS_ENV_VAR="RAY_CLUSTERS", ENABLE_RAY_CLUSTER=True)
-    ray = SimpleNamespace(init=init, is_initialized=lambda: False, _private=SimpleNamespace(ray_constants=constants))
+    # on a busy machine Ray ends with a bare Exception after its own limit of time
+    late = _NoRay(error=Exception("The current node timed out during startup.\nSee the log."))
     with pytest.raises(SolverFailedError, match=r"Ray did not start \(The current node timed out during startup\.\); try again"):
-        connect(ray, "local")
+        connect(late, "local")
