@@ -151,46 +151,19 @@ def check_printed_matrices(t: int, equations: Any, network: Any, columns: Sequen
             f"network has the shape {second.shape}; {first.shape} equations and {wanted[1]} names lead to {wanted}"
         )
     found = RowOperations(theirs, first, second)
-    wrong_entry = _wrong_entry(found)
-    if wrong_entry is not None:
-        return Verdict(claim, False, METHOD, wrong_entry)
-    for what, ours, paper in (
-        ("0-1 matrix", found.equations, printed.equations),
-        ("network matrix", found.network, printed.network),
+    nothing = np.zeros_like(first[:1])
+    operations, prints = np.vstack([nothing, first]) - np.vstack([first, nothing]), ["the papers print {}"] * wanted[0]
+    for what, ours, expected, says in (
+        ("network matrix", second, operations, [f"{name} is {{}}" for name in found.names]),  # (1)
+        ("0-1 matrix", first, np.array(printed.equations), prints),
+        ("network matrix", second, np.array(printed.network), prints),  # whose columns have one -1 and one 1
     ):
-        expected = np.array(paper)
         if ours.shape != expected.shape:
             return Verdict(claim, False, METHOD, f"the {what} has the shape {ours.shape}, the papers' {expected.shape}")
-        wrong = _first_difference(ours, expected)
-        if wrong is not None:
-            i, j = wrong
-            text = f"the {what} has {ours[i, j]} in row {i + 1}, column {theirs[j]}; the papers print {expected[i, j]}"
-            return Verdict(claim, False, METHOD, text)
+        for i, j in np.argwhere(ours != expected)[:1].tolist():
+            wrong = f"the {what} has {ours[i, j]} in row {i + 1}, column {theirs[j]}; {says[i].format(expected[i, j])}"
+            return Verdict(claim, False, METHOD, wrong)
     return Verdict(claim, True, METHOD, found)
-
-
-def _wrong_entry(pair: RowOperations) -> str | None:
-    """The first entry that does not fit (1), or the columns' form."""
-    first, second = pair.equations, pair.network
-    above = np.vstack([np.zeros_like(first[:1]), first])
-    below = np.vstack([first, np.zeros_like(first[:1])])
-    expected = above - below
-    wrong = _first_difference(second, expected)
-    if wrong is not None:
-        i, j = wrong
-        return (
-            f"the network matrix has {second[i, j]} in row {i + 1}, column {pair.columns[j]}; {pair.names[i]} is {expected[i, j]}"
-        )
-    for j, name in enumerate(pair.columns):
-        entries = sorted(x for x in second[:, j].tolist() if x)
-        if entries != [-1, 1]:
-            return f"column {name} of the network matrix has the entries {entries}, not one -1 and one 1"
-    return None
-
-
-def _first_difference(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[int, int] | None:
-    places = np.argwhere(one != other)
-    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
 
 
 def _papers_name(name: str) -> str:

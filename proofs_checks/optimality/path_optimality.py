@@ -79,8 +79,6 @@ class PathProof:
     evidence: PathEvidence
     distance: Distance  # how far the integers that it was proven in can be from the real instance; 0 where nothing was rounded.
     surplus: dict[int, Exact]  # the left side of (2) for every split, in integer gains over the denominator of its level.
-    error: list[Fraction]  # of every row, exactly, of the real instance.
-    cost: list[Fraction]
     relative_gap: float  # that of the path.
 
 
@@ -154,8 +152,8 @@ def prove_path(path: PruningPath, X: Any = None) -> PathProof:
             _check_smallest(evidence, worths)
         else:
             _check_largest(evidence, worths)
-    error, cost = _check_columns(evidence)
-    return PathProof(evidence, distance, worths.whole, error, cost, relative_gap(evidence) if evidence.gaps else 0.0)
+    _check_columns(evidence)
+    return PathProof(evidence, distance, worths.whole, relative_gap(evidence) if evidence.gaps else 0.0)
 
 
 def _check_exact(evidence: PathEvidence, worths: BlockWorths) -> None:
@@ -203,8 +201,8 @@ def _check_largest(evidence: PathEvidence, worths: BlockWorths) -> None:
             raise Refuted(f"split {h} could stay beyond breakpoint {level[h]} for nothing: not the largest optimum")
 
 
-def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fraction]]:
-    """Errors and costs of the rows; the columns of the path must be these."""
+def _check_columns(evidence: PathEvidence) -> None:
+    """The columns of the path must be the errors and costs of its rows."""
     path, recount = evidence.path, evidence.recount
     ints, first, rows = path.problem.integers, evidence.first_level, len(path)
     gain, integer_gain, cost, integer_cost = ([0] * (evidence.top + 1) for _ in range(4))
@@ -227,7 +225,6 @@ def _check_columns(evidence: PathEvidence) -> tuple[list[Fraction], list[Fractio
     for name, given, mine in (("integer_gain", path.integer_gain, kept[2]), ("integer_cost", path.integer_cost, kept[3])):
         if list(given) != mine:
             raise Refuted(f"the path's {name} is not that of its prunings")
-    return error, costs
 
 
 def suffixes(by_level: Sequence[Any]) -> list[Any]:

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
 from formulations.arguments import checked
 from proofs_checks.matrices.sign_matrix import SignMatrix, read_matrix
 from proofs_checks.matrices.violation import ViolatingSubmatrix, determinant
@@ -92,17 +95,9 @@ def _minimality(violating: ViolatingSubmatrix) -> str:
 
 
 def _is_cycle(violating: ViolatingSubmatrix) -> bool:
-    """Whether the nonzeros form one cycle with two in each line."""
-    places = [[j for j, x in enumerate(line) if x] for line in violating.entries]
-    users: list[list[int]] = [[] for _ in places]
-    for i, line in enumerate(places):
-        for j in line:
-            users[j].append(i)
-    if any(len(line) != 2 for line in (*places, *users)):
+    """Whether the nonzeros form one cycle: two in each line, all lines connected."""
+    nonzero = np.array([[x != 0 for x in line] for line in violating.entries])
+    if (nonzero.sum(axis=0) != 2).any() or (nonzero.sum(axis=1) != 2).any():
         return False
-    row, column, steps = 0, places[0][0], 0
-    while steps == 0 or row != 0:
-        row = next(i for i in users[column] if i != row)
-        column = next(j for j in places[row] if j != column)
-        steps += 1
-    return steps == violating.order
+    graph = np.block([[np.zeros_like(nonzero), nonzero], [nonzero.T, np.zeros_like(nonzero)]])
+    return bool(connected_components(graph, directed=False)[0] == 1)

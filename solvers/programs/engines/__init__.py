@@ -4,16 +4,18 @@
 imported when an engine is called.
 """
 
+from functools import partial
+
 from solvers.programs.engines.answer import LinearAnswer, LinearEngine
-from solvers.programs.engines.highs import highs, highs_ipm, highs_pdlp
+from solvers.programs.engines.highs import highs
 from solvers.programs.engines.or_tools import glop, pdlp
 
 LINEAR_ENGINES: dict[str, LinearEngine] = {
     "highs": highs,
-    "highs_ipm": highs_ipm,
-    "highs_pdlp": highs_pdlp,
+    "highs_ipm": partial(highs, method="ipm"),
+    "highs_pdlp": partial(highs, method="pdlp"),
     "glop": glop,
     "pdlp": pdlp,
 }
 
-__all__ = ["LINEAR_ENGINES", "LinearAnswer", "LinearEngine", "glop", "highs", "highs_ipm", "highs_pdlp", "pdlp"]
+__all__ = ["LINEAR_ENGINES", "LinearAnswer", "LinearEngine", "glop", "highs", "pdlp"]

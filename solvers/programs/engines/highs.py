@@ -87,16 +87,6 @@ def highs(
     return (_integer_answer if lp.integer.any() else _linear_answer)(lp, solver, k, stopped, seconds)
 
 
-def highs_ipm(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
-    """HiGHS' interior point method without crossover: an interior optimum, duals within 1e-8."""
-    return highs(lp, time_limit=time_limit, method="ipm")
-
-
-def highs_pdlp(lp: LinearProgram, *, time_limit: float = math.inf) -> LinearAnswer:
-    """HiGHS' first-order method."""
-    return highs(lp, time_limit=time_limit, method="pdlp")
-
-
 def _loaded(lp: LinearProgram, k: int) -> Any:
     """HiGHS with the program in it, objective scaled by 2^k, without the offset."""
     highspy = package("highspy")

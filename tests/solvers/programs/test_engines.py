@@ -19,7 +19,7 @@ from scipy.optimize import linprog
 
 from formulations import InvalidInputError, SolverFailedError, StopReason
 from formulations.programs.linear_program import Block, LinearProgram, Names
-from solvers.programs.engines import LINEAR_ENGINES, highs, highs_ipm, pdlp
+from solvers.programs.engines import LINEAR_ENGINES, highs, pdlp
 from solvers.programs.engines.answer import exponent_of, scaled, unscaled
 from solvers.programs.linear_program import linear_program
 from solvers.programs.stoppable import interruptible
@@ -368,7 +368,7 @@ def test_a_method_without_vertex_may_stop_short(monkeypatch: pytest.MonkeyPatch)
     import highspy
 
     monkeypatch.setattr(highspy.Highs, "getModelStatus", lambda self: highspy.HighsModelStatus.kUnknown)
-    assert highs_ipm(random_program(0)).stopped is StopReason.ITERATION_LIMIT
+    assert LINEAR_ENGINES["highs_ipm"](random_program(0)).stopped is StopReason.ITERATION_LIMIT
     with pytest.raises(SolverFailedError, match="'Unknown'"):
         highs(random_program(0))
 
