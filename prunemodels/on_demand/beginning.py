@@ -88,11 +88,11 @@ class PipelineWalk(Walk):
     """
 
     def __init__(self, columns: RawColumns, inner: Callable[[Start], ForestWalk | CascadeWalk], start: Start) -> None:
-        super().__init__(columns.plan, Orders(columns.plan.needs), start)
+        super().__init__(columns.plan, Orders, start)
         self._columns = columns
         shape = len(start.rows), columns.features.size
         self._inner = inner(start._replace(known=(np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool))))
-        self._orders = type(self._inner._orders)(columns.plan.needs)
+        self._orders = type(self._inner._orders)(columns.plan, start.rows)
         self._inner._paid_by, self._inner._done, self._inner._calls = self._paid_by, self._done, self._calls
         self._seen = np.full_like(self._status, NOT_SEEN)
         for (i, f), why in self._unfit(self._cells, self._status == KNOWN, np.arange(len(columns.plan.names))).items():
