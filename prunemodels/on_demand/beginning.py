@@ -27,7 +27,7 @@ from formulations.instance.ensemble import Ensemble, MadeFeatures
 from formulations.instance.routing import n_examples
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.prices import by_column, check_same_prices, evaluation_of
+from prunemodels.exits.prices import by_column, check_same_prices
 from prunemodels.exits.stages import Calls, StageOutput, combined
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.costs import Costs, features_named_in
@@ -221,7 +221,7 @@ def calls_by_stage(stages: TreeStages, X: Any) -> Calls:
 
 def _calls(stages: TreeStages, X: Any) -> Calls:
     e, S, n = stages.ensemble, stages.n_stages, n_examples(X)
-    plan = plan_of(e, stages.items, evaluation_of(stages), e.is_split & (stages.first_stage < S))
+    plan = plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage < S))
     go_on = ExitPolicy(_no_doubt, np.full((S - 1, 1), -np.inf), np.ones((S - 1, 2), dtype=bool))
     bought, start = _begin(plan, partial(CascadeWalk, TreeSteps(stages, plan), go_on))
     walk: Any = start(Start(None, pd.RangeIndex(n), bought.nothing_known(n)))
