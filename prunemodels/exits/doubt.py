@@ -15,8 +15,9 @@ does not tell how good it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +34,8 @@ RIDGE = 10.0
 """Weight of the ridge of (2), in rows; the columns have variance 1."""
 
 
-class Doubt(Protocol):
-    """Computes the doubts of the rows that reached a stage."""
-
-    def __call__(self, s: int, now: StageOutput, before: StageOutput | None) -> Floats:
-        """Doubts, shape (rows,). `before`: the output of stage s - 1 for the same rows; None for the first stage."""
-        ...
+Doubt = Callable[[int, StageOutput, StageOutput | None], Floats]
+"""From a stage, its output and that of the stage before (None for the first stage) to the doubts of these rows, shape (rows,)."""
 
 
 @dataclass(frozen=True)

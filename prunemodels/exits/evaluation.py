@@ -41,30 +41,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ExitPathEvaluation:
-    """Cost and error of every policy of an exit path on N labelled rows.
+    """Cost and error of every policy of an exit path on N labelled rows."""
 
-    Parameters
-    ----------
-    path
-        the K policies.
-    table
-        the stages' outputs for the rows, stacked if the path has a stack, and their costs.
-    truth
-        shape (N,): class numbers, -1 for a label that no stage knows, or targets; None without labels.
-    weights
-        shape (N,), >= 0: weights of the rows in the means.
-    doubt
-        float64, shape (S - 1, N): the rows' doubts.
-    last
-        shape (N, K): the output of the last stage alone, without a stack: what the model says that has no exits.
-    """
-
-    path: ExitPath
-    table: StageTable
-    truth: NDArray[Any] | None
-    weights: Floats
-    doubt: Floats
-    last: Floats
+    path: ExitPath  # the K policies
+    table: StageTable  # the stages' outputs for the rows, stacked if the path has a stack, and their costs
+    truth: NDArray[Any] | None  # shape (N,): class numbers, -1 for a label that no stage knows, or targets; None without labels
+    weights: Floats  # shape (N,), >= 0: weights of the rows in the means
+    doubt: Floats  # shape (S - 1, N): the rows' doubts
+    last: Floats  # shape (N, K): the output of the last stage alone, without a stack: what the model says that has no exits
 
     @property
     def n(self) -> int:
@@ -73,13 +57,7 @@ class ExitPathEvaluation:
 
     @cached_property
     def loss(self) -> Floats:
-        """0-1 loss or squared error of every stage, shape (S, N).
-
-        Raises
-        ------
-        InvalidInputError
-            if no labels were given.
-        """
+        """0-1 loss or squared error of every stage, shape (S, N)."""
         return self.table.losses(self._labels)
 
     @cached_property

@@ -31,7 +31,7 @@ from prunemodels.exits.learning import (
 from prunemodels.exits.policy import ExitPolicy
 from prunemodels.exits.spending import at_first_stage, between_optima, between_stages, next_useful
 from prunemodels.exits.stacking import learn_stack
-from prunemodels.exits.stages import WITHIN, Late, Stages, StageTable, table_of
+from prunemodels.exits.stages import WITHIN, Late, Stages, StageTable
 from prunemodels.models.forests.labels import class_numbers
 from prunemodels.points import Rule, furthest_corner, within
 
@@ -54,30 +54,18 @@ SPENT = 0.98
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A policy that was chosen.
-
-    Parameters
-    ----------
-    cost, error
-        of the fitted object on the own rows of the path, as `prediction_cost` and `predict` give them.
-    held_out_cost, held_out_error
-        of policies that were chosen in the same way, on rows that they were not learned from.
-    row
-        of the path, if the policy is one of its rows.
-    judged
-        held-out loss by which policies of several paths are compared, see `ExitSample.judged`.
-    spending
-        how much of a budget is spent, and why not all of it; empty without a budget.
-    """
+    """A policy that was chosen."""
 
     policy: ExitPolicy
+    # cost, error: of the fitted object on the own rows of the path, as `prediction_cost` and `predict` give them.
     cost: float
     error: float
+    # held_out_cost, held_out_error: of policies that were chosen in the same way, on rows that they were not learned from.
     held_out_cost: float
     held_out_error: float
-    row: int | None
-    judged: float
-    spending: str = ""
+    row: int | None  # of the path, if the policy is one of its rows
+    judged: float  # held-out loss by which policies of several paths are compared, see `ExitSample.judged`
+    spending: str = ""  # how much of a budget is spent, and why not all of it; empty without a budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,11 +158,6 @@ class ExitPath:
         """Error of every stage on the own rows, shape (S,)."""
         own = self.sample.own_rows
         return np.asarray(own.loss @ own.weights / own.weights.sum())
-
-    def table(self, X: Any) -> StageTable:
-        """The stages' outputs for the rows of X, stacked if the path has a stack, and their costs."""
-        table, stack = table_of(self.stages, X), self.learned.stack
-        return table if stack is None else stack.table(table)
 
     @checked
     def policy(self, k: int) -> ExitPolicy:

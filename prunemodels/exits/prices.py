@@ -11,7 +11,6 @@ import numpy as np
 
 from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import CostItems
-from formulations.instance.cost_sample import evaluation_prices
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import Stages
 from prunemodels.exits.tree_stages import TreeStages
@@ -26,13 +25,6 @@ def priced_stages(stages: Stages) -> SetStages | TreeStages:
             "prunings, trees or rounds of one model"
         )
     return stages
-
-
-def evaluation_of(stages: SetStages | TreeStages) -> tuple[Fraction, ...]:
-    """The price of evaluating one split on each feature, as exact fractions; 0 for stages that are no trees."""
-    if isinstance(stages, TreeStages):
-        return evaluation_prices(list(stages.evaluation), stages.ensemble)
-    return (Fraction(0),) * stages.items.n_features
 
 
 def unit_prices(stages: Stages) -> SetStages | TreeStages | None:
@@ -61,7 +53,8 @@ def check_same_prices(stages: Stages, names: Sequence[str] | None, costs: Costs 
         return
     names = names if own.items.columns is None else None  # splits are on features, which are made from these columns
     given = column_prices(1, own.items.n_features, names, evaluation_cost=evaluation_cost)[1]
-    for f, (a, b) in enumerate(zip(given.tolist(), evaluation_of(own), strict=True)):
+    prices = own.split_prices if isinstance(own, TreeStages) else (Fraction(0),) * own.items.n_features
+    for f, (a, b) in enumerate(zip(given.tolist(), prices, strict=True)):
         if a != float(b):
             raise InvalidInputError(
                 f"evaluation_cost is {a:g} for {_name(f, names)}, the cascade was made with {float(b):g}; leave it out: the "

@@ -39,17 +39,10 @@ SMALLEST = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class StageOutput:
-    """The output of one stage for some rows.
+    """The output of one stage for some rows."""
 
-    Parameters
-    ----------
-    value
-        float64, shape (rows, K): probabilities of the K classes, or, with K = 1, the predicted number.
-    spread
-        float64, shape (rows,): how far the stage's trees disagree, a standard deviation; 0 where a stage has no parts.
-    """
-
-    value: NDArray[np.float64]
+    value: NDArray[np.float64]  # shape (rows, K): probabilities of the K classes, or, with K = 1, the predicted number
+    # shape (rows,): how far the stage's trees disagree, a standard deviation; 0 where a stage has no parts.
     spread: NDArray[np.float64]
 
 
@@ -97,29 +90,12 @@ class Stages(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StageTable:
-    """Outputs and costs of all stages on the same N rows: the data from which policies are learned.
+    """Outputs and costs of all stages on the same N rows: the data from which policies are learned."""
 
-    Parameters
-    ----------
-    value
-        float64, shape (S, N, K), see `StageOutput`.
-    spread
-        float64, shape (S, N).
-    cost
-        float64, shape (S, N), see (1).
-    once
-        float64, shape (S,), see `Stages.once`.
-
-    Raises
-    ------
-    InvalidInputError
-        if a later stage lacks what an earlier one has bought, or an output is not finite.
-    """
-
-    value: NDArray[np.float64]
-    spread: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    once: NDArray[np.float64]
+    value: NDArray[np.float64]  # shape (S, N, K), see `StageOutput`
+    spread: NDArray[np.float64]  # shape (S, N)
+    cost: NDArray[np.float64]  # shape (S, N), see (1)
+    once: NDArray[np.float64]  # shape (S,), see `Stages.once`
 
     def __post_init__(self) -> None:
         unpaid = np.argwhere(~(np.isfinite(self.cost) & (self.cost >= 0)))
@@ -164,10 +140,7 @@ class StageTable:
     def losses(self, truth: NDArray[Any]) -> NDArray[np.float64]:
         """0-1 loss of every stage for class numbers, or squared error; shape (S, N).
 
-        Parameters
-        ----------
-        truth
-            shape (N,): class numbers (columns of `value`; -1 is wrong everywhere), or targets where K = 1.
+        `truth`: shape (N,): class numbers (columns of `value`; -1 is wrong everywhere), or targets where K = 1.
         """
         return errors(self.value, truth)
 
@@ -229,21 +202,11 @@ Latency = Price | tuple[Price, Annotated[float, Range(0, 1)]]
 
 
 class Calls(NamedTuple):
-    """What N rows have asked by each of S stages; arrays of the shape (S, N).
+    """What N rows have asked by each of S stages; arrays of the shape (S, N)."""
 
-    Parameters
-    ----------
-    rounds
-        int64: rounds of requests.
-    latency
-        float64: the sum over these rounds of the slowest request.
-    fees
-        float64: of all requests.
-    """
-
-    rounds: NDArray[np.int64]
-    latency: NDArray[np.float64]
-    fees: NDArray[np.float64]
+    rounds: NDArray[np.int64]  # rounds of requests
+    latency: NDArray[np.float64]  # the sum over these rounds of the slowest request
+    fees: NDArray[np.float64]  # of all requests
 
 
 def combined(how: Callable[[Sequence[NDArray[Any]]], NDArray[Any]], calls: Sequence[Calls]) -> Calls:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from formulations.answers.nested_prunings import NestedPrunings
 from formulations.arguments import checked
 from formulations.errors import InvalidInputError, NotFittedForestError, UnsupportedModelError
 from formulations.instance.cost_items import CostItems, EvaluationCost, Price
+from formulations.instance.cost_sample import evaluation_prices
 from formulations.instance.ensemble import Ensemble, Task
 from formulations.instance.routing import features_of, leaves_of
 from prunemodels.exits.stages import Calls, StageOutput
@@ -75,6 +77,11 @@ class TreeStages:
     def classes(self) -> NDArray[Any] | None:
         """See `Stages`."""
         return self.ensemble.classes
+
+    @property
+    def split_prices(self) -> tuple[Fraction, ...]:
+        """The price of evaluating one split on each feature, exactly."""
+        return evaluation_prices(list(self.evaluation), self.ensemble)
 
     @property
     def once(self) -> NDArray[np.float64]:

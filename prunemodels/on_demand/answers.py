@@ -60,6 +60,7 @@ class Refused(NamedTuple):
 
 def refusal(name: str, row: Any, why: str) -> str:
     """What is told of a value that the model cannot take."""
+    row = row.item() if isinstance(row, np.generic) else row
     return f"{name!r} of row {row!r} {why}; give a value as in training, NaN for a missing one, or UNAVAILABLE"
 
 

@@ -27,7 +27,7 @@ from formulations.instance.ensemble import Ensemble, MadeFeatures
 from formulations.instance.routing import n_examples
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.policy import ExitPolicy
-from prunemodels.exits.prices import by_column, check_same_prices, evaluation_of
+from prunemodels.exits.prices import by_column, check_same_prices
 from prunemodels.exits.stages import Calls, StageOutput, combined
 from prunemodels.exits.tree_stages import TreeStages
 from prunemodels.models.costs import Costs, features_named_in
@@ -88,11 +88,11 @@ class PipelineWalk(Walk):
     """
 
     def __init__(self, columns: RawColumns, inner: Callable[[Start], ForestWalk | CascadeWalk], start: Start) -> None:
-        super().__init__(columns.plan, Orders(columns.plan.needs), start)
+        super().__init__(columns.plan, Orders, start)
         self._columns = columns
         shape = len(start.rows), columns.features.size
         self._inner = inner(start._replace(known=(np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=bool))))
-        self._orders = type(self._inner._orders)(columns.plan.needs)
+        self._orders = type(self._inner._orders)(columns.plan, start.rows)
         self._inner._paid_by, self._inner._done, self._inner._calls = self._paid_by, self._done, self._calls
         self._seen = np.full_like(self._status, NOT_SEEN)
         for (i, f), why in self._unfit(self._cells, self._status == KNOWN, np.arange(len(columns.plan.names))).items():
@@ -221,7 +221,7 @@ def calls_by_stage(stages: TreeStages, X: Any) -> Calls:
 
 def _calls(stages: TreeStages, X: Any) -> Calls:
     e, S, n = stages.ensemble, stages.n_stages, n_examples(X)
-    plan = plan_of(e, stages.items, evaluation_of(stages), e.is_split & (stages.first_stage < S))
+    plan = plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage < S))
     go_on = ExitPolicy(_no_doubt, np.full((S - 1, 1), -np.inf), np.ones((S - 1, 2), dtype=bool))
     bought, start = _begin(plan, partial(CascadeWalk, TreeSteps(stages, plan), go_on))
     walk: Any = start(Start(None, pd.RangeIndex(n), bought.nothing_known(n)))

@@ -65,7 +65,7 @@ class CascadeWalk(Walk):
     """
 
     def __init__(self, steps: StageSteps, policy: ExitPolicy, start: Start) -> None:
-        super().__init__(steps.plan, steps.orders(steps.plan.needs), start)
+        super().__init__(steps.plan, steps.orders, start)
         n, classes = len(start.rows), steps.plan.classes
         self._stages, self._policy = steps, policy
         first, no = policy.start(n), np.zeros(n, dtype=bool)

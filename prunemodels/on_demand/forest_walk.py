@@ -49,7 +49,7 @@ class ForestWalk(Walk):
 
     def __init__(self, plan: Plan, options: Options, start: Start) -> None:
         orders = Orders if options.max_rounds is None else StageOrders  # these put all that a row wants into one round
-        super().__init__(plan, orders(plan.needs), start)
+        super().__init__(plan, orders, start)
         n = len(start.rows)
         self._plan, self._options = plan, options
         self._certainty = Certainty(options, plan.response, plan.extremes) if options.stops else None

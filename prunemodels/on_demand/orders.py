@@ -12,7 +12,6 @@ not depend on the other rows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,106 +28,31 @@ Bundle = tuple[tuple[int, ...], tuple[int, ...]]
 """Items to buy and features to bring, as ascending indices."""
 
 
-@dataclass(frozen=True, eq=False)
 class Orders:
-    """Groups rows into requests."""
-
-    needs: NDArray[np.bool_]  # shape (F, M): which items a feature needs
-
-    @cached_property
-    def _near(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """For each feature: those that share an item with it, itself included, and all items of these."""
-        shares = (self.needs.astype(np.int32) @ self.needs.T.astype(np.int32)) > 0
-        np.fill_diagonal(shares, True)
-        return [(np.flatnonzero(row), np.flatnonzero(self.needs[row].any(axis=0))) for row in shares]
-
-    def of(
-        self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
-    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
-        """The requests of a round, each with its rows, ascending.
-
-        `wanted`: shape (rows, F): what each row waits for. `unknown`: shape (rows, F): what was never asked for. `bought`: shape
-        (rows, M): what each row has paid, items that are paid once for all likewise.
-        """
-        found: dict[Bundle, list[NDArray[np.int64]]] = {}
-        taken = np.zeros_like(bought)
-        for f in np.flatnonzero(wanted.any(axis=0)):
-            for bundle, rows in self._bundles(int(f), np.flatnonzero(wanted[:, f]), unknown, bought):
-                to_pay_for = np.array(bundle[0], dtype=np.int64)
-                free = rows[~taken[np.ix_(rows, to_pay_for)].any(axis=1)]
-                taken[np.ix_(free, to_pay_for)] = True
-                if free.size:
-                    found.setdefault(bundle, []).append(free)
-        return [(bundle, np.sort(np.concatenate(rows))) for bundle, rows in found.items()]
-
-    def _bundles(
-        self, f: int, rows: NDArray[np.int64], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
-    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
-        """(1) for the rows that wait for feature f; rows with the same items and unknown features are together."""
-        near, items = self._near[f]
-        if near.size == 1 and items.size <= 1:  # f shares no item: all rows that wait for it buy the same
-            return [((tuple(items.tolist()), (f,)), rows)]
-        standing = np.concatenate([unknown[np.ix_(rows, near)], bought[np.ix_(rows, items)]], axis=1)
-        kinds, kind = np.unique(np.packbits(standing, axis=1), axis=0, return_inverse=True)
-        bundles = []
-        for k in range(len(kinds)):
-            members = np.flatnonzero(kind.ravel() == k)
-            has = bought[rows[members[0]]]
-            buys = self.needs[f] & ~has
-            complete = ~(self.needs[near] & ~(has | buys)).any(axis=1)
-            touched = (self.needs[near] & buys).any(axis=1)
-            brings = near[(unknown[rows[members[0]], near] & complete & touched) | (near == f)]
-            bundles.append(((tuple(np.flatnonzero(buys).tolist()), tuple(brings.tolist())), rows[members]))
-        return bundles
-
-
-@dataclass(frozen=True, eq=False)
-class StageOrders(Orders):
-    """Puts all that a row waits for into one request, with the other unknown features that (1) completes for the same items."""
-
-    def of(
-        self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
-    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
-        """See `Orders`."""
-        kinds, kind = np.unique(
-            np.packbits(np.concatenate([wanted, unknown, bought], axis=1), axis=1), axis=0, return_inverse=True
-        )
-        found = []
-        for k in range(len(kinds)):
-            rows = np.flatnonzero(kind.ravel() == k)
-            i = rows[0]
-            if wanted[i].any():
-                buys = self.needs[wanted[i]].any(axis=0) & ~bought[i]
-                complete = ~(self.needs & ~(bought[i] | buys)).any(axis=1) & (self.needs & buys).any(axis=1)
-                brings = wanted[i] | (unknown[i] & complete)
-                found.append(((tuple(np.flatnonzero(buys).tolist()), tuple(np.flatnonzero(brings).tolist())), rows))
-        return found
-
-
-class NumberedRequests:
-    """Makes the requests of one walk, and numbers them.
+    """Groups the rows of one walk into requests, and numbers these.
 
     `plan`: features, items and prices. `rows`: labels of the walk's rows.
     """
 
     def __init__(self, plan: PurchasePlan, rows: pd.Index[Any]) -> None:
-        self._plan, self._rows, self._made = plan, rows, 0
+        self._plan, self._rows, self._made, self._needs = plan, rows, 0, plan.needs
 
     def of_round(
         self,
-        bundles: Iterable[tuple[Bundle, NDArray[np.int64]]],
+        wanted: NDArray[np.bool_],
+        unknown: NDArray[np.bool_],
         rows: NDArray[np.int64],
         paid: NDArray[np.bool_],
         most: int | None,
     ) -> list[Request]:
-        """The requests for the wanted features, each of at most `most` rows.
+        """The requests for what some rows want, each of at most `most` rows.
 
-        `bundles`: from `Orders.of`, with places in `rows`. `paid`: shape (n, M): the items that each row has paid.
+        `wanted`, `unknown`: see `_groups`. `paid`: shape (n, M): the items that each row of the walk has paid.
         """
         once = self._plan.costs.paid_once
         paid_for_all = once & paid.any(axis=0)
         requests = []
-        for (items, features), members in bundles:
+        for (items, features), members in self._groups(wanted, unknown, paid[rows]):
             step = most or members.size
             for first in range(0, members.size, step):
                 to_pay = [m for m in items if not paid_for_all[m]]
@@ -192,3 +116,71 @@ class NumberedRequests:
             attempt,
             suppliers,
         )
+
+    @cached_property
+    def _near(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """For each feature: those that share an item with it, itself included, and all items of these."""
+        shares = (self._needs.astype(np.int32) @ self._needs.T.astype(np.int32)) > 0
+        np.fill_diagonal(shares, True)
+        return [(np.flatnonzero(row), np.flatnonzero(self._needs[row].any(axis=0))) for row in shares]
+
+    def _groups(
+        self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
+    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
+        """What the requests of a round buy and bring, each with its rows, ascending.
+
+        `wanted`: shape (rows, F): what each row waits for. `unknown`: shape (rows, F): what was never asked for. `bought`: shape
+        (rows, M): what each row has paid, items that are paid once for all likewise.
+        """
+        found: dict[Bundle, list[NDArray[np.int64]]] = {}
+        taken = np.zeros_like(bought)
+        for f in np.flatnonzero(wanted.any(axis=0)):
+            for bundle, rows in self._bundles(int(f), np.flatnonzero(wanted[:, f]), unknown, bought):
+                to_pay_for = np.array(bundle[0], dtype=np.int64)
+                free = rows[~taken[np.ix_(rows, to_pay_for)].any(axis=1)]
+                taken[np.ix_(free, to_pay_for)] = True
+                if free.size:
+                    found.setdefault(bundle, []).append(free)
+        return [(bundle, np.sort(np.concatenate(rows))) for bundle, rows in found.items()]
+
+    def _bundles(
+        self, f: int, rows: NDArray[np.int64], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
+    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
+        """(1) for the rows that wait for feature f; rows with the same items and unknown features are together."""
+        near, items = self._near[f]
+        if near.size == 1 and items.size <= 1:  # f shares no item: all rows that wait for it buy the same
+            return [((tuple(items.tolist()), (f,)), rows)]
+        standing = np.concatenate([unknown[np.ix_(rows, near)], bought[np.ix_(rows, items)]], axis=1)
+        kinds, kind = np.unique(np.packbits(standing, axis=1), axis=0, return_inverse=True)
+        bundles = []
+        for k in range(len(kinds)):
+            members = np.flatnonzero(kind.ravel() == k)
+            has = bought[rows[members[0]]]
+            buys = self._needs[f] & ~has
+            complete = ~(self._needs[near] & ~(has | buys)).any(axis=1)
+            touched = (self._needs[near] & buys).any(axis=1)
+            brings = near[(unknown[rows[members[0]], near] & complete & touched) | (near == f)]
+            bundles.append(((tuple(np.flatnonzero(buys).tolist()), tuple(brings.tolist())), rows[members]))
+        return bundles
+
+
+class StageOrders(Orders):
+    """Puts all that a row waits for into one request, with the other unknown features that (1) completes for the same items."""
+
+    def _groups(
+        self, wanted: NDArray[np.bool_], unknown: NDArray[np.bool_], bought: NDArray[np.bool_]
+    ) -> list[tuple[Bundle, NDArray[np.int64]]]:
+        """See `Orders`."""
+        kinds, kind = np.unique(
+            np.packbits(np.concatenate([wanted, unknown, bought], axis=1), axis=1), axis=0, return_inverse=True
+        )
+        found = []
+        for k in range(len(kinds)):
+            rows = np.flatnonzero(kind.ravel() == k)
+            i = rows[0]
+            if wanted[i].any():
+                buys = self._needs[wanted[i]].any(axis=0) & ~bought[i]
+                complete = ~(self._needs & ~(bought[i] | buys)).any(axis=1) & (self._needs & buys).any(axis=1)
+                brings = wanted[i] | (unknown[i] & complete)
+                found.append(((tuple(np.flatnonzero(buys).tolist()), tuple(np.flatnonzero(brings).tolist())), rows))
+        return found

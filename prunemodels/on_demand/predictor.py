@@ -339,7 +339,7 @@ def _labels(rows: Any) -> pd.Index[Any]:
     if len(labels) == 0:
         raise InvalidInputError("rows is empty: at least one row is needed")
     if not labels.is_unique:
-        raise InvalidInputError(f"rows has {labels[labels.duplicated()][0]!r} twice; give each label once")
+        raise InvalidInputError(f"rows has {labels[labels.duplicated()].tolist()[0]!r} twice; give each label once")
     return labels
 
 

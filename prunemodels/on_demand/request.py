@@ -122,7 +122,9 @@ def from_table(X: Any) -> Acquire:
     """
     if isinstance(X, pd.DataFrame):
         if not X.index.is_unique:
-            raise InvalidInputError(f"from_table: X has the row {X.index[X.index.duplicated()][0]!r} twice; give each label once")
+            raise InvalidInputError(
+                f"from_table: X has the row {X.index[X.index.duplicated()].tolist()[0]!r} twice; give each label once"
+            )
         named = X.set_axis([str(c) for c in X.columns], axis=1)
         return lambda request: named.loc[request.rows, list(request.features)]
     cells = X.to_numpy() if hasattr(X, "to_numpy") else np.ma.asarray(X) if np.ma.isMaskedArray(X) else np.asarray(X)

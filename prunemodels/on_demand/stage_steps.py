@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from prunemodels.exits.cascade import Cascade
-from prunemodels.exits.prices import evaluation_of, priced_stages
+from prunemodels.exits.prices import priced_stages
 from prunemodels.exits.raw_tables import misfits, with_types
 from prunemodels.exits.set_stages import SetStages
 from prunemodels.exits.stages import StageOutput
@@ -148,7 +148,7 @@ def steps_of(cascade: Cascade) -> StageSteps:
     stages, last = priced_stages(cascade.stages_), cascade.policy_.last_stage
     if isinstance(stages, TreeStages):
         e = stages.ensemble
-        return TreeSteps(stages, plan_of(e, stages.items, evaluation_of(stages), e.is_split & (stages.first_stage <= last)))
+        return TreeSteps(stages, plan_of(e, stages.items, stages.split_prices, e.is_split & (stages.first_stage <= last)))
     columns = [features for features in stages.features[: last + 1] if features.size]
     features = np.unique(np.concatenate(columns)) if columns else np.zeros(0, dtype=np.int64)
     names = getattr(cascade, "feature_names_in_", stages.feature_names)

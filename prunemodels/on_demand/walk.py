@@ -29,7 +29,7 @@ from formulations.errors import InvalidInputError
 from formulations.instance.cost_items import Price
 from prunemodels.on_demand.answers import Answer, Refused, logger, read
 from prunemodels.on_demand.asking import CallLog, Spending, Start, ask_in_turn, ask_together
-from prunemodels.on_demand.orders import NumberedRequests, Orders
+from prunemodels.on_demand.orders import Orders
 from prunemodels.on_demand.plan import MOST_UNITS, PurchasePlan
 from prunemodels.on_demand.request import NEVER, AcquisitionFailedError, InterruptedAcquisitionError, Request
 from prunemodels.on_demand.result import OnDemandResult
@@ -85,13 +85,12 @@ class Walk(ABC):
     array([1])
     """
 
-    def __init__(self, plan: PurchasePlan, orders: Orders, start: Start) -> None:
+    def __init__(self, plan: PurchasePlan, orders: type[Orders], start: Start) -> None:
         self.acquire, self.rows, known, asking = start
         n = len(self.rows)
         self.rounds = self.requests = 0
-        self._purchases, self._orders, self._asking = plan, orders, asking
+        self._purchases, self._orders, self._asking = plan, orders(plan, self.rows), asking
         self._cap = None if asking.max_cost is None else min(int(asking.max_cost / plan.unit), MOST_UNITS)  # in units
-        self._making = NumberedRequests(plan, self.rows)
         self._cells = known[0].copy()
         self._status = np.where(known[1], KNOWN, UNKNOWN).astype(np.uint8)
         self._paid_by = np.full((n, plan.costs.n_items), NEVER, dtype=np.int32)
@@ -266,8 +265,7 @@ class Walk(ABC):
             if rows.size:
                 self.rounds += 1
                 paid = self._paid_by != NEVER
-                bundles = self._orders.of(wanted, self._status[rows] == UNKNOWN, paid[rows])
-                made = self._making.of_round(bundles, rows, paid, self._asking.max_rows)
+                made = self._orders.of_round(wanted, self._status[rows] == UNKNOWN, rows, paid, self._asking.max_rows)
                 self._open = {request.number: request for request in made}
         return list(self._open.values())
 
@@ -309,7 +307,7 @@ class Walk(ABC):
         given, rest = replace(given, came=came), []
         if not came.all():
             attempt = 1 if last else request.attempt + 1
-            rest = self._making.remaining(request, given, self._paid_by, self._open.values(), attempt)
+            rest = self._orders.remaining(request, given, self._paid_by, self._open.values(), attempt)
         for (i, f), why in given.wrong.items():
             again = "is asked for again" if not last else "counts as unavailable"
             logger.warning("%r of row %r %s; it %s", request.features[f], request.rows[i], why, again)

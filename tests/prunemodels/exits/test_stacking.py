@@ -167,7 +167,7 @@ def test_a_cascade_says_what_its_path_says(task: str) -> None:
         model = pm.CascadeClassifier([(GaussianNB(), [f]) for f in range(6)], 1, lam=0.01, random_state=0)
     model.fit(X, y)
     assert model.policy_.stack.stacked.sum() >= 4  # every model has one column: who is alone knows little
-    table = model.exit_path_.table(X)
+    table = pm.exits.evaluate_exit_path(model.exit_path_, X).table
     decision = decide(model.policy_, model.stages_, X)
     assert np.unique(decision.stage).size > 1
     np.testing.assert_array_equal(decision.value, table.value[decision.stage, np.arange(n)])

@@ -303,19 +303,23 @@ ILL = ((TABLE["age"] > 40) ^ (TABLE["job"] == "a") ^ (TABLE["debt"] > 2)).to_num
 NUMBERS = TABLE[["age", "debt"]]
 
 
-def a_forest() -> tuple[Any, pd.DataFrame]:
-    return RandomForestClassifier(5, random_state=0).fit(NUMBERS, ILL), NUMBERS
+Model = tuple[Any, pd.DataFrame, int | None]
+"""Fitted, the rows, and prices; cascades know theirs."""
 
 
-def a_pipeline() -> tuple[Any, pd.DataFrame]:
+def a_forest() -> Model:
+    return RandomForestClassifier(5, random_state=0).fit(NUMBERS, ILL), NUMBERS, 1
+
+
+def a_pipeline() -> Model:
     steps = make_column_transformer(
         (make_pipeline(SimpleImputer(), StandardScaler()), ["age", "debt"]), (OneHotEncoder(), ["job"])
     )
-    return make_pipeline(steps, RandomForestClassifier(5, random_state=0)).fit(TABLE, ILL), TABLE
+    return make_pipeline(steps, RandomForestClassifier(5, random_state=0)).fit(TABLE, ILL), TABLE, 1
 
 
-def a_cascade() -> tuple[Any, pd.DataFrame]:
-    return a_cascade_of(TABLE, ILL), TABLE
+def a_cascade() -> Model:
+    return a_cascade_of(TABLE, ILL), TABLE, None
 
 
 def a_cascade_of(table: pd.DataFrame, label: Any) -> Any:
@@ -324,8 +328,8 @@ def a_cascade_of(table: pd.DataFrame, label: Any) -> Any:
     return pm.CascadeClassifier(stages, 1, lam=0, cv=2, n_levels=3, stack=False, random_state=0).fit(table, label)
 
 
-def a_cascade_of_numbers() -> tuple[Any, pd.DataFrame]:
-    return a_cascade_of(NUMBERS, NUMBERS["age"] > 40), NUMBERS
+def a_cascade_of_numbers() -> Model:
+    return a_cascade_of(NUMBERS, NUMBERS["age"] > 40), NUMBERS, None
 
 
 def spoiled(table: pd.DataFrame, row: str, column: str, value: Any) -> pd.DataFrame:
@@ -341,8 +345,7 @@ MODELS = [a_forest, a_pipeline, a_cascade, a_cascade_of_numbers]
 @pytest.mark.parametrize("model", MODELS)
 def test_one_bad_value_ends_no_other_row(model: Any, value: Any, caplog: pytest.LogCaptureFixture) -> None:
     """Its row is predicted as if the value could not be had, and named; all others are predicted as on full data."""
-    fitted, table = model()
-    costs = None if model in (a_cascade, a_cascade_of_numbers) else 1
+    fitted, table, costs = model()
     good = pm.OnDemandPredictor(fitted, costs, from_table(table)).run(table.index)
     place = next(i for i, bought in enumerate(good.bought) if "age" in bought)
     bad = table.index[place]
@@ -364,7 +367,7 @@ def test_one_bad_value_ends_no_other_row(model: Any, value: Any, caplog: pytest.
 @pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
 def test_a_bad_value_is_asked_for_again(model: Any) -> None:
     """With `ask_again` the value is asked for once more, for its row alone, and nothing is refused if it then is a good one."""
-    fitted, table = model()
+    fitted, table, costs = model()
     asked: list[list[str]] = []
 
     def at_first_bad(request: Any) -> Any:
@@ -372,7 +375,6 @@ def test_a_bad_value_is_asked_for_again(model: Any) -> None:
         source = spoiled(table, "r7", "age", "n/a") if request.attempt == 1 else table
         return source.loc[request.rows, list(request.features)]
 
-    costs = None if model is a_cascade else 1
     result = pm.OnDemandPredictor(fitted, costs, at_first_bad, ask_again=1).run(table.index)
     assert result.refused == ()
     assert ["r7"] in asked
@@ -382,16 +384,16 @@ def test_a_bad_value_is_asked_for_again(model: Any) -> None:
 @pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
 def test_a_column_in_which_nothing_will_do_is_refused(model: Any) -> None:
     """If every one of several values is bad, it is the supplier's form that is wrong: an error, and nothing is kept."""
-    fitted, table = model()
+    fitted, table, costs = model()
     wrong = table.assign(age="old").astype(object)
     with pytest.raises(pm.errors.PruneModelsError, match="old"):
-        pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, from_table(wrong)).run(table.index)
+        pm.OnDemandPredictor(fitted, costs, from_table(wrong)).run(table.index)
 
 
 @pytest.mark.parametrize("model", [a_forest, a_pipeline, a_cascade])
 def test_a_value_that_comes_late_is_taken(model: Any) -> None:
     """A row that stopped without a value goes on when its request brings it after all, and ends as on full data; it pays then."""
-    fitted, table = model()
+    fitted, table, costs = model()
     kept = []
 
     def not_today(request: Any) -> Any:
@@ -400,7 +402,7 @@ def test_a_value_that_comes_late_is_taken(model: Any) -> None:
             return UNAVAILABLE
         return table.loc[request.rows, list(request.features)]
 
-    walk = pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, not_today).start(table.index[:30])
+    walk = pm.OnDemandPredictor(fitted, costs, not_today).start(table.index[:30])
     early = walk.run()
     assert early.fell_back.all()
     for request in kept:
@@ -411,9 +413,7 @@ def test_a_value_that_comes_late_is_taken(model: Any) -> None:
     assert (late.predictions == fitted.predict(table.iloc[:30])).all()
     assert late.mean_cost > early.mean_cost
     with pytest.raises(pm.errors.InvalidInputError, match="is not open in this walk"):
-        pm.OnDemandPredictor(fitted, None if model is a_cascade else 1, not_today).start(table.index[:30]).take(
-            kept[0], UNAVAILABLE
-        )
+        pm.OnDemandPredictor(fitted, costs, not_today).start(table.index[:30]).take(kept[0], UNAVAILABLE)
 
 
 def test_a_row_that_the_model_of_a_stage_refuses_is_named() -> None:
@@ -432,7 +432,7 @@ def test_a_row_that_the_model_of_a_stage_refuses_is_named() -> None:
 
 def test_known_values_that_a_pipeline_refuses_are_named() -> None:
     """A word among numbers that were known from the start counts as unavailable, and its row alone falls back."""
-    fitted, table = a_pipeline()
+    fitted, table, _ = a_pipeline()
     known = spoiled(table, "r7", "age", "n/a")[["age"]]
     result = pm.OnDemandPredictor(fitted, 1, from_table(table)).run(table.index, known=known)
     assert [refused[:2] for refused in result.refused] == [("r7", "age")]

@@ -89,6 +89,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: of("tree", evaluation_cost=Fraction(2**61)), "write prices with fewer digits"),
     # rows are distinct labels, or how many there are
     (lambda: of().run(["p", "q", "p"]), "rows has 'p' twice"),
+    (lambda: of().run([7, 7]), "rows has 7 twice; give each label once"),
     (lambda: of().run([]), "rows is empty"),
     (lambda: of().run(0), "rows is empty"),
     (lambda: of().run(-3), "rows is empty"),
@@ -108,7 +109,7 @@ CALLS: list[tuple[Callable[[], Any], str]] = [
     # values that are known from the start
     (lambda: known({"z": [1, 2, 3]}), "known has 'z', the model has no such feature"),
     (lambda: known({"a": [1, 2]}), r"known: 'a' has shape \(2,\) for 3 rows"),
-    (lambda: known({"a": [1, np.inf, 3]}), "known: 'a' of row 1 is infinite"),
+    (lambda: of().start([7], known={"a": [np.inf]}), "known: 'a' of row 7 is infinite"),
     (lambda: known([1, 2, 3]), "known is list; give a mapping"),
     (lambda: known(pd.DataFrame({"a": [1, 2, 3]}, index=[5, 6, 7])), "known: 'a': the row 0 is not in the index"),
     (lambda: known({"a": pd.Series([1, 2, 3], index=[5, 6, 7])}), "known: 'a': the row 0 is not in the index"),
