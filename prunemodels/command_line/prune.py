@@ -37,7 +37,7 @@ from prunemodels.evaluation.held_out import hold_out, on_other_rows
 from prunemodels.evaluation.held_out_change import held_out_change
 from prunemodels.evaluation.held_out_tradeoff import SHARES
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
-from prunemodels.files.mixtures import MixtureFiles
+from prunemodels.files.mixtures import mixture_files, write_mixture
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
@@ -102,16 +102,16 @@ def prune_command(args: argparse.Namespace) -> Summary:
     files = [out, *tables]
     if boosted:
         return _prune_boosted(args, model, out, tables)
-    mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
+    mixture = mixture_files(out, outputs) if args.mixture else []
     instance = read_instance(args, model)
     path = path_of(args, instance)
     choice = choose_pruning(args, path)
     _save(args, apply_pruning(choice.pruning, model), out)
     for table in tables:
         path.to_frame().to_csv(outputs.aside(table), index=False)
-    if mixture is not None and isinstance(choice.solution, BudgetSolution):
-        mixture.write(outputs, choice.solution, model)
-        files += mixture.all
+    if mixture and isinstance(choice.solution, BudgetSolution):
+        write_mixture(mixture, outputs, choice.solution, model)
+        files += mixture
     return _summary(args, instance, path, choice, files)
 
 
