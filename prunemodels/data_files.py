@@ -161,18 +161,22 @@ def take_features(table: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     features = take_columns(table, names, source)
     for name, kind in features.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind):
-            raise InvalidInputError(f"{source}{_first_word(features[name])}; {_number_remedy(features[name])}")
+            column, remedy = features[name], _number_remedy(features[name])
+            i = first_word(column)
+            if i is None:
+                raise InvalidInputError(f"{source}: the column {name!r} holds {column.dtype}, not numbers; {remedy}")
+            raise InvalidInputError(
+                f"{source}, row {i + 1}: the column {name!r} holds {column.iloc[i]!r}, not numbers alone; {remedy}"
+            )
     features = features.astype(np.float64)  # also converts nullable and Arrow columns; empty cells become NaN
     as_rows(features, len(names), source)
     return features
 
 
-def _first_word(column: pd.Series[Any]) -> str:
-    """The first cell of a column that is no number, and where it stands."""
+def first_word(column: pd.Series[Any]) -> int | None:
+    """The first row whose cell is neither a number nor empty; None: there is none."""
     wrong = np.flatnonzero((pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy())
-    if not wrong.size:
-        return f": the column {column.name!r} holds {column.dtype}, not numbers"
-    return f", row {wrong[0] + 1}: the column {column.name!r} holds {column.iloc[wrong[0]]!r}, not numbers alone"
+    return int(wrong[0]) if wrong.size else None
 
 
 def _number_remedy(column: pd.Series[Any]) -> str:

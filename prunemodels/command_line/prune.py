@@ -37,7 +37,7 @@ from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
-from prunemodels.files.mixtures import MixtureFiles
+from prunemodels.files.mixtures import mixture_files, write_mixture
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.problems import apply_pruning
@@ -123,15 +123,15 @@ def prune_command(args: argparse.Namespace) -> Summary:
     with errors_naming("--out"):
         check_ending(model, out)
     tables = reserve(args, "path_csv", ".csv")
-    mixture = MixtureFiles.beside(out, outputs) if args.mixture else None
+    mixture = mixture_files(out, outputs) if args.mixture else []
     found = _of_boosted(args, model, whole=bool(tables or args.pictures)) if boosted else _of_forest(args, model)
     rows = None if args.held_out is None else read_examples(args, "--held-out", found.before, weighted=True)
     hints, on = hints_on_rows(rows, *found.seen), found.data if rows is None else rows
     dump_forest(drop_unused(found.saved) if args.drop_unused else found.saved, outputs.aside(out))
     for table in tables:
         found.path.to_frame().to_csv(outputs.aside(table), index=False)
-    if mixture is not None and isinstance(found.solution, BudgetSolution):
-        mixture.write(outputs, found.solution, model)
+    if mixture and isinstance(found.solution, BudgetSolution):
+        write_mixture(mixture, outputs, found.solution, model)
     draw_pictures(args, lambda: found.picture(on))
     record = found.record | {"budget": args.budget, "lam": args.lam, "measured_on": on.file}
     record["on_data"] = None if found.data.y is None else found.change(found.data)
@@ -144,7 +144,7 @@ def prune_command(args: argparse.Namespace) -> Summary:
         record |= more
         lines += told
     lines += [*found.lines, Line("cost sample", found.data.told)]
-    files = [out, *tables, *(mixture.all if mixture is not None else ())]
+    files = [out, *tables, *mixture]
     after = f"prunemodels report {args.forest} ... --pruned {args.out} writes a page on it for others"
     return Summary(record, lines, files, found.data.ignored, hints, "" if boosted else after)
 

@@ -35,7 +35,7 @@ from prunemodels.files.boosted_models import BOOSTED_ENDINGS, ENDINGS, KINDS, du
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.columns import final_step
 from prunemodels.models.forests.reading import library_of
-from prunemodels.models.forests.sklearn_versions import SAME_TREES, VERSION, version_of
+from prunemodels.models.forests.training_rows import SAME_TREES, VERSION, version_of
 from prunemodels.models.tree_model import HoldsTrees, PrunesTrees, fitted_model, tree_model_of
 
 MODEL_ENDINGS = (*FOREST_ENDINGS, *BOOSTED_ENDINGS)

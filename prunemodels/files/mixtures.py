@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,38 +27,26 @@ from prunemodels.models.forests.mixture import MixturePredictor, mixture_of
 ENDING = ".mixture.json"
 
 
-@dataclass(frozen=True)
-class MixtureFiles:
-    """Where ``--mixture`` writes the two forests and their weights."""
+def mixture_files(out: Path, outputs: OutputFiles) -> list[Path]:
+    """NAME.cheaper.skops, NAME.dearer.skops and NAME.mixture.json beside NAME.skops, reserved for ``--mixture``."""
+    names = (f"{out.stem}.cheaper{out.suffix}", f"{out.stem}.dearer{out.suffix}", f"{out.stem}{ENDING}")
+    return [outputs.reserve(out.with_name(name), "--mixture") for name in names]
 
-    cheaper: Path
-    dearer: Path
-    weight: Path
 
-    @classmethod
-    def beside(cls, out: Path, outputs: OutputFiles) -> MixtureFiles:
-        """NAME.cheaper.skops, NAME.dearer.skops and NAME.mixture.json beside NAME.skops, reserved."""
-        names = (f"{out.stem}.cheaper{out.suffix}", f"{out.stem}.dearer{out.suffix}", f"{out.stem}{ENDING}")
-        return cls(*(outputs.reserve(out.with_name(name), "--mixture") for name in names))
-
-    @property
-    def all(self) -> list[Path]:
-        """The three files."""
-        return [self.cheaper, self.dearer, self.weight]
-
-    def write(self, outputs: OutputFiles, solution: BudgetSolution, forest: Any) -> None:
-        """Both forests, and the JSON file that joins them; `load_mixture` reads them."""
-        mixture = mixture_of(solution.relaxation, forest)
-        dump_forest(mixture.cheaper, outputs.aside(self.cheaper))
-        dump_forest(mixture.dearer, outputs.aside(self.dearer))
-        entries = {
-            "budget": str(solution.budget),
-            "weight": str(mixture.weight),
-            "dearer": self.dearer.name,
-            "cheaper": self.cheaper.name,
-            "meaning": "predict each example by the dearer forest with probability weight, else by the cheaper",
-        }
-        outputs.aside(self.weight).write_text(json.dumps(entries, indent=2) + "\n")
+def write_mixture(files: Sequence[Path], outputs: OutputFiles, solution: BudgetSolution, forest: Any) -> None:
+    """Both forests, and the JSON file that joins them, into `mixture_files`; `load_mixture` reads them."""
+    cheaper, dearer, weight = files
+    mixture = mixture_of(solution.relaxation, forest)
+    dump_forest(mixture.cheaper, outputs.aside(cheaper))
+    dump_forest(mixture.dearer, outputs.aside(dearer))
+    entries = {
+        "budget": str(solution.budget),
+        "weight": str(mixture.weight),
+        "dearer": dearer.name,
+        "cheaper": cheaper.name,
+        "meaning": "predict each example by the dearer forest with probability weight, else by the cheaper",
+    }
+    outputs.aside(weight).write_text(json.dumps(entries, indent=2) + "\n")
 
 
 @checked

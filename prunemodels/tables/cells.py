@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from formulations.errors import InvalidInputError
+from prunemodels.data_files import first_word, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,9 @@ class Chunk:
             with np.errstate(over="ignore"):
                 return np.asarray(column.to_numpy(dtype=kind, na_value=np.nan))
         except (TypeError, ValueError) as error:
-            i, cell = _first_text(column)
+            i = first_word(column) or 0
             raise InvalidInputError(
-                f"{self.place(i)}: the column {name!r} holds {cell!r}, not a number; encode it as the training data was"
+                f"{self.place(i)}: the column {name!r} holds {column.iloc[i]!r}, not a number; encode it as the training data was"
             ) from error
 
     def values(self, name: str) -> NDArray[Any]:
@@ -90,8 +91,7 @@ def check_present(wanted: Sequence[str], names: Sequence[str], source: str) -> N
     absent = [n for n in wanted if n not in have]
     if absent:
         others = "" if len(absent) == 1 else f" ({len(absent)} are missing)"
-        there = ", ".join(repr(n) for n in names[:12]) + (f", ... ({len(names)} in all)" if len(names) > 12 else "")
-        raise InvalidInputError(f"{source} has no column {absent[0]!r}{others}; it has {there}")
+        raise InvalidInputError(f"{source} has no column {absent[0]!r}{others}; it has {shown(names)}")
     if len(have) < len(names):
         twice = next((n for n in wanted if list(names).count(n) > 1), None)
         if twice is not None:
@@ -113,11 +113,3 @@ def _arrow_numbers(column: Any, name: str, source: str, kind: type[np.float32] |
 
 def _no_numbers(source: str, name: str, held: object) -> str:
     return f"{source}: the column {name!r} holds {held}, not numbers; encode it as the training data was"
-
-
-def _first_text(column: pd.Series[Any]) -> tuple[int, object]:
-    """The first cell that is not a number: its row in the chunk, and its value."""
-    numbers = pd.to_numeric(column, errors="coerce")
-    bad = np.flatnonzero(numbers.isna() & column.notna())
-    i = int(bad[0]) if bad.size else 0
-    return i, column.iloc[i]

@@ -52,12 +52,9 @@ class Reader:
                 "CostItems.of_made(read_forest(pipe).made.sources)"
             )
         self.table, self.ensemble = table, ensemble
-        self._columns = {what: given for what, given in (("y", y), ("sample_weight", weight)) if isinstance(given, str)}
-        self._arrays = {
-            what: np.asarray(given)
-            for what, given in (("y", y), ("sample_weight", weight))
-            if given is not None and not isinstance(given, str)
-        }
+        given = {what: of for what, of in (("y", y), ("sample_weight", weight)) if of is not None}
+        self._columns = {what: of for what, of in given.items() if isinstance(of, str)}
+        self._arrays = {what: np.asarray(of) for what, of in given.items() if not isinstance(of, str)}
         self._non_features = tuple(self._columns.values())
         self._with_features = True
         self._used = np.unique(ensemble.feature[ensemble.is_split]).astype(np.int64)
@@ -157,8 +154,7 @@ class Reader:
         """The rows as float32, with the features in the trees' order."""
         if chunk is None:
             return as_rows(raw, self.ensemble.n_features, self.table.source.name, first)
-        names = self._names or self._feature_columns(column_names(chunk.rows))
-        return chunk.features(names, self._used)
+        return chunk.features(self._names or self._feature_columns(column_names(chunk.rows)), self._used)
 
     def _labels_or_weights(self, what: str, chunk: Chunk | None, first: int, last: int) -> NDArray[Any] | None:
         """Labels or weights (`what`) of one chunk, the rows `first` to `last` of the table; None if there are none."""

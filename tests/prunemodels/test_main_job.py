@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 import prunemodels as pm
 from proofs_checks import check_path, check_solution
-from prunemodels.models.forests.sklearn_versions import FORESTS_DRAW_BY_WEIGHT
+from prunemodels.models.forests.training_rows import FORESTS_DRAW_BY_WEIGHT
 
 DATA = {
     "breast cancer": (load_breast_cancer, RandomForestClassifier(7, criterion="entropy", random_state=0)),

@@ -26,9 +26,8 @@ from formulations.instance.survival import CensoredSample
 from formulations.instance.tree_loss import TreeLoss
 from prunemodels.models.forests.labels import true_outputs
 from prunemodels.models.forests.reading import check_columns, tree_views
-from prunemodels.models.forests.sklearn_versions import MEDIANS_MEASURED_EXACTLY
 from prunemodels.models.forests.survival import predicts_curves
-from prunemodels.models.forests.training_rows import check_training_data, out_of_bag, training_weights
+from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, check_training_data, out_of_bag, training_weights
 
 STORED = ("squared_error", "friedman_mse", "absolute_error", "poisson")
 """Criteria of regression trees whose impurity is the in-bag error, or half of it."""

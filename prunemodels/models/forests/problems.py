@@ -21,7 +21,7 @@ from prunemodels.models.columns import final_step
 from prunemodels.models.costs import Costs, cost_items, keep_prices
 from prunemodels.models.forests.error_samples import Errors, InBag
 from prunemodels.models.forests.reading import check_columns, read_trees, tree_views
-from prunemodels.models.forests.sklearn_versions import pruned_tree
+from prunemodels.models.forests.training_rows import pruned_tree
 
 LOG = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ import prunemodels as pm
 from prunemodels.estimators import BudgetPrunedForestClassifier, BudgetPrunedForestRegressor
 from prunemodels.evaluation.choosing import knee, one_se
 from prunemodels.evaluation.path import evaluate_path
-from prunemodels.models.forests.sklearn_versions import VERSION
+from prunemodels.models.forests.training_rows import VERSION
 
 SMALL = RandomForestClassifier(8, max_depth=6, random_state=1)
 

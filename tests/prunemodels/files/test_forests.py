@@ -8,6 +8,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pytest
+import sklearn
 import skops.io
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
@@ -35,25 +36,19 @@ def test_a_joblib_file_needs_trust(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", FOREST_ENDINGS)
-def test_another_scikit_learn_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    """A forest of a version with other trees is refused with both versions and the remedy, not loaded with a warning."""
-    import sklearn
+def test_versions_of_scikit_learn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    """A version with the same trees is read without a warning; another is refused with both versions and the remedy.
 
-    with monkeypatch.context() as patch:
-        patch.setattr("sklearn.base.__version__", "1.5.2")
-        save_forest(forest(), tmp_path / f"f{ending}")
-    with pytest.raises(pm.errors.BrokenFileError, match=rf"1\.5\.2, .*{sklearn.__version__}.* install scikit-learn==1\.5\.2"):
-        load_forest(tmp_path / f"f{ending}", trust_pickle=True)
-
-
-@pytest.mark.parametrize("ending", FOREST_ENDINGS)
-def test_a_version_with_the_same_trees_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
-    """A forest of a version whose trees are the same is read without a warning; `make test-versions` does it with real files."""
-    with monkeypatch.context() as patch:
-        patch.setattr("sklearn.base.__version__", "1.6.0")
-        save_forest(forest(), tmp_path / f"f{ending}")
-    again = load_forest(tmp_path / f"f{ending}", trust_pickle=True)
+    `make test-versions` does it with real files.
+    """
+    for version in ("1.6.0", "1.5.2"):
+        with monkeypatch.context() as patch:
+            patch.setattr("sklearn.base.__version__", version)
+            save_forest(forest(), tmp_path / f"{version}{ending}")
+    again = load_forest(tmp_path / f"1.6.0{ending}", trust_pickle=True)
     assert all(np.array_equal(a.tree_.value, b.tree_.value) for a, b in zip(again, forest(), strict=True))
+    with pytest.raises(pm.errors.BrokenFileError, match=rf"1\.5\.2, .*{sklearn.__version__}.* install scikit-learn==1\.5\.2"):
+        load_forest(tmp_path / f"1.5.2{ending}", trust_pickle=True)
 
 
 def test_a_pickle_with_trees_of_another_layout_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import prunemodels as pm
 from prunemodels.files.forests import save_forest
-from prunemodels.files.mixtures import MixtureFiles, load_mixture
+from prunemodels.files.mixtures import load_mixture, mixture_files, write_mixture
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.forests.mixture import mixture_of
 
@@ -34,9 +34,9 @@ def solved() -> tuple[Any, Any]:
 def write(folder: Path, solved: tuple[Any, Any], ending: str = ".skops") -> Path:
     """What `prune --mixture` writes beside m.skops; the JSON file."""
     with OutputFiles(force=False) as outputs:
-        files = MixtureFiles.beside(folder / f"m{ending}", outputs)
-        files.write(outputs, solved[1], solved[0])
-    return files.weight
+        files = mixture_files(folder / f"m{ending}", outputs)
+        write_mixture(files, outputs, solved[1], solved[0])
+    return files[-1]
 
 
 @pytest.mark.parametrize("ending", [".skops", ".joblib"])

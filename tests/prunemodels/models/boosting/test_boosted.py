@@ -8,13 +8,11 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-import lightgbm
 import numpy as np
 import pytest
 import xgboost
 from numpy.typing import NDArray
 from scipy.optimize import check_grad
-from sklearn.datasets import make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from formulations import InvalidInputError, Pruning
@@ -30,7 +28,7 @@ from solvers import min_cut, price_sharing
 from tests.instances import way
 from tests.loops import looped
 from tests.prunemodels.models.boosting.test_majoriser import NAMES, direct_loss, every_loss, tiny
-from tests.prunemodels.models.libraries.models import X2, XR, Y2, Y3, YR, all_prunings
+from tests.prunemodels.models.libraries.models import X2, X3, XR, Y2, Y3, YR, all_prunings, model_of
 
 COSTS = [1, 2, 3, 4, 5, 6]
 
@@ -161,21 +159,17 @@ def test_it_says_what_it_is() -> None:
     assert repr(read_model(MODEL)).endswith("boosted, 1 output, sigmoid)")
 
 
-REFIT_X2, REFIT_Y2 = make_classification(600, 8, n_informative=5, flip_y=0.05, random_state=0)
-REFIT_X3, REFIT_Y3 = make_classification(600, 8, n_informative=6, n_classes=3, random_state=1)
-REFIT_XR, REFIT_YR = make_regression(600, 8, noise=10.0, random_state=2)
-REFIT_YR = REFIT_YR / REFIT_YR.std()
 X_FEW: dict[str, Any] = {"n_estimators": 10, "max_depth": 3, "n_jobs": 1}
-L_FEW: dict[str, Any] = {"n_estimators": 10, "num_leaves": 8, "verbose": -1, "n_jobs": 1}
-MODELS = {
-    "xgboost, two": (xgboost.XGBClassifier(**X_FEW), REFIT_X2, REFIT_Y2),
-    "xgboost, three": (xgboost.XGBClassifier(**X_FEW), REFIT_X3, REFIT_Y3),
-    "xgboost, numbers": (xgboost.XGBRegressor(**X_FEW), REFIT_XR, REFIT_YR),
-    "lightgbm, two": (lightgbm.LGBMClassifier(**L_FEW), REFIT_X2, REFIT_Y2),
-    "lightgbm, three": (lightgbm.LGBMClassifier(**L_FEW), REFIT_X3, REFIT_Y3),
-    "lightgbm, rest": (lightgbm.LGBMClassifier(objective="multiclassova", **L_FEW), REFIT_X3, REFIT_Y3),
-    "lightgbm, numbers": (lightgbm.LGBMRegressor(**L_FEW), REFIT_XR, REFIT_YR),
-}
+YS = YR / YR.std()
+REFITTED = [(library, name) for library in ("xgboost", "lightgbm") for name in ("two classes", "three classes", "numbers")]
+REFITTED += [("lightgbm", "one against the rest")]
+
+
+@cache
+def to_refit() -> tuple[Any, Any]:
+    """A model of the first half of the rows, and its pruning on the other."""
+    model = xgboost.XGBClassifier(**X_FEW).fit(X2[:120], Y2[:120])
+    return model, prune_boosted(model, X2[120:], Y2[120:], costs=1, budget=4, time_limit=0.0)
 
 
 def test_by_hand_one_stump() -> None:
@@ -207,55 +201,54 @@ def indicators(forest: Any, kept: Any, X: Any) -> Any:
 @pytest.mark.parametrize("k", [1.0, 30.0])
 def test_squares_are_scikit_learns_ridge(k: float) -> None:
     """For squares the refitted margins are those of Ridge on the leaf indicators and the residuals."""
-    forest = read_model(xgboost.XGBRegressor(**X_FEW).fit(REFIT_XR[:300], REFIT_YR[:300]))
-    rows, weight = forest.rows(REFIT_XR[:300]), np.random.default_rng(0).integers(0, 3, 300).astype(float)
+    forest = read_model(xgboost.XGBRegressor(**X_FEW).fit(XR[:120], YS[:120]))
+    rows, weight = forest.rows(XR[:120]), np.random.default_rng(0).integers(0, 3, 120).astype(float)
     kept = forest.ensemble.is_split
-    ((_, found),) = refitted(forest, kept, rows, loss_of(forest, REFIT_YR[:300], 300), weight, [k])
-    Z, F = indicators(forest, kept, REFIT_XR[:300]), forest.margins(rows)[:, 0]
-    ridge = Ridge(alpha=k, fit_intercept=False).fit(Z, REFIT_YR[:300] - F, sample_weight=weight / weight.mean())
+    ((_, found),) = refitted(forest, kept, rows, loss_of(forest, YS[:120], 120), weight, [k])
+    Z, F = indicators(forest, kept, XR[:120]), forest.margins(rows)[:, 0]
+    ridge = Ridge(alpha=k, fit_intercept=False).fit(Z, YS[:120] - F, sample_weight=weight / weight.mean())
     assert found.margins(rows)[:, 0] == pytest.approx(F + ridge.predict(Z), abs=2e-4)
 
 
 def test_log_loss_without_a_start_is_scikit_learns_logistic_regression() -> None:
     """With all values 0 the refit is a penalised logistic regression on the leaf indicators: h = 1/4, so C = 4 / k."""
-    forest = read_model(xgboost.XGBClassifier(base_score=0.5, **X_FEW).fit(REFIT_X2[:300], REFIT_Y2[:300]))
+    forest = read_model(xgboost.XGBClassifier(base_score=0.5, **X_FEW).fit(X2[:120], Y2[:120]))
     empty, k = forest.with_values(np.zeros_like(forest.ensemble.value)), 8.0
-    rows, kept = forest.rows(REFIT_X2[:300]), forest.ensemble.is_split
-    ((_, found),) = refitted(empty, kept, rows, loss_of(forest, REFIT_Y2[:300], 300), np.ones(300), [k])
-    Z = indicators(forest, kept, REFIT_X2[:300])
-    logistic = LogisticRegression(C=4 / k, fit_intercept=False, tol=1e-8, max_iter=10_000).fit(Z, REFIT_Y2[:300])
+    rows, kept = forest.rows(X2[:120]), forest.ensemble.is_split
+    ((_, found),) = refitted(empty, kept, rows, loss_of(forest, Y2[:120], 120), np.ones(120), [k])
+    Z = indicators(forest, kept, X2[:120])
+    logistic = LogisticRegression(C=4 / k, fit_intercept=False, tol=1e-8, max_iter=10_000).fit(Z, Y2[:120])
     assert found.margins(rows)[:, 0] == pytest.approx(logistic.decision_function(Z), abs=0.01)
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_same_splits_same_cost_less_loss(name: str) -> None:
+@pytest.mark.parametrize(("library", "name"), REFITTED)
+def test_same_splits_same_cost_less_loss(library: str, name: str) -> None:
     """The refit keeps splits and cost, never raises the loss of the pruning's rows, and the exported model shows both."""
-    model, X, y = MODELS[name]
-    model.fit(X[:300], y[:300])
-    pruned = prune_boosted(model, X[300:450], y[300:450], costs=1, budget=4, time_limit=0.0)
-    fitted = pruned.refit(X[:300], y[:300])
+    model, X, y = model_of(library, name)
+    pruned = prune_boosted(model, X[120:], y[120:], costs=1, budget=4, time_limit=0.0)
+    fitted = pruned.refit(X[:120], y[:120])
     assert np.array_equal(fitted.kept, pruned.kept)
     assert fitted.cost == pruned.cost == pytest.approx(fitted.usage.cost(fitted.kept), rel=1e-12)
     assert fitted.loss <= pruned.loss
     assert fitted is pruned or not fitted.stationary
-    seen = evaluate(fitted.to_model(), X[300:450], y[300:450], costs=1)
+    seen = evaluate(fitted.to_model(), X[120:], y[120:], costs=1)
     assert (seen.loss, seen.cost) == (pytest.approx(fitted.loss, rel=1e-5), pytest.approx(pruned.cost, rel=1e-12))
-    assert np.allclose(fitted.predict(X), fitted.to_model().predict(X), rtol=1e-4, atol=1e-6)
-    before = evaluate(pruned.to_model(), X[300:450], y[300:450], costs=1)
+    ours, theirs = fitted.predict(X), fitted.to_model().predict(X)
+    assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-6) if y.dtype.kind == "f" else np.array_equal(ours, theirs)
+    before = evaluate(pruned.to_model(), X[120:], y[120:], costs=1)
     assert before.loss == pytest.approx(pruned.loss, rel=1e-5)
 
 
 def test_no_refit_where_it_does_not_help() -> None:
     """Refitted to wrong labels, nothing changes: the pruning itself is among what is chosen from."""
-    model = xgboost.XGBClassifier(**X_FEW).fit(REFIT_X2[:300], REFIT_Y2[:300])
-    pruned = prune_boosted(model, REFIT_X2[300:], REFIT_Y2[300:], costs=1, budget=4, time_limit=0.0)
-    assert pruned.refit(REFIT_X2[:300], 1 - REFIT_Y2[:300]) is pruned
+    _, pruned = to_refit()
+    assert pruned.refit(X2[:120], 1 - Y2[:120]) is pruned
 
 
 def test_the_gradient_is_that_of_the_objective() -> None:
     """Slopes gathered over leaves are the differences of the summed loss, softmax among them."""
-    forest = read_model(xgboost.XGBClassifier(**{**X_FEW, "n_estimators": 2}).fit(REFIT_X3[:100], REFIT_Y3[:100]))
-    rows, loss = forest.rows(REFIT_X3[:100]), loss_of(forest, REFIT_Y3[:100], 100)
+    forest = read_model(xgboost.XGBClassifier(**{**X_FEW, "n_estimators": 2}).fit(X3[:100], Y3[:100]))
+    rows, loss = forest.rows(X3[:100]), loss_of(forest, Y3[:100], 100)
     leaves, F = Leaves.of(forest, forest.ensemble.is_split, rows), forest.margins(rows)
     delta = np.random.default_rng(0).normal(size=leaves.n_leaves)
     off = check_grad(
@@ -266,9 +259,9 @@ def test_the_gradient_is_that_of_the_objective() -> None:
 
 def test_a_path_is_refitted_as_a_whole() -> None:
     """Every pruning of the refitted path loses at most what it lost before, and `at_cost` the least of the refitted ones."""
-    model = xgboost.XGBClassifier(**X_FEW).fit(REFIT_X2[:300], REFIT_Y2[:300])
-    path = boosted_path(model, REFIT_X2[300:], REFIT_Y2[300:], costs=1, lams=3, time_limit=0.0)
-    fitted = path.refit(REFIT_X2[:300], REFIT_Y2[:300], most=5)
+    model, _ = to_refit()
+    path = boosted_path(model, X2[120:], Y2[120:], costs=1, lams=3, time_limit=0.0)
+    fitted = path.refit(X2[:120], Y2[:120], most=5)
     assert all(after.loss <= before.loss for before, after in zip(path.found, fitted.found, strict=True))
     assert all(a.cost < b.cost and a.loss > b.loss for a, b in pairwise(fitted.front))
     for budget in (1.0, 3.0, 6.0):
@@ -279,14 +272,13 @@ def test_a_path_is_refitted_as_a_whole() -> None:
 
 def test_refitting_bad_arguments_are_refused() -> None:
     """Strengths that are not above 0, unknown labels, other columns, and prunings without labels."""
-    model = xgboost.XGBClassifier(**X_FEW).fit(REFIT_X2[:300], REFIT_Y2[:300])
-    pruned = prune_boosted(model, REFIT_X2[300:], REFIT_Y2[300:], costs=1, budget=4, time_limit=0.0)
+    _, pruned = to_refit()
     with pytest.raises(InvalidInputError, match=r"strengths\[1\] is 0; give finite numbers above 0"):
-        pruned.refit(REFIT_X2, REFIT_Y2, strengths=[1, 0])
+        pruned.refit(X2, Y2, strengths=[1, 0])
     with pytest.raises(InvalidInputError, match=r"y\[0\] is the label 5"):
-        pruned.refit(REFIT_X2, np.where(np.arange(600) == 0, 5, REFIT_Y2))
+        pruned.refit(X2, np.where(np.arange(240) == 0, 5, Y2))
     with pytest.raises(InvalidInputError, match="sample_weight"):
-        pruned.refit(REFIT_X2, REFIT_Y2, sample_weight=-np.ones(600))
+        pruned.refit(X2, Y2, sample_weight=-np.ones(240))
     bare = type(pruned)(pruned.forest, pruned.usage, pruned.kept, 0.0, pruned.loss, pruned.cost, False)
     with pytest.raises(InvalidInputError, match="does not hold the labels"):
-        bare.refit(REFIT_X2, REFIT_Y2)
+        bare.refit(X2, Y2)

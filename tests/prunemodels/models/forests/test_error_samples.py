@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 import prunemodels as pm
 from formulations.instance.routing import as_rows
 from prunemodels.models.forests import error_samples
-from prunemodels.models.forests.sklearn_versions import MEDIANS_MEASURED_EXACTLY, VERSION
+from prunemodels.models.forests.training_rows import MEDIANS_MEASURED_EXACTLY, VERSION
 from tests.instances import way
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import KINDS, Fitted, fitted, labels, random_pruning, rows, targets, weights

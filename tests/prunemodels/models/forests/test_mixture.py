@@ -87,15 +87,18 @@ def test_the_relaxations_budget_and_value_are_met_in_expectation(forest: RandomF
     assert mixture_of(relaxation, forest, stratified=True).stratified
 
 
-def kinds_of_rows() -> dict[str, Any]:
-    rows = X[COST].to_numpy()
-    return {"table": X[COST], "array": rows, "list": rows.tolist(), "sparse": sparse.csr_matrix(rows)}
+KINDS: dict[str, Any] = {
+    "table": lambda X: X,
+    "array": np.asarray,
+    "list": lambda X: X.to_numpy().tolist(),
+    "sparse": sparse.csr_matrix,
+}
 
 
-@pytest.mark.parametrize("kind", ["table", "array", "list", "sparse"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_row_is_answered_by_the_forest_it_was_given(kind: str) -> None:
     """`predict` and `predict_proba` put the two forests' own answers together, in order, for every kind of table."""
-    rows, plain = kinds_of_rows()[kind], X[COST].to_numpy()
+    rows, plain = KINDS[kind](X[COST]), X[COST].to_numpy()
     named = kind == "table"
     forest = RandomForestClassifier(4, random_state=0).fit(X[TRAIN] if named else X[TRAIN].to_numpy(), Y[TRAIN])
     path = pm.pruning_path(pm.problem_from_forest(forest, X[COST] if named else plain, costs=1))

@@ -134,15 +134,6 @@ def test_back_and_forth(kind, keep):
     np.testing.assert_array_equal(again.kept, pruning.kept)
 
 
-@pytest.fixture
-def case():
-    """A small forest, its problem and a pruned copy."""
-    X, y = rows(120, seed=1), (rows(120, seed=1)[:, 0] > 0).astype(int)
-    forest = RandomForestClassifier(3, max_depth=4, random_state=0).fit(X, y)
-    problem = pm.problem_from_forest(forest, X, costs=1)
-    return forest, problem, pm.apply_pruning(random_pruning(problem, 3), forest)
-
-
 def test_another_pruners_work_is_read():
     """A single tree pruned by scikit-learn's own cost-complexity pruning is a pruning of the full tree."""
     X = rows(150, seed=2)
@@ -155,9 +146,10 @@ def test_another_pruners_work_is_read():
     np.testing.assert_array_equal(pm.apply_pruning(pruning, full).predict(X), small.predict(X))
 
 
-def test_the_first_node_that_differs_is_named(case):
+def test_the_first_node_that_differs_is_named():
     """Another threshold, feature, prediction, number of trees, a split grown on: each is refused with tree and node."""
-    forest, problem, pruned = case
+    case, pruning, pruned = pruned_case("random forest", seed=3)
+    forest, problem = case.forest, pruning.problem
     wrong = copy.deepcopy(pruned)
     wrong.estimators_[1].tree_.threshold[0] += 1
     with pytest.raises(pm.errors.InvalidInputError, match="node 0 of the pruned forest's tree 1 has another threshold"):
@@ -169,7 +161,7 @@ def test_the_first_node_that_differs_is_named(case):
         pruning_from_forest(problem, wrong)
     wrong = copy.deepcopy(pruned)
     wrong.estimators_ = wrong.estimators_[:2]
-    with pytest.raises(pm.errors.InvalidInputError, match="the pruned forest has 2 trees, the problem's 3"):
+    with pytest.raises(pm.errors.InvalidInputError, match="the pruned forest has 2 trees, the problem's 4"):
         pruning_from_forest(problem, wrong)
     small = pm.problem_from_forest(pm.apply_pruning(pm.Pruning.all_roots(problem), forest), rows(5, seed=0), costs=1)
     with pytest.raises(pm.errors.InvalidInputError, match="has another split than the node in its place"):
