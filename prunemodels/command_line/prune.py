@@ -34,7 +34,7 @@ from prunemodels.command_line.summary import Line, Summary, budget_table, measur
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
 from prunemodels.evaluation.curve import boosted_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
-from prunemodels.evaluation.held_out_tradeoff import SHARES
+from prunemodels.evaluation.tradeoffs import SHARES
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
 from prunemodels.files.mixtures import MixtureFiles
 from prunemodels.models.boosting.boosted import boosted_path, prune_boosted
