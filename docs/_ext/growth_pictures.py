@@ -15,7 +15,7 @@ PICTURES = ROOT / "docs" / "_build" / "pictures"
 
 def write(app: Sphinx) -> None:
     """Draw what is newer than its picture."""
-    from benchmarks.growth_figures import draw, read
+    from benchmarks.growth import draw, read
 
     for file in sorted(RESULTS.glob("growth-*.json")):
         picture = PICTURES / f"{file.stem}-seconds.svg"

@@ -31,7 +31,7 @@ from prunemodels.command_line.summary import Summary
 from prunemodels.data_files import Dataset, load_dataset, part_sizes
 from prunemodels.datasets.heart import fetch_heart
 from prunemodels.evaluation.evaluate import Evaluation, evaluate
-from prunemodels.evaluation.held_out_tradeoff import SHARES
+from prunemodels.evaluation.tradeoffs import SHARES
 from prunemodels.files.forests import dump_forest
 from prunemodels.files.outputs import OutputFiles
 from prunemodels.models.costs import Costs

@@ -24,8 +24,8 @@ from formulations.instance.problem import PruningProblem
 from formulations.shown import Card, Shown, is_rate
 from prunemodels.ensemble_loss.path import EnsemblePath
 from prunemodels.evaluation.held_out import held_out_change, on_other_rows
-from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff, budget_tradeoff
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
+from prunemodels.evaluation.tradeoffs import BudgetTradeoff, budget_tradeoff
 from prunemodels.models.tree_model import HoldsModel, HowPruned
 from prunemodels.points import ROUNDING
 from prunemodels.statements.change import HeldOutChange, small_increase

@@ -1,6 +1,6 @@
 """The public names of this namespace, and where each lives; see `formulations.lazy_names`."""
 
-from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff as BudgetTradeoff, budget_tradeoff as budget_tradeoff
+from prunemodels.evaluation.tradeoffs import BudgetTradeoff as BudgetTradeoff, budget_tradeoff as budget_tradeoff
 from prunemodels.evaluation.choosing import at_most as at_most, choose_row as choose_row, knee as knee, one_se as one_se
 from prunemodels.evaluation.curve import TradeoffCurve as TradeoffCurve
 from prunemodels.evaluation.evaluate import Evaluation as Evaluation
@@ -12,5 +12,5 @@ from prunemodels.evaluation.held_out import (
 )
 from prunemodels.statements.change import HeldOutChange as HeldOutChange
 from prunemodels.statements.limit_uses import LimitUse as LimitUse
-from prunemodels.evaluation.two_currencies import LimitsTradeoff as LimitsTradeoff, limits_tradeoff as limits_tradeoff
+from prunemodels.evaluation.tradeoffs import LimitsTradeoff as LimitsTradeoff, limits_tradeoff as limits_tradeoff
 from prunemodels.evaluation.path import PathEvaluation as PathEvaluation

@@ -133,13 +133,6 @@ class TradeoffCurve(Shown):
             (self.parameter_name, "cost per prediction", "error"),
         )
 
-    @checked
-    def take(self, points: NDArray[np.int64]) -> TradeoffCurve:
-        """The curve of some of the points, in the order given."""
-        return TradeoffCurve(
-            self.method, self.parameter_name, self.parameter[points], self.cost[points], self.error[points], self.n
-        )
-
     def undominated(self) -> NDArray[np.int64]:
         """The undominated points, cheapest first: each has a smaller error than all points that cost as much or less."""
         order = np.lexsort((self.error, self.cost))

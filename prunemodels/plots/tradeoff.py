@@ -17,9 +17,8 @@ from formulations.instance.cost_items import exact
 from formulations.instance.problem import PruningProblem
 from formulations.shown import error_name
 from prunemodels.evaluation.evaluate import Evaluation
-from prunemodels.evaluation.held_out_tradeoff import BudgetTradeoff
 from prunemodels.evaluation.path import PathEvaluation
-from prunemodels.evaluation.two_currencies import LimitsTradeoff
+from prunemodels.evaluation.tradeoffs import BudgetTradeoff, LimitsTradeoff
 from prunemodels.plots.picture import (
     BLUE,
     COLOURS,

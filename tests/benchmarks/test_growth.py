@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from benchmarks import big_tables, growth, growth_figures, hepmass_like, scale, yahoo_like
+from benchmarks import big_tables, growth, hepmass_like, scale, yahoo_like
 from formulations import InvalidInputError, PruningProblem, Solution
 from formulations.programs.matrix import MATRICES
 from prunemodels.comparison.growth import Growth
@@ -94,13 +94,13 @@ def test_who_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None
 def test_figures_are_read_as_they_were_written(measured: Growth, tmp_path: Path) -> None:
     """Four digits of every number, counts as they are, engines and sizes in order."""
     file = tmp_path / "new" / "growth-rows.json"
-    growth_figures.write(measured, file)
-    again = growth_figures.read(file)
+    growth.write(measured, file)
+    again = growth.read(file)
     for column in ("size", "usage_arcs", "solver", "usable", "nonzeros"):
         assert list(measured.table[column]) == list(again.table[column])
     np.testing.assert_allclose(again.table["seconds"], measured.table["seconds"], rtol=1e-3)
     assert (again.by, again.machine, again.time_limit) == ("cost rows", measured.machine, 60.0)
-    growth_figures.write(again, tmp_path / "again.json")
+    growth.write(again, tmp_path / "again.json")
     assert (tmp_path / "again.json").read_text() == file.read_text()
 
 
@@ -108,7 +108,7 @@ def test_what_is_measured_again_takes_the_place_of_what_was(measured: Growth) ->
     """An engine and size at a time, the others stay."""
     table = measured.table
     again = table[(table["solver"] == "price_sharing") & (table["size"] == 100)].assign(seconds=7.0)
-    both = growth_figures.merged(measured, replace(measured, table=again, machine="another"))
+    both = growth.merged(measured, replace(measured, table=again, machine="another"))
     assert list(both.table["size"]) == [50, 50, 100, 100, 200, 200]
     seconds = both.table.set_index(["solver", "size"])["seconds"]
     assert seconds["price_sharing", 100] == 7.0
@@ -129,7 +129,7 @@ def by_hand() -> Growth:
 
 def test_tables_have_slopes_and_brackets() -> None:
     """Seconds that grow with the size: slope 1; unusable in brackets, and two points make no line."""
-    assert growth_figures.table(by_hand()).splitlines() == [
+    assert growth.table(by_hand()).splitlines() == [
         "| trees | 100 | 200 | 400 | slope |",
         "| --- | ---: | ---: | ---: | ---: |",
         "| usage arcs | 10,000 | 40,000 | 160,000 | 2.00 ± 0.00 |",
@@ -146,7 +146,7 @@ def test_the_dotted_line_is_linear() -> None:
     """Slope 1 through the last point of price sharing; limits stay."""
     ax = Figure().add_subplot()
     ax.set_ylim(0.1, 10.0)
-    growth_figures._linear(ax, by_hand(), "seconds")
+    growth._linear(ax, by_hand(), "seconds")
     (line,) = ax.get_lines()
     assert np.asarray(line.get_xydata()).tolist() == [[100.0, 1.0], [400.0, 4.0]]
     assert ax.get_ylim() == (0.1, 10.0)
@@ -161,7 +161,7 @@ def test_the_command_adds_to_what_is_there(
     for size in ("50", "200", "100"):
         monkeypatch.setattr(sys, "argv", ["growth", "--sizes", size, "--out", str(tmp_path)])
         growth.main()
-    growth_figures.main(tmp_path)
+    growth.show(tmp_path)
     assert capsys.readouterr().out.count("| cost rows | 50 | 100 | 200 | slope |") == 2
     monkeypatch.setattr(sys, "argv", ["growth", "--sizes", "60", "--out", str(tmp_path)])
     with pytest.raises(SystemExit, match="2"):

@@ -206,6 +206,8 @@ def test_every_experiment_is_listed_with_its_source(capsys: pytest.CaptureFixtur
     assert {"nws15_table1", "bp16_figure2", "bp16_table1", "bp16_prices", "bp16_criteria", "bp16_subsets"} <= set(names)
     assert all(e.protocol in PROTOCOLS for e in experiments().values())
     assert [line.split()[0] for line in lines] == names
+    assert command.main(["protocols"]) == 0
+    assert "| NWS15 | thresholds | all |" in capsys.readouterr().out
     assert all(experiments()[n].source in line and experiments()[n].takes in line for n, line in zip(names, lines, strict=True))
 
 
@@ -232,14 +234,6 @@ def test_all_runs_every_experiment_and_goes_on_after_a_failure(
     assert call(tmp_path, "all") == 1
     assert "2 units failed" in capsys.readouterr().err
     assert {p.name for p in tmp_path.iterdir()} == {"counting", "again"}
-
-
-def test_protocols_are_told_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line a field, the value and where it is said."""
-    assert command.main(["protocols"]) == 0
-    told = capsys.readouterr().out
-    assert "| NWS15 | thresholds | all | all midpoints: impurity.cpp" in told
-    assert "| BRF15 | thresholds | random | 80, 40 or 20 random stumps" in told
 
 
 def test_tables_are_markdown() -> None:

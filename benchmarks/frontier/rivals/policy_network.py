@@ -23,11 +23,10 @@ of features, or, for classes, when the entropy of what f says is small (`acquisi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from benchmarks.frontier.candidate import Candidate, Method, Scouted
-from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.candidate import Method
 from benchmarks.frontier.rivals.acquisition import Buyer, tuned
 from benchmarks.frontier.rivals.masked_networks import (
     Network,
@@ -92,9 +91,4 @@ def _step(table: Table, f: Network, q: Network, optimizers: list[Any], some: Row
     return t.maximum(state, table.needs[w.argmax(dim=1)])
 
 
-def policy_network(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
-    """Tune and measure."""
-    yield from tuned(problem, scouted, train)
-
-
-METHODS = [Method("policy network (GDFS)", policy_network, refusal=refusal)]
+METHODS = [Method("policy network (GDFS)", partial(tuned, train=train), refusal=refusal)]

@@ -29,10 +29,9 @@ over the rows. Beside the feature of (7), v learns from one feature drawn at ran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
-from benchmarks.frontier.candidate import Candidate, Method, Scouted
-from benchmarks.frontier.problem import Problem
+from benchmarks.frontier.candidate import Method
 from benchmarks.frontier.rivals.acquisition import Buyer, entropy, tuned
 from benchmarks.frontier.rivals.masked_networks import (
     Network,
@@ -110,9 +109,4 @@ def _step(table: Table, f: Network, g: Network, optimizers: list[object], some: 
     return t.where(ended, table.at_start(len(some)), state)
 
 
-def value_network(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
-    """Tune and measure."""
-    yield from tuned(problem, scouted, train)
-
-
-METHODS = [Method("value network (DIME)", value_network, refusal=refusal)]
+METHODS = [Method("value network (DIME)", partial(tuned, train=train), refusal=refusal)]

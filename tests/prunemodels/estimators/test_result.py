@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from prunemodels.evaluation.held_out_tradeoff import SHARES, budget_tradeoff
+from prunemodels.evaluation.tradeoffs import SHARES, budget_tradeoff
 
 
 @cache
