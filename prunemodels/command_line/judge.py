@@ -69,7 +69,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         uses,
     )
     record = model_record(args, model)
-    title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {args.data}"
+    title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {data.told}"
     hints = hints_on_rows(None, data)
     return Summary(record | {"figures": found}, [card_of(found, title), ""], ignored=data.ignored, hints=hints)
 
