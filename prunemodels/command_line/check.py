@@ -12,7 +12,7 @@ from formulations.errors import InvalidInputError
 from formulations.extras import package
 from proofs_checks.verdict import Verdict
 from prunemodels.command_line.parsing import draw_pictures, errors_naming, need, refuse, reserve, shows_progress
-from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
+from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.summary import WIDTH, Line, Summary
 from prunemodels.files import FOREST_ENDINGS, MATRIX_ENDINGS, PROGRAM_ENDINGS
 
@@ -21,9 +21,6 @@ PAPERS = "papers"
 
 LINES = 20
 """Lines of a table that the text shows; ``--json`` has all of them."""
-
-LABEL = 10
-"""Characters of the labels."""
 
 ANSWER = {True: "holds", False: "refuted", None: "undecided"}
 
@@ -266,8 +263,8 @@ def check_summary(subject: str, verdicts: Sequence[Verdict], *, written: Sequenc
         lines += ["", evidence] if "\n" in evidence else [Line("evidence", evidence)] if evidence else []
     lines += ["", explanation, ""] if explanation else [""]
     answers = [verdict.holds for verdict in verdicts]
-    status = REFUTED if False in answers else UNDECIDED if None in answers else DONE
-    return Summary(record, lines, written, exit_status=status, label=LABEL)
+    holds = False if False in answers else None if None in answers else True
+    return Summary(record, lines, written, exit_status=STATUS[holds])
 
 
 def _evidence(certificate: Any) -> str:

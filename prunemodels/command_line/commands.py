@@ -177,7 +177,6 @@ TASKS: dict[str, dict[str, Command]] = {
     scikit-learn's breast cancer data
 --label COLUMN         label column of --data (default: the last)
 --seeds N:count        grow N forests (default: 5 with --data, else 1)
---resplit              split the data anew for every forest, not once for all
 --trees T:count=40     trees of the forest (default: 40)
 --out DIR=demo-output  folder for pictures, tables and the pruned forest (default: demo-output)
 """,

@@ -126,7 +126,7 @@ def demo_command(args: argparse.Namespace) -> Summary:
         raise InvalidInputError(
             f"--label: the labels of {data.name} are continuous; the demo trains classifiers: name a column of classes"
         )
-    seeds, resplit = args.seeds or (1 if args.data is None else 5), args.resplit or data.name == HEART
+    seeds, resplit = args.seeds or (1 if args.data is None else 5), data.name == HEART
     _compile(_progress(args.quiet, 0, 1))
     options = {"trees": args.trees, "progress": shows_progress(args), "costs": costs}
     first, tables = None, []

@@ -69,7 +69,7 @@ def evaluate_command(args: argparse.Namespace) -> Summary:
         uses,
     )
     record = model_record(args, model)
-    title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {args.data}"
+    title = f"{args.forest}: {record['model']} of {record['trees']} trees, on {data.told}"
     hints = hints_on_rows(None, data)
     return Summary(record | {"figures": found}, [card_of(found, title), ""], ignored=data.ignored, hints=hints)
 
@@ -206,8 +206,3 @@ def _unfitted(args: argparse.Namespace, X: pd.DataFrame, *, regression: bool) ->
         options = {"max_iter": args.trees, "max_depth": depth, "random_state": args.seed}
         model = (HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier)(**options)
     return model if is_numeric(X) else prepared(model, args.model)
-
-
-def loss_name(model: TreeModel) -> str:
-    """What pruning minimises for a model whose trees add up."""
-    return "squared error" if model.task == "regression" else "log loss"

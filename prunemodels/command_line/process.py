@@ -22,6 +22,8 @@ DONE = 0
 REFUTED = 1
 REFUSED = 2
 UNDECIDED = 3
+STATUS = {True: DONE, False: REFUTED, None: UNDECIDED}
+"""By whether claims hold."""
 DEFECT = 70
 """EX_SOFTWARE of sysexits.h."""
 NOT_SHOWN = 74

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from formulations.answers.limits_solution import LimitsSolution
 from formulations.answers.pruning import Pruning
 from formulations.answers.pruning_path import PruningPath
 from formulations.errors import InvalidInputError
+from prunemodels.command_line.commands import INPUTS
 from prunemodels.command_line.inputs import (
     check_held_out_file,
     hints_on_rows,
@@ -27,7 +27,7 @@ from prunemodels.command_line.inputs import (
     read_model_file,
 )
 from prunemodels.command_line.parsing import errors_naming, need, option_of, refuse
-from prunemodels.command_line.process import DONE, REFUTED, UNDECIDED
+from prunemodels.command_line.process import STATUS
 from prunemodels.command_line.prune import (
     CHOOSES,
     check_boosted_options,
@@ -43,13 +43,9 @@ from prunemodels.models.forests.problems import pruning_from_forest
 from prunemodels.models.tree_model import adds_up
 from prunemodels.report_page.boosted import BoostedFacts, gather_boosted
 from prunemodels.report_page.cascade import CascadeFacts, gather_cascade
-from prunemodels.report_page.evidence import Evidence
 from prunemodels.report_page.facts import Facts, gather
 from prunemodels.report_page.page import render
 from prunemodels.statements.wording import amount, error
-
-FILES = ("forest", "pruned", "data", "costs", "train", "error_data", "held_out")
-"""Arguments that name input files."""
 
 PROOFS = {
     True: ("the optimisation on the samples is verified: all checks hold", ""),
@@ -71,7 +67,9 @@ def report_command(args: argparse.Namespace) -> Summary:
     facts, hints = (_of_cascade(args), []) if cascade else _of_pruning(args)
     args.outputs.aside(place).write_text(render(facts), encoding="utf-8")
     record, lines = _cross_fitted(facts) if facts.held_out is None else seen_apart(args, facts.held_out)
-    return report_summary(record, lines, facts.evidence, place, hints)
+    holds, proof = (True, NO_PROOF) if facts.evidence is None else (facts.evidence.holds, PROOFS[facts.evidence.holds])
+    record["verified"] = None if facts.evidence is None else holds
+    return Summary(record, [*lines, Line("proof", *proof)], [place], hints=hints, exit_status=STATUS[holds])
 
 
 def _of_pruning(args: argparse.Namespace) -> tuple[Facts | BoostedFacts, list[str]]:
@@ -125,16 +123,6 @@ def _cross_fitted(facts: CascadeFacts) -> tuple[dict[str, Any], list[str | Line]
     return {"cross_fitted": record}, [Line("cross-fitted", told)]
 
 
-def report_summary(
-    record: dict[str, Any], lines: Sequence[str | Line], evidence: Evidence | None, place: Path, hints: Sequence[str] = ()
-) -> Summary:
-    """The figures of the page's headline; the exit status says whether its checks hold. A boosted model's page has none."""
-    holds = None if evidence is None else evidence.holds
-    status = DONE if holds or evidence is None else UNDECIDED if holds is None else REFUTED
-    proof = Line("proof", *(NO_PROOF if evidence is None else PROOFS[holds]))
-    return Summary(record | {"verified": holds}, [*lines, proof], [place], hints=hints, exit_status=status)
-
-
 def _check_options(args: argparse.Namespace) -> None:
     """Refuse options that do not go together, before anything is read."""
     limit_as_budget(args)
@@ -159,7 +147,7 @@ def _chosen(args: argparse.Namespace, path: PruningPath) -> Pruning | BudgetSolu
 
 def _page_options(args: argparse.Namespace, model: str, weights: Any) -> dict[str, Any]:
     """What every page takes: its heading, the command line, and name and fingerprint of every file that was read."""
-    files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f) for f in FILES}
+    files = {f"file of the {model}" if f == "forest" else f"file of {option_of(f)}": getattr(args, f, None) for f in INPUTS}
     present = {what: str(file) for what, file in files.items() if file is not None and os.path.isfile(file)}
     sources = {what: f"{_file(file)}, SHA-256 {_digest(file)}" for what, file in present.items()}
     title = args.title or _file(args.forest) + ("" if model == "cascade" else ", pruned")
@@ -170,7 +158,9 @@ def _page_options(args: argparse.Namespace, model: str, weights: Any) -> dict[st
 def _command(args: argparse.Namespace) -> str:
     """The command line as it was typed, without the folders of files, which are private to the machine."""
     words = []
-    files = {str(value): _file(str(value)) for value in (*(getattr(args, f) for f in FILES), args.out) if value is not None}
+    files = {
+        str(value): _file(str(value)) for value in (*(getattr(args, f, None) for f in INPUTS), args.out) if value is not None
+    }
     for word in args.typed if args.typed is not None else sys.argv[1:]:
         option, equals, value = word.partition("=")
         if word.startswith("--") and equals:

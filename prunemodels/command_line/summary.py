@@ -49,7 +49,7 @@ class Summary:
     """The result of a command: the `record` that ``--json`` prints, by `plain`, and what a terminal shows.
 
     That are `lines`, the seconds where `timed`, hints on what a user may want to know or to change, columns of the data that were
-    not used (`ignored`), the files `written`, and the command to type `next`, if any. `label`: characters of the labels.
+    not used (`ignored`), the files `written`, and the command to type `next`, if any.
     """
 
     record: Mapping[str, Any]
@@ -59,7 +59,6 @@ class Summary:
     hints: Sequence[str] = ()
     next: str = ""
     exit_status: int = DONE
-    label: int = LABEL
     timed: bool = True
 
     def json(self, seconds: float) -> str:
@@ -73,14 +72,14 @@ class Summary:
         lines: list[str | Line] = [*self.lines, *([Line("time", f"{seconds:.1f} s")] if self.timed else [])]
         lines += [Line("hint", hint) for hint in self.hints]
         lines += [Line("not used", f"columns {unused}")] if self.ignored else []
-        lines += [f"{'written':{self.label}}{file}" for file in self.written]
-        lines += [f"{'next':{self.label}}{self.next}"] if self.next else []
+        lines += [f"{'written':{LABEL}}{file}" for file in self.written]
+        lines += [f"{'next':{LABEL}}{self.next}"] if self.next else []
         return "\n".join(line if isinstance(line, str) else self._wrapped(line) for line in lines).replace("\u00a0", " ")
 
     def _wrapped(self, line: Line) -> str:
-        rows = textwrap.wrap(line.text, WIDTH - self.label, break_on_hyphens=False, break_long_words=False) or [""]
+        rows = textwrap.wrap(line.text, WIDTH - LABEL, break_on_hyphens=False, break_long_words=False) or [""]
         shown = [styled(row, line.style) if line.style else row for row in rows]
-        return "\n".join(f"{line.label if k == 0 else '':{self.label}}{row}" for k, row in enumerate(shown))
+        return "\n".join(f"{line.label if k == 0 else '':{LABEL}}{row}" for k, row in enumerate(shown))
 
 
 def plain(value: Any) -> Any:

@@ -94,7 +94,7 @@ def plot_budget(
         check_same_problem(f"held_out[{k}]", point.pruning.problem, solution.problem, "solution")
 
     def draw(part: Axes, whole: bool) -> None:
-        draw_budget(part, solution, path, taken, least=SEEN_NEAR if ax is None else SEEN_WHOLE)
+        _draw_budget(part, solution, path, taken, least=SEEN_NEAR if ax is None else SEEN_WHOLE)
         _draw_held_out(part, points, with_error=whole)
         label_axes(part, path.problem.ensemble.measure, unit)
         if not whole:
@@ -122,7 +122,7 @@ def _whole_and_near(ax: Axes | None, draw: Callable[[Axes, bool], None], whole: 
     return figure
 
 
-def draw_budget(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
+def _draw_budget(ax: Axes, solution: BudgetSolution, path: PruningPath, taken: Pruning, *, least: float) -> None:
     """Hull, chord, budget, the relaxation's optimum and the pruning taken, and the gap between the two.
 
     An edge or a gap below `least` lies under the marks; it is left out, and with it its entry in the legend.

@@ -76,13 +76,7 @@ class BoostedFacts:
 
 @checked
 def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning, **options: Any) -> BoostedFacts:
-    """Measure a pruning and the model before it on held-out examples; for the arguments see `report_page`.
-
-    Raises
-    ------
-    InvalidInputError
-        for a pruning of another model, and for rows, labels or weights that do not fit.
-    """
+    """Measure a pruning and the model before it on held-out examples; for the arguments see `report_page`."""
     package("matplotlib")  # where it is missing, say so before the work
     shown = PageOptions(**options)
     before, ensemble = path.unpruned, path.unpruned.forest.ensemble

@@ -285,14 +285,10 @@ def _tradeoff(cascade: Cascade, on_rows: OnRows | None) -> Tradeoff:
 
 
 def stage_figures(seen: ExitPathEvaluation, policy: ExitPolicy) -> pd.DataFrame:
-    """Every stage under a policy, on labelled rows.
+    """A row for each stage under a policy, on labelled rows. Shares are by weight, and a mean over no rows is NaN.
 
-    Returns
-    -------
-    pandas.DataFrame
-        a row for each stage. ``reach`` and ``stop``: shares of the rows, by weight, that reach it (1) and that stop there;
-        ``rows``: the number that stops there; ``paid``: what a row that reaches it pays more than before, on average; ``error``:
-        mean loss of the rows that stop there; ``cost_so_far``: (2). A mean over no rows is NaN.
+    ``reach`` and ``stop``: the share that reaches it (1) and that stops there; ``rows``: the number that stops there; ``paid``:
+    what a row that reaches it pays more than before, on average; ``error``: mean loss of those that stop; ``cost_so_far``: (2).
     """
     table, weights, stage = seen.table, seen.weights, seen.stages(policy)
     number, rows = np.arange(table.n_stages)[:, None], np.arange(seen.n)

@@ -42,38 +42,17 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The checks of a page.
+    """The checks of a page."""
 
-    Parameters
-    ----------
-    verdicts
-        all checks, that of the path first.
-    row
-        the row of the path that equals the pruning or policy; None where no row does.
-    lams
-        the least and the largest lambda for which the row is optimal, None for no end; None without a row.
-    cost, error
-        of the pruning on its samples, or of the policy on the rows that it was learned from; exact unless it divides a level.
-    rounded
-        whether the instance had to be rounded to integers.
-    bound
-        of a policy: (1) at its cost.
-    solution
-        of a pruning: the answer to the budget, or to its own cost where it is no row; None for a row without a budget.
-    proven_bound
-        the relaxation's bound, which the path proves, where the solution's is higher: that comes from branch and bound, without a
-        certificate; else None.
-    """
-
-    verdicts: tuple[Verdict, ...]
-    row: int | None
-    lams: tuple[Fraction, Fraction | None] | None
-    cost: Fraction | float
+    verdicts: tuple[Verdict, ...]  # that of the path first
+    row: int | None  # of the path, that equals the pruning or policy
+    lams: tuple[Fraction, Fraction | None] | None  # for which the row is optimal; None for no end
+    cost: Fraction | float  # on the samples, or where the policy was learned; exact unless it divides a level
     error: Fraction | float
-    rounded: bool
-    bound: Fraction | None = None
-    solution: BudgetSolution | None = None
-    proven_bound: float | None = None
+    rounded: bool  # whether the instance had to be rounded to integers
+    bound: Fraction | None = None  # of a policy: (1) at its cost
+    solution: BudgetSolution | None = None  # the answer to the budget, or to a pruning's own cost where it is no row
+    proven_bound: float | None = None  # the relaxation's, where the solution's own comes from branch and bound, uncertified
 
     @property
     def holds(self) -> bool | None:

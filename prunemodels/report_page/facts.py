@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from sklearn.utils import _safe_indexing
 
 from formulations.answers.budget_solution import BudgetSolution
 from formulations.answers.limits_solution import LimitsSolution
@@ -170,7 +171,7 @@ def gather(
     pruned, X = apply_pruning(pruning, forest), table_or_array(X)
     held_out = on_other_rows(problem, X, weight)
     along_path = evaluate_path(path, X, y, sample_weight=weight)
-    rows = X.iloc[held_out.rows] if hasattr(X, "iloc") else X[held_out.rows]
+    rows = _safe_indexing(X, held_out.rows)
     both = Pruning.unpruned(held_out), Pruning(held_out, pruning.kept)
     ensemble = problem.ensemble
     change = held_out_change(held_out, pruning.kept, forest, y, confidence, limits)

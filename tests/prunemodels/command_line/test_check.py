@@ -59,7 +59,7 @@ pytestmark = pytest.mark.usefixtures("house")
 )
 def test_the_exit_status_is_the_answer(words: str, status: int, capsys: pytest.CaptureFixture[str]) -> None:
     """0 holds, 1 refuted; the screen and the JSON say the same."""
-    assert ("answer    refuted" in screen(capsys, f"check {words}", status)) == (status == 1)
+    assert ("answer         refuted" in screen(capsys, f"check {words}", status)) == (status == 1)
     holds = [v["holds"] for v in told(capsys, f"check {words}", status)["verdicts"]]
     assert (False in holds) == (status == 1)
 

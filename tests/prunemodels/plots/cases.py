@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.path import Path
@@ -58,6 +60,17 @@ def curve(method: str, cost: list[float], error: list[float]) -> TradeoffCurve:
 
 
 ONE, TWO = curve("one", [3, 1, 2], [0.1, 0.5, 0.6]), curve("two", [4, 0], [0.2, 0.4])
+
+
+def boxes(ax: Axes) -> dict[str, tuple[str, str, str]]:
+    """Edge, inside and text colour of each box, by its text."""
+    found = {}
+    for text in ax.texts:
+        box = text.get_bbox_patch()
+        if box is None:
+            continue
+        found[text.get_text()] = (to_hex(box.get_edgecolor()), to_hex(box.get_facecolor()), to_hex(text.get_color()))
+    return found
 
 
 TOUCH = 1.0

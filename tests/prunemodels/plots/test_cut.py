@@ -26,7 +26,7 @@ from solvers.brute_force import all_prunings
 from solvers.column_generation.shortest_paths import price_by_tree_pass
 from tests.instances import arc_costs, random_problem, stop_costs
 from tests.loops import looped
-from tests.prunemodels.plots.cases import covered, outside, overlaps
+from tests.prunemodels.plots.cases import boxes, covered, outside, overlaps
 
 LAMBDAS = (Fraction(0), Fraction(1, 16), Fraction(1, 8), Fraction(1, 4), Fraction(3, 8), Fraction(2))
 
@@ -118,7 +118,7 @@ def test_the_picture_of_an_optimum() -> None:
     texts = [text.get_text() for text in ax.texts]
     assert texts[-1] == "cut 1 + 2 + 2 = 5 = flow 5, in units of 1/8"
     assert {"source", "sink", "1  feature 1", "10  feature 3", "pay feature 2"} <= set(texts)
-    blue = {t.get_text() for t in ax.texts if (box := t.get_bbox_patch()) and to_hex(box.get_facecolor()) == BLUE.lower()}
+    blue = {text for text, (_, inside, _) in boxes(ax).items() if inside == BLUE.lower()}
     assert blue == {"source", "1  feature 1", "3  feature 2", "6  feature 2", "7  feature 1", "pay feature 1", "pay feature 2"}
     bold = [arrow for arrow in arrows(ax) if to_hex(arrow.get_edgecolor()) == VERMILION.lower()]
     assert len(bold) == 3

@@ -26,6 +26,7 @@ from prunemodels.plots.levels import NEVER_KEPT, plot_levels
 from solvers.column_generation import PLAIN, dantzig_wolfe
 from solvers.primal_dual import primal_dual
 from tests.prunemodels.cascades import KINDS, Kind, case, middle
+from tests.prunemodels.plots.cases import boxes
 from tests.solvers.cases import instance, lambdas
 
 
@@ -95,18 +96,10 @@ def test_columns_stand_at_their_rounds_and_trees() -> None:
     assert [line.get_ydata()[-1] for line in above.get_lines()][1] == solution.history["bound"][-1]
 
 
-def texts(ax: Axes) -> dict[str, str]:
-    """The last line of each box, by the first."""
-    lines = [text.get_text().split("\n") for text in ax.texts]
-    return {line[0]: line[-1] for line in lines}
-
-
-def inside(ax: Axes, name: str) -> str:
-    """Colour of the box with that first line."""
-    (text,) = [t for t in ax.texts if t.get_text().split("\n")[0] == name]
-    box = text.get_bbox_patch()
-    assert box is not None
-    return to_hex(box.get_facecolor())
+def look(ax: Axes) -> dict[str, tuple[str, str, str]]:
+    """The last line of each box, its colour and that of its text, by the first line."""
+    found = boxes(ax).items()
+    return {text.split("\n")[0]: (text.split("\n")[-1], inside, colour) for text, (_, inside, colour) in found}
 
 
 def light(colour: object) -> float:
@@ -116,19 +109,14 @@ def light(colour: object) -> float:
 
 def test_the_papers_levels() -> None:
     """Chapter 1's levels: node 10 goes at 1/8, all others at 3/8; the longer kept the darker, leaves pale."""
-    ax = plot_levels(pm.pruning_path(two_trees()), first=1).axes[0]
-    found = texts(ax)
-    assert {name: found[name] for name in ("1", "3", "6", "7", "10")} == {
-        **dict.fromkeys(("1", "3", "6", "7"), "λ < 3/8"),
-        "10": "λ < 1/8",
-    }
-    assert found["12"] == "12"
-    assert inside(ax, "1") == inside(ax, "7")
-    assert light(inside(ax, "1")) < 0.3 < light(inside(ax, "10"))
-    by_name = {t.get_text().split("\n")[0]: to_hex(t.get_color()) for t in ax.texts}
-    assert (by_name["1"], by_name["10"]) == ("#ffffff", "#000000")
-    largest = texts(plot_levels(pm.pruning_path(two_trees(), ties="largest"), first=1).axes[0])
-    assert (largest["1"], largest["10"]) == ("λ ≤ 3/8", "λ ≤ 1/8")
+    found = look(plot_levels(pm.pruning_path(two_trees()), first=1).axes[0])
+    assert [found[name][0] for name in ("1", "3", "6", "7", "10")] == [*["λ < 3/8"] * 4, "λ < 1/8"]
+    assert found["12"][0] == "12"
+    assert found["1"][1] == found["7"][1]
+    assert light(found["1"][1]) < 0.3 < light(found["10"][1])
+    assert (found["1"][2], found["10"][2]) == ("#ffffff", "#000000")
+    largest = look(plot_levels(pm.pruning_path(two_trees(), ties="largest"), first=1).axes[0])
+    assert (largest["1"][0], largest["10"][0]) == ("λ ≤ 3/8", "λ ≤ 1/8")
 
 
 @pytest.mark.parametrize("ties", ["smallest", "largest"])
@@ -137,18 +125,16 @@ def test_splits_without_gain_and_splits_for_free(ties: str) -> None:
 
     A tie at lambda = 0 keeps a split of gain 0 there alone: with the largest optima too it is grey.
     """
-    tied = plot_levels(pm.pruning_path(two_trees(errors={**ERRORS, 12: 2}), ties=ties), first=1).axes[0]  # type: ignore[arg-type]
-    assert (texts(tied)["10"], inside(tied, "10")) == ("never kept", to_hex(NEVER_KEPT))
+    tied = plot_levels(pm.pruning_path(two_trees(errors={**ERRORS, 12: 2}), ties=ties), first=1)  # type: ignore[arg-type]
+    assert look(tied.axes[0])["10"][:2] == ("never kept", to_hex(NEVER_KEPT))
     errors = {**ERRORS, 7: 0, 10: 0, 8: 1}  # 7 -> 8, 9 loses one, 10 -> 11, 12 loses one, so node 6 saves 4
     problem = two_trees(errors=errors, prices=(1, 0, 1))
-    ax = plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0]  # type: ignore[arg-type]
-    found = texts(ax)
-    assert (found["6"], found["7"], found["10"]) == ("always kept", "never kept", "never kept")
-    assert inside(ax, "6") == "#000000"
-    assert inside(ax, "7") == to_hex(NEVER_KEPT)
+    found = look(plot_levels(pm.pruning_path(problem, ties=ties), first=1).axes[0])  # type: ignore[arg-type]
+    assert found["6"][:2] == ("always kept", "#000000")
+    assert found["7"][:2] == found["10"][:2] == ("never kept", to_hex(NEVER_KEPT))
     sign = "<" if ties == "smallest" else "≤"
-    assert found["1"] == f"λ {sign} 1/2"  # 2 of 8 at node 1, and 2 of 8 at node 3 for nothing more: the dearest level
-    assert light(inside(ax, "1")) < 0.3
+    assert found["1"][0] == f"λ {sign} 1/2"  # 2 of 8 at node 1, and 2 of 8 at node 3 for nothing more: the dearest level
+    assert light(found["1"][1]) < 0.3
 
 
 def test_a_real_path_has_a_scale() -> None:

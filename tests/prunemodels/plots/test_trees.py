@@ -17,20 +17,9 @@ from formulations.instance.papers import two_trees
 from prunemodels.plots.picture import BLUE, VERMILION
 from prunemodels.plots.tree_layout import feature_name, lay_out
 from prunemodels.plots.trees import plot_point, plot_trees
-from tests.prunemodels.plots.cases import X, Y, overlaps, path
+from tests.prunemodels.plots.cases import X, Y, boxes, overlaps, path
 
 GREY = "#cccccc"
-
-
-def boxes(ax: Axes) -> dict[str, tuple[str, str, str]]:
-    """Edge, inside and text colour of each box, by its text."""
-    found = {}
-    for text in ax.texts:
-        box = text.get_bbox_patch()
-        if box is None:
-            continue
-        found[text.get_text()] = (to_hex(box.get_edgecolor()), to_hex(box.get_facecolor()), to_hex(text.get_color()))
-    return found
 
 
 def lines(ax: Axes) -> dict[tuple[tuple[float, float], tuple[float, float]], tuple[str, float]]:
