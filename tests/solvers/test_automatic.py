@@ -41,11 +41,6 @@ def test_both_engines_give_the_same_extreme_optimum(seed: int, ties: str, monkey
         assert found.method == ("price_sharing" if rounds < 0 else "min_cut")
 
 
-def test_the_predictions_by_hand() -> None:
-    """A million usage arcs and ten thousand splits: 0.55 + 0.009 s; 55 rounds of 1.5 + 0.26 ms."""
-    assert predicted_seconds(1_000_000, 10_000) == pytest.approx((0.559, 0.0968))
-
-
 def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
     """A cut cannot be stopped, so under a limit that it could break the engine is the one that looks at the clock."""
     problem = two_trees()
@@ -57,7 +52,11 @@ def test_a_cut_is_taken_only_well_within_the_time_limit() -> None:
 
 
 def test_the_choice_is_explained_beside_the_engine_s_own_figures() -> None:
-    """The solution names the engine; the stats hold both predictions and what the engine itself says."""
+    """The solution names the engine; the stats hold both predictions and what the engine itself says.
+
+    Of a million usage arcs and ten thousand splits: 0.55 + 0.009 s; 55 rounds of 1.5 + 0.26 ms.
+    """
+    assert predicted_seconds(1_000_000, 10_000) == pytest.approx((0.559, 0.0968))
     solution = optimal_pruning(two_trees(), 0.2)
     cut, sharing = predicted_seconds(solution.problem.n_usage_arcs, solution.problem.ensemble.n_splits)
     assert solution.method == "min_cut"

@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 import prunemodels as pm
 from formulations import Pruning
 from formulations.answers.solution import Status
-from formulations.errors import CapacityOverflowError, InvalidInputError
+from formulations.errors import CapacityOverflowError
 from solvers import SOLVERS, min_cut, price_sharing, pruning_path
 from solvers.closures.integer_objective import integer_objective
 from tests.instances import Node, problem_of
@@ -67,13 +67,6 @@ def test_a_forest_of_bare_leaves_with_a_dear_evaluation() -> None:
     """Nothing can be evaluated, so no price is too large; it was a raw OverflowError."""
     problem = problem_of([Node(3)], [0], np.zeros((2, 1)), evaluation_cost=1.2345e12)
     assert min_cut(problem, 1).value == pytest.approx(0.3)
-
-
-@pytest.mark.parametrize("name", SOLVERS)
-@pytest.mark.parametrize("lam", [10**400, Fraction(1, 10**400), Decimal("1e-400"), Decimal("1e99999999")])
-def test_lambdas_that_no_float_holds_are_refused(name: str, lam: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"lam is .*a float can hold"):
-        SOLVERS[name](apart((1, 1)), lam)
 
 
 @pytest.mark.parametrize("name", SOLVERS)

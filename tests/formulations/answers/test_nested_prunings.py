@@ -54,11 +54,15 @@ def test_errors_of_the_trees_that_vote_by_hand() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(seed=st.integers(0, 10**9), rounded=st.booleans())
-def test_every_row_is_its_pruning(seed: int, rounded: bool) -> None:
-    """Cost, error and size of all rows, in integers, fractions and floats, are those of `Pruning`."""
+@given(seed=st.integers(0, 10**9), rounded=st.booleans(), votes=st.booleans())
+def test_every_row_is_its_pruning(seed: int, rounded: bool, votes: bool) -> None:
+    """Cost, error and size of all rows, in integers, fractions and floats, are those of `Pruning`.
+
+    Where single leaves are left out, the error is the mean over the trees that split, or over all where none does.
+    """
     problem = random_problem(seed, rounded=rounded)
-    rows = random_sequence(problem, seed)
+    ensemble = problem.ensemble
+    rows = random_sequence(problem, seed, single_leaves_vote=votes)
     prunings = list(rows)
     assert len(prunings) == len(rows) == len(rows.cost) == len(rows.error)
     for k, pruning in enumerate(prunings):
@@ -69,22 +73,12 @@ def test_every_row_is_its_pruning(seed: int, rounded: bool) -> None:
         assert rows.exact_cost[k] == pruning.exact_cost
         assert rows.exact_error[k] == pruning.exact_error
         assert rows.cost[k] == pytest.approx(pruning.cost, abs=1e-12)
-        assert rows.error[k] == pytest.approx(pruning.error, abs=1e-12)
-        assert rows.n_splits[k] == pruning.n_splits
-
-
-@settings(max_examples=100, deadline=None)
-@given(seed=st.integers(0, 10**9), rounded=st.booleans())
-def test_errors_are_of_the_trees_that_vote(seed: int, rounded: bool) -> None:
-    """Where single leaves are left out, the error is the mean over the trees that split, or over all where none does."""
-    problem = random_problem(seed, rounded=rounded)
-    ensemble = problem.ensemble
-    rows = random_sequence(problem, seed, single_leaves_vote=False)
-    for k, pruning in enumerate(rows):
         leaves = np.where(pruning.is_leaf, problem.node_error * ensemble.n_trees, 0)
         of_tree = np.bincount(ensemble.tree_of, weights=leaves)
-        voting = pruning.kept[ensemble.roots]
+        voting = pruning.kept[ensemble.roots] | votes
         assert rows.error[k] == pytest.approx(of_tree[voting].mean() if voting.any() else of_tree.mean(), abs=1e-12)
+        assert not votes or rows.error[k] == pytest.approx(pruning.error, abs=1e-12)
+        assert rows.n_splits[k] == pruning.n_splits
 
 
 @settings(max_examples=60, deadline=None)

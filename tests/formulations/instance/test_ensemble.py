@@ -95,17 +95,13 @@ def test_errors_by_hand():
     # of equal fractions the first class is predicted, as by scikit-learn
     tied = stump([[0.5, 0.5], [0.5, 0.5], [0, 1]], "classification")
     assert measured(tied, [[0], [0], [1]], [0, 1, 0], [1, 1, 1]).e.tolist() == [1, 1, 1]
+    # every tree may weigh the rows differently
+    two, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))] * 2, 1)
+    errors = measured(two, [[0], [1]], [-1, -1], [[1, 2], [0, 5]])
+    assert (errors.e.tolist(), errors.weight.tolist()) == ([3, 1, 2, 5, 0, 5], [3, 5])
     # regression: weighted squared distances to the nodes' values 1, 0 and 3
     errors = measured(stump([[1.0], [0.0], [3.0]], "regression"), [[0], [1]], [2.0, 5.0], [3, 1])
     np.testing.assert_allclose(errors.e, [3 * 1 + 16, 3 * 4, 4])
-
-
-def test_weights_by_tree():
-    """Every tree may weigh the rows differently."""
-    ensemble, _ = ensemble_of([Node(0, 0, 0.5, Node(0), Node(0))] * 2, 1)
-    errors = measured(ensemble, [[0], [1]], [-1, -1], [[1, 2], [0, 5]])
-    assert errors.e.tolist() == [3, 1, 2, 5, 0, 5]
-    assert errors.weight.tolist() == [3, 5]
 
 
 def test_per_node_by_hand():

@@ -33,6 +33,7 @@ def test_columns_give_the_paths_mixture(name: str, scheme: str) -> None:
     """Value, lambda* and mixture are the path's at breakpoints and between them, with both masters; bounds never above.
 
     The mixture is of nested prunings on either side of the budget, costs B and is worth the relaxation; the best is within.
+    Weights of each tree's columns sum to 1, and weighted errors to the value; nothing else is mixed.
     """
     problem = instance(name)
     path = pm.pruning_path(problem)
@@ -54,29 +55,19 @@ def test_columns_give_the_paths_mixture(name: str, scheme: str) -> None:
         assert error == pytest.approx(float(mixture.value), rel=1e-9, abs=1e-9)
         assert found.pruning.exact_cost <= found.budget
         assert found.pruning.integer_gain >= mixture.cheaper.integer_gain or mu == 0 or problem.integers.cost_rounding > 0
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", ["papers", "iris", "wine, evaluation", "breast cancer, licence"])
-def test_the_masters_columns_are_the_point(name: str, scheme: str) -> None:
-    """Weights of each tree's columns sum to 1, and weighted errors to the value; nothing else is mixed."""
-    problem = instance(name)
-    path = pm.pruning_path(problem)
-    budget = (path.exact_cost[0] + path.exact_cost[1]) / 2
-    found = dantzig_wolfe_budget(problem, budget, tolerance=1e-9, scheme=SCHEMES[scheme])
-    assert len(found.columns) == problem.ensemble.n_trees
-    total = 0.0
-    for t, mixed in enumerate(found.columns):
-        assert all(column.tree == t for column, _ in mixed)
-        assert sum(weight for _, weight in mixed) == pytest.approx(1.0)
-        for column, weight in mixed:
-            kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
-            kept[column.kept] = True
+        assert len(found.columns) == problem.ensemble.n_trees
+        total = 0.0
+        for t, mixed in enumerate(found.columns):
             nodes = problem.ensemble.nodes_of(t)
-            mine = Pruning(problem, kept).is_leaf[nodes]
-            assert column.cost == pytest.approx(problem.node_error[nodes][mine].sum(), abs=1e-12)
-            total += weight * column.cost
-    assert total == pytest.approx(found.value, abs=1e-8)
+            assert sum(weight for _, weight in mixed) == pytest.approx(1.0)
+            for column, weight in mixed:
+                kept = np.zeros(problem.ensemble.n_nodes, dtype=bool)
+                kept[column.kept] = True
+                mine = Pruning(problem, kept).is_leaf[nodes]
+                assert column.tree == t
+                assert column.cost == pytest.approx(problem.node_error[nodes][mine].sum(), abs=1e-12)
+                total += weight * column.cost
+        assert total == pytest.approx(found.value, abs=1e-8)
 
 
 def test_signs_by_hand() -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from formulations import PruningProblem
 from formulations.answers.nested_prunings import level_sets
 from formulations.answers.pruning import Pruning
 from formulations.answers.solution import Status, StopReason
@@ -24,86 +23,8 @@ from solvers.ensemble_loss import evaluate_levels, frank_wolfe, level_sets_of, l
 from solvers.ensemble_loss.frank_wolfe import Oracle, _FrankWolfe
 from solvers.ensemble_loss.mixing import RIDGE, best_combination
 from solvers.path.pruning_path import pruning_path
-from tests.instances import Node, problem_of, random_problem, way, with_usage
-
-TRIED = settings(deadline=None, max_examples=60)
-"""Compiled code is compiled in the first example."""
-
-KINDS = ("regression", "binary", "classes", "log")
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A problem with the rows of its error sample."""
-
-    problem: EnsembleProblem
-    rows: NDArray[np.float32]
-
-    def objective(self, pruning: Pruning, lam: float) -> float:
-        """(ENS) by walking every row down every pruned tree."""
-        return plain_loss(self, pruning.kept) + lam * pruning.cost
-
-    def least(self, lam: float) -> float:
-        """(ENS) by listing all prunings."""
-        trees = self.problem.problem
-        return min(self.objective(Pruning(trees, kept), lam) for kept in all_prunings(trees).kept)
-
-
-def random_instance(seed: int, *, trees: PruningProblem | None = None) -> Instance:
-    """Squares of one or more columns or a log loss; weights, missing votes, few rows."""
-    rng = np.random.default_rng(seed)
-    trees = random_problem(seed) if trees is None else trees
-    kind = KINDS[seed % 4]
-    n_values = {"regression": 1, "binary": 2, "classes": 3, "log": 3}[kind]
-    n = trees.ensemble.n_nodes
-    value = rng.dirichlet(np.full(n_values, 0.4), n) if n_values > 1 else rng.normal(0, 3, (n, 1))
-    task = "regression" if kind == "regression" else "classification"
-    ensemble = replace(trees.ensemble, value=value, task=task, classes=None if n_values == 1 else np.arange(n_values))
-    trees = with_usage(trees, ensemble=ensemble)
-    n_rows = int(rng.integers(1, 12))
-    rows = rng.integers(0, 5, (n_rows, ensemble.n_features)).astype(np.float32)
-    leaf = leaves_of(ensemble, rows)
-    if rng.random() < 0.4:  # out-of-bag votes, at least one a row
-        silent = rng.random(leaf.shape) < 0.4
-        silent[rng.integers(0, ensemble.n_trees, n_rows), np.arange(n_rows)] = False
-        leaf[silent] = NO_VOTE
-    label = rng.integers(0, n_values, n_rows)
-    weights = np.ones(n_rows) if rng.random() < 0.5 else rng.choice([0.0, 0.5, 3.0], n_rows) + 1e-3
-    loss, first = (MeanLogLoss(0.05, n_values) if kind == "log" else Squares()), np.zeros(n_rows, dtype=np.int32)
-    if kind == "log":
-        first, target = label.astype(np.int32), np.ones((n_rows, 1))
-    elif kind == "binary":
-        first, target = first + 1, (label == 1)[:, None].astype(float)
-    else:
-        target = np.eye(n_values)[label] if n_values > 1 else rng.normal(0, 3, (n_rows, 1))
-    return Instance(EnsembleProblem(trees, leaf, first, target, weights, loss), rows)
-
-
-def plain_loss(instance: Instance, kept: NDArray[np.bool_]) -> float:
-    """L of a pruning in plain Python: walk, average, compare."""
-    problem, total = instance.problem, 0.0
-    ensemble = problem.ensemble
-    for i, row in enumerate(instance.rows):
-        voters = [t for t in range(ensemble.n_trees) if problem.leaf[t, i] != NO_VOTE]
-        F = np.mean([ensemble.value[way(ensemble, ensemble.roots[t], row, kept)[-1]] for t in voters], axis=0)
-        if isinstance(problem.loss, MeanLogLoss):
-            epsilon = problem.loss.epsilon
-            one = -np.log((F[problem.first[i]] + epsilon) / (1 + problem.loss.n_classes * epsilon))
-        else:
-            columns = slice(problem.first[i], problem.first[i] + problem.target.shape[1])
-            one = ((F[columns] - problem.target[i]) ** 2).sum()
-        total += problem.weights[i] * one
-    return float(total / problem.weights.sum())
-
-
-def random_point(problem: EnsembleProblem, rng: np.random.Generator) -> NDArray[np.float64]:
-    """A point 0 <= y_h <= y_parent(h), 0 at leaves."""
-    y = rng.random(problem.ensemble.n_nodes)
-    for h, p in enumerate(problem.ensemble.parent.tolist()):
-        if p >= 0:
-            y[h] *= y[p]
-    return np.where(problem.ensemble.is_split, y, 0.0)
-
+from tests.instances import Node, problem_of, random_problem, with_usage
+from tests.solvers.ensemble_loss.cases import TRIED, plain_loss, random_instance, random_point
 
 SEEDS = st.integers(0, 5_000)
 LAMS = st.sampled_from([0.0, 0.003, 0.02, 0.1, 0.7, 50.0, 1e9])

@@ -192,6 +192,11 @@ def test_new_parts_take_their_flows_along() -> None:
     flow = Flow(np.array([1, 2, 3, 4]), np.array([7, 8, 9]))
     whole = replace(three_splits(), flow=flow, unit=np.array([5]))
     assert Networks.of(whole).ratios == [Fraction(2, 5)]
+    # a flow counts gains times the denominator of lambda: from one of 2 it starts at 5 halves, rounded down
+    assert Networks.of(three_splits()).start() is None
+    start = Networks.of(replace(whole, unit=np.array([2]))).start()
+    assert start is not None
+    assert (start.usage_flow.tolist(), start.parent_flow.tolist()) == ([2, 5, 7, 10], [17, 20, 22])
     both = Parts(two_trees()).divided(whole, ids(1, 0, 0))
     outer, inner = both.batches(0)
     for part, nodes, parent, purchases, head, usage_flow, parent_flow in (

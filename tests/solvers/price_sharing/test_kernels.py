@@ -190,10 +190,7 @@ def value_of(left: Remaining, fixed_in: NDArray[np.bool_], keep: NDArray[np.bool
 
 
 def test_a_core_of_few_arcs_a_split_is_cut_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut costs some 170 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks.
-
-    Where nothing that is open needs anything, two checks are enough.
-    """
+    """A cut costs some 170 rounds where arcs outweigh splits, some 35 where splits outweigh arcs, never less than two checks."""
     problem = instance("digits")
     with ThreadPoolExecutor(1) as pool:
         run = Run(LocalRows(integer_objective(problem, Fraction(1, 150)).refined(), pool), "smallest")
