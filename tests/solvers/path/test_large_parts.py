@@ -68,7 +68,7 @@ def test_parts_are_small_unless_they_go_at_once() -> None:
 
 def give_up(monkeypatch: pytest.MonkeyPatch, rounds: int, rounds_per_check: int = 10) -> None:
     """Let no cut fit into memory, and give parts up after so many rounds."""
-    monkeypatch.setattr(stopping, "memory_free", lambda: 0)
+    monkeypatch.setattr(stopping, "too_large", lambda n_bytes: "too large")
     monkeypatch.setattr(large_parts, "SMALL_CORE", 0)
     monkeypatch.setattr(large_parts, "MOST_ROUNDS", rounds)
     monkeypatch.setattr(large_parts, "IDLE_ROUNDS_WHEN_CLOSE", 2 * rounds_per_check)
