@@ -44,18 +44,12 @@ MOST_DECIMALS = 400
 
 @dataclass(frozen=True)
 class Range:
-    """An interval of numbers, for ``Annotated[float, Range(0, 1)]``.
+    """An interval of numbers, for ``Annotated[float, Range(0, 1)]``."""
 
-    Parameters
-    ----------
-    least, most
-        its ends.
-    open_below, open_above
-        whether the end itself is outside.
-    """
-
+    # least, most: its ends.
     least: float = -math.inf
     most: float = math.inf
+    # open_below, open_above: whether the end itself is outside.
     open_below: bool = False
     open_above: bool = False
 
@@ -107,20 +101,11 @@ Culprit = tuple[str, Any, str]
 
 @dataclass(frozen=True)
 class Kind:
-    """What an annotation asks for.
+    """What an annotation asks for."""
 
-    Parameters
-    ----------
-    accepts
-        whether a value is of the kind.
-    words
-        the kind, as in "give a number".
-    entry
-        of collections: the first wrong entry of a value that is such a collection; None if it is none.
-    """
-
-    accepts: Callable[[Any], bool]
-    words: str
+    accepts: Callable[[Any], bool]  # whether a value is of the kind
+    words: str  # the kind, as in "give a number"
+    # of collections: the first wrong entry of a value that is such a collection; None if it is none.
     entry: Callable[[str, Any], Culprit | None] = lambda name, value: None
 
     def culprit(self, name: str, value: Any) -> Culprit:

@@ -36,18 +36,10 @@ class Stored:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A file of one piece of work.
+    """A file of one piece of work."""
 
-    Parameters
-    ----------
-    path
-        of the file; it need not exist.
-    owner
-        fingerprint of the work, by `formulations.stored_arrays.fingerprint`.
-    """
-
-    path: Path
-    owner: str
+    path: Path  # of the file; it need not exist
+    owner: str  # fingerprint of the work, by `formulations.stored_arrays.fingerprint`
 
     def save(self, arrays: Mapping[str, NDArray[Any]], **figures: Any) -> None:
         """Write arrays and figures in the place of those that are there, all of them or none.

@@ -19,24 +19,13 @@ NOTE = "margin:.3em 0;max-width:46em"
 
 @dataclass(frozen=True)
 class Card:
-    """What an object says of itself.
+    """What an object says of itself."""
 
-    Parameters
-    ----------
-    title
-        one line.
-    rows
-        a label and one cell or more each; every row has as many as `header`, where that is given.
-    header
-        headings of the columns; empty: none.
-    notes
-        sentences below the table.
-    """
-
-    title: str
+    title: str  # one line
+    # a label and one cell or more each; every row has as many as `header`, where that is given.
     rows: tuple[tuple[str, ...], ...] = ()
-    header: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()  # headings of the columns; empty: none
+    notes: tuple[str, ...] = ()  # sentences below the table
 
     def text(self) -> str:
         """The card in plain text."""

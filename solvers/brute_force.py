@@ -28,17 +28,10 @@ MOST_PRUNINGS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class AllPrunings:
-    """All P prunings of a forest.
+    """All P prunings of a forest."""
 
-    Parameters
-    ----------
-    kept
-        bool, shape (P, n).
-    gain, cost
-        int64, shape (P,): in units of ``problem.integers``.
-    """
-
-    kept: NDArray[np.bool_]
+    kept: NDArray[np.bool_]  # bool, shape (P, n)
+    # gain, cost: int64, shape (P,): in units of ``problem.integers``.
     gain: NDArray[np.int64]
     cost: NDArray[np.int64]
 

@@ -37,25 +37,16 @@ _stays_here: ContextVar[bool] = ContextVar("_stays_here", default=False)
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A function of a module, called as ``function(subject, *arguments, time_limit=..., **options)``.
-
-    Parameters
-    ----------
-    subject
-        the large first argument. Where the answer refers to it, the parent puts its own in that place.
-    time_limit
-        seconds from `sent_at`, which is a `time.time()`.
-    reserve
-        seconds, of the limit, for what the function does after its own limit; at most a third of what is left at its start.
-    """
+    """A function of a module, called as ``function(subject, *arguments, time_limit=..., **options)``."""
 
     module: str
     function: str
-    subject: Any
+    subject: Any  # the large first argument. Where the answer refers to it, the parent puts its own in that place
     arguments: tuple[Any, ...]
     options: dict[str, Any]
-    time_limit: float
+    time_limit: float  # seconds from `sent_at`, which is a `time.time()`
     sent_at: float
+    # seconds, of the limit, for what the function does after its own limit; at most a third of what is left at its start.
     reserve: float = 0.0
 
     def seconds_left(self) -> float:

@@ -15,28 +15,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class Bill:
-    """What some rows pay together for a set of kept splits. Bills of different rows add up.
+    """What some rows pay together for a set of kept splits. Bills of different rows add up."""
 
-    Parameters
-    ----------
-    item_price, split_price
-        float64: c_m of each item, shape (M,), and a_f of each kept split.
-    payers
-        float64, shape (M,): p_m: weight of the rows that pay each item.
-    once
-        bool, shape (M,): the items paid once for all rows that some kept split needs.
-    reached
-        float64: |S_h| of each kept split; 0 where no split has a price.
-    total
-        N, the weight of all rows.
-    """
-
+    # item_price, split_price: float64: c_m of each item, shape (M,), and a_f of each kept split.
     item_price: NDArray[np.float64]
     split_price: NDArray[np.float64]
-    payers: NDArray[np.float64]
-    once: NDArray[np.bool_]
-    reached: NDArray[np.float64]
-    total: float
+    payers: NDArray[np.float64]  # float64, shape (M,): p_m: weight of the rows that pay each item
+    once: NDArray[np.bool_]  # bool, shape (M,): the items paid once for all rows that some kept split needs
+    reached: NDArray[np.float64]  # float64: |S_h| of each kept split; 0 where no split has a price
+    total: float  # N, the weight of all rows
 
     @property
     def feature_cost(self) -> float:

@@ -40,15 +40,9 @@ from formulations.instance.problem import PruningProblem
 
 @dataclass(frozen=True)
 class Squares:
-    """(3): Brier score or squared error; F and the target have the shape (R, C).
+    """(3): Brier score or squared error; F and the target have the shape (R, C)."""
 
-    Parameters
-    ----------
-    epsilon
-        negative, which tells kernels that (4) does not apply.
-    """
-
-    epsilon: float = -1.0
+    epsilon: float = -1.0  # negative, which tells kernels that (4) does not apply
 
     def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
         """Loss l of each example, shape (R,)."""
@@ -65,18 +59,10 @@ class Squares:
 
 @dataclass(frozen=True)
 class MeanLogLoss:
-    """(4): log loss of smoothed fractions.
+    """(4): log loss of smoothed fractions."""
 
-    Parameters
-    ----------
-    epsilon
-        > 0.
-    n_classes
-        K.
-    """
-
-    epsilon: float
-    n_classes: int
+    epsilon: float  # > 0
+    n_classes: int  # K
 
     def values(self, F: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[np.float64]:
         """Loss l of each example, shape (R,); F is the fraction of the example's own class, so that no target is needed."""
@@ -102,37 +88,21 @@ NO_VOTE = -1
 class EnsembleProblem:
     """(ENS): a pruning instance for trees and cost, and a labelled error sample for the forest's loss.
 
-    Parameters
-    ----------
-    problem
-        trees, prices and cost sample. Its node errors are not used in (ENS).
-    leaf
-        int32, shape (T, R): the leaf of each tree in which each of R examples ends, or `NO_VOTE`. At least one tree votes on each
-        example.
-    first
-        int32, shape (R,): the first of the C adjacent columns of ``ensemble.value`` that the loss uses.
-    target
-        float64, shape (R, C): the numbers with which `Squares` compares these columns.
-    weights
-        float64, shape (R,): w_i >= 0, not all 0.
-    loss
-        l.
-    source
-        how the error sample was drawn, for reports.
-
     Raises
     ------
     InvalidInputError
         for arrays whose shapes do not fit each other, and an example on which no tree votes.
     """
 
-    problem: PruningProblem
+    problem: PruningProblem  # trees, prices and cost sample. Its node errors are not used in (ENS)
+    # int32, shape (T, R): the leaf of each tree in which each of R examples ends, or `NO_VOTE`. At least one tree votes on each
+    # example.
     leaf: NDArray[np.int32]
-    first: NDArray[np.int32]
-    target: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    loss: ExampleLoss
-    source: str = "given"
+    first: NDArray[np.int32]  # int32, shape (R,): the first of the C adjacent columns of ``ensemble.value`` that the loss uses
+    target: NDArray[np.float64]  # float64, shape (R, C): the numbers with which `Squares` compares these columns
+    weights: NDArray[np.float64]  # float64, shape (R,): w_i >= 0, not all 0
+    loss: ExampleLoss  # l
+    source: str = "given"  # how the error sample was drawn, for reports
 
     def __post_init__(self) -> None:
         n_rows = self.target.shape[0]

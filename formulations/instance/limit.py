@@ -130,27 +130,13 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Meter:
-    """What a limit counts, exactly; every number >= 0.
+    """What a limit counts, exactly; every number >= 0."""
 
-    Parameters
-    ----------
-    item
-        for each of the M items: what an example that asks for it uses.
-    once
-        for each of the M items: what is used as soon as anybody asks for it.
-    evaluation
-        for each of the F features: what an example uses that passes a split on it.
-    split
-        what each kept split adds.
-    constant
-        what is used in any case.
-    """
-
-    item: tuple[Fraction, ...]
-    once: tuple[Fraction, ...]
-    evaluation: tuple[Fraction, ...]
-    split: Fraction = Fraction(0)
-    constant: Fraction = Fraction(0)
+    item: tuple[Fraction, ...]  # for each of the M items: what an example that asks for it uses
+    once: tuple[Fraction, ...]  # for each of the M items: what is used as soon as anybody asks for it
+    evaluation: tuple[Fraction, ...]  # for each of the F features: what an example uses that passes a split on it
+    split: Fraction = Fraction(0)  # what each kept split adds
+    constant: Fraction = Fraction(0)  # what is used in any case
 
 
 def meter_of(limit: Limit, costs: CostItems, evaluation: tuple[Fraction, ...], n_trees: int, name: str) -> Meter:

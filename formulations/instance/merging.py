@@ -17,21 +17,11 @@ from formulations.compiled import njit
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Which purchases were merged.
+    """Which purchases were merged."""
 
-    Parameters
-    ----------
-    representative
-        int32, shape (j,): the purchase that replaces each one; its own number if none does.
-    arc
-        int64: the usage arcs that remain, those of the representatives, in their old order.
-    price
-        int64, shape (j,): the sum of the prices at representatives, 0 elsewhere.
-    """
-
-    representative: NDArray[np.int32]
-    arc: NDArray[np.int64]
-    price: NDArray[np.int64]
+    representative: NDArray[np.int32]  # int32, shape (j,): the purchase that replaces each one; its own number if none does
+    arc: NDArray[np.int64]  # int64: the usage arcs that remain, those of the representatives, in their old order
+    price: NDArray[np.int64]  # int64, shape (j,): the sum of the prices at representatives, 0 elsewhere
 
 
 def merge_purchases(tail: NDArray[np.int32], head: NDArray[np.int32], price: NDArray[np.int64]) -> Merged:

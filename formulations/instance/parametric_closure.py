@@ -54,26 +54,19 @@ NEAR = Fraction(1, 1000)
 
 @dataclass(frozen=True, eq=False)
 class ClosureIntegers(InUnits):
-    """Gains and prices as int64, with their units and bounds on the rounding.
+    """Gains and prices as int64, with their units and bounds on the rounding."""
 
-    Parameters
-    ----------
-    gain, price
-        int64, shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
-    gain_unit, price_unit
-        exact units.
-    base_error, base_cost
-        error and cost of the empty closure, exactly.
-    error_rounding, cost_rounding
-        how far the integers' error and cost of a closure can be from the real ones; 0 where nothing was rounded.
-    """
-
+    # gain, price: int64, shape (n,): in `gain_unit` of error (3) and in `price_unit` of cost (4).
     gain: NDArray[np.int64]
     price: NDArray[np.int64]
+    # gain_unit, price_unit: exact units.
     gain_unit: Fraction
     price_unit: Fraction
+    # base_error, base_cost: error and cost of the empty closure, exactly.
     base_error: Fraction
     base_cost: Fraction
+    # error_rounding, cost_rounding: how far the integers' error and cost of a closure can be from the real ones; 0 where nothing
+    # was rounded.
     error_rounding: float
     cost_rounding: float
 

@@ -60,17 +60,10 @@ class GroupedForest(Ensemble):
     """Trees of groups, whose splits may have any number of children: for engines, which read the parents alone.
 
     `left`, `right`, thresholds and values say nothing; `feature` is the payer's.
-
-    Parameters
-    ----------
-    above
-        int32, shape (n,): the parents, -1 at roots.
-    splits
-        bool, shape (n,): the nodes that are groups; the others are leaves.
     """
 
-    above: NDArray[np.int32] = field(kw_only=True)
-    splits: NDArray[np.bool_] = field(kw_only=True)
+    above: NDArray[np.int32] = field(kw_only=True)  # int32, shape (n,): the parents, -1 at roots
+    splits: NDArray[np.bool_] = field(kw_only=True)  # bool, shape (n,): the nodes that are groups; the others are leaves
 
     def __post_init__(self) -> None:
         depth = np.zeros(self.above.size, dtype=np.int32)
@@ -92,33 +85,17 @@ class GroupedForest(Ensemble):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The splits that go together, and the nodes of the reduced forest, r of them: groups, and leaves for what is never kept.
+    """The splits that go together, and the nodes of the reduced forest, r of them: groups, and leaves for what is never kept."""
 
-    Parameters
-    ----------
-    of
-        int32, shape (n,): the node of the reduced forest that each split belongs to, -1 for leaves and what is never kept.
-    payer
-        int32, shape (r,): the payer of each group, at a leaf that of the group above it, or a root that is never kept.
-    first
-        int32, shape (r,): the same with the first split of each group.
-    is_group
-        bool, shape (r,).
-    above
-        int32, shape (r,): the parents in the reduced forest, -1 at roots.
-    rest
-        int32: nodes of the forest that are leaves or never kept, below a split that is, and have an error.
-    leaf_of_rest
-        int32: the leaf of the reduced forest that each of them is a part of.
-    """
-
+    # int32, shape (n,): the node of the reduced forest that each split belongs to, -1 for leaves and what is never kept.
     of: NDArray[np.int32]
+    # int32, shape (r,): the payer of each group, at a leaf that of the group above it, or a root that is never kept.
     payer: NDArray[np.int32]
-    first: NDArray[np.int32]
-    is_group: NDArray[np.bool_]
-    above: NDArray[np.int32]
-    rest: NDArray[np.int32]
-    leaf_of_rest: NDArray[np.int32]
+    first: NDArray[np.int32]  # int32, shape (r,): the same with the first split of each group
+    is_group: NDArray[np.bool_]  # bool, shape (r,)
+    above: NDArray[np.int32]  # int32, shape (r,): the parents in the reduced forest, -1 at roots
+    rest: NDArray[np.int32]  # int32: nodes of the forest that are leaves or never kept, below a split that is, and have an error
+    leaf_of_rest: NDArray[np.int32]  # int32: the leaf of the reduced forest that each of them is a part of
 
     @classmethod
     def of_splits(cls, usage: Usage, errors: NodeErrors, integers: Integers, ties: Ties) -> Groups:

@@ -32,22 +32,13 @@ Amount = TypeVar("Amount", np.int64, np.float64)
 
 @dataclass(frozen=True, eq=False)
 class Routing:
-    """N rows sent through T trees, as ranges (1).
+    """N rows sent through T trees, as ranges (1)."""
 
-    Parameters
-    ----------
-    order
-        int32, shape (T, N): the rows of each tree, sorted by leaf.
-    start, stop
-        int32, shape (n,): the range of each node in the row `order[tree_of[h]]`.
-    scratch
-        the folder of a file that holds the order, see `formulations.memory`; None: memory.
-    """
-
-    order: NDArray[np.int32]
+    order: NDArray[np.int32]  # int32, shape (T, N): the rows of each tree, sorted by leaf
+    # start, stop: int32, shape (n,): the range of each node in the row `order[tree_of[h]]`.
     start: NDArray[np.int32]
     stop: NDArray[np.int32]
-    scratch: Path | None = None
+    scratch: Path | None = None  # the folder of a file that holds the order, see `formulations.memory`; None: memory
 
     def __reduce__(self) -> tuple[type[Routing], tuple[NDArray[np.int32], ...]]:
         """Pickle as a routing in memory, since the folder may not exist where it is unpickled."""

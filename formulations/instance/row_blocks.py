@@ -32,25 +32,14 @@ BLOCK = 2**16
 
 @dataclass(frozen=True, eq=False)
 class RowBlocks:
-    """N rows in blocks of B, see (1).
+    """N rows in blocks of B, see (1)."""
 
-    Parameters
-    ----------
-    size
-        B.
-    order
-        uint16, shape (T, N): places within their block.
-    start, stop
-        int32, shape (blocks, n).
-    rows
-        int32, shape (N,): the row in each place.
-    """
-
-    size: int
-    order: NDArray[np.uint16]
+    size: int  # B
+    order: NDArray[np.uint16]  # uint16, shape (T, N): places within their block
+    # start, stop: int32, shape (blocks, n).
     start: NDArray[np.int32]
     stop: NDArray[np.int32]
-    rows: NDArray[np.int32]
+    rows: NDArray[np.int32]  # int32, shape (N,): the row in each place
 
     @property
     def n_blocks(self) -> int:

@@ -20,20 +20,14 @@ from formulations.sparse_arrays import without_duplicates
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Examples, with labels and weights if there are any.
+    """Examples, with labels and weights if there are any."""
 
-    Parameters
-    ----------
-    X
-        numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix. Of a cascade also
-        a table of any columns, see `prunemodels.exits.raw_tables`.
-    place
-        int64: the positions of the examples among those that the user gave; None: these are all of them.
-    """
-
+    # numbers that float32 can represent: a table if the columns have names, else an array or a CSR matrix. Of a cascade also a
+    # table of any columns, see `prunemodels.exits.raw_tables`.
     X: Any
     y: NDArray[Any] | None
     weight: NDArray[np.float64] | None
+    # int64: the positions of the examples among those that the user gave; None: these are all of them.
     place: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:

@@ -38,27 +38,14 @@ Score = Literal["margin", "probability"]
 
 @dataclass(frozen=True, eq=False)
 class TwoClassRule:
-    """How the scores of a classifier for two classes become probabilities and labels.
+    """How the scores of a classifier for two classes become probabilities and labels."""
 
-    Parameters
-    ----------
-    calibration
-        a fitted monotone map with a method ``predict`` from scores to the second class' probability; None: the model's own.
-    calibrated
-        the score that it maps.
-    threshold
-        the class `positive` is predicted where its score is at least this; None: the likelier class.
-    compared
-        the score that it is compared with: a probability is compared after calibration.
-    positive
-        place of the class that the threshold is for: 0 or 1.
-    """
-
+    # a fitted monotone map with a method ``predict`` from scores to the second class' probability; None: the model's own.
     calibration: Any = None
-    calibrated: Score = "probability"
-    threshold: float | None = None
-    compared: Score = "probability"
-    positive: int = 1
+    calibrated: Score = "probability"  # the score that it maps
+    threshold: float | None = None  # the class `positive` is predicted where its score is at least this; None: the likelier class
+    compared: Score = "probability"  # the score that it is compared with: a probability is compared after calibration
+    positive: int = 1  # place of the class that the threshold is for: 0 or 1
 
 
 def unwrapped(model: Any) -> tuple[Any, TwoClassRule | None]:
@@ -124,39 +111,17 @@ Sums = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """From sums to predictions.
+    """From sums to predictions."""
 
-    Parameters
-    ----------
-    value
-        float64, shape (n, K): what each node adds to the K sums.
-    start
-        float64, shape (K,).
-    divisor
-        of (1): the number of trees of an average, else 1.
-    dtype
-        the type of the sums.
-    link
-        see `prunemodels.models.response`.
-    sharpness
-        its a.
-    classes
-        the labels; None: numbers.
-    second
-        the rule for the second of two classes with one sum, see `ModelForest`.
-    decision
-        what a wrapper changes, or None.
-    """
-
-    value: NDArray[np.float64]
-    start: NDArray[np.float64]
-    divisor: int
-    dtype: Any
-    link: Link
-    sharpness: float
-    classes: NDArray[Any] | None
-    second: SecondClass = "probability > 1/2"
-    decision: TwoClassRule | None = None
+    value: NDArray[np.float64]  # float64, shape (n, K): what each node adds to the K sums
+    start: NDArray[np.float64]  # float64, shape (K,)
+    divisor: int  # of (1): the number of trees of an average, else 1
+    dtype: Any  # the type of the sums
+    link: Link  # see `prunemodels.models.response`
+    sharpness: float  # its a
+    classes: NDArray[Any] | None  # the labels; None: numbers
+    second: SecondClass = "probability > 1/2"  # the rule for the second of two classes with one sum, see `ModelForest`
+    decision: TwoClassRule | None = None  # what a wrapper changes, or None
 
     @property
     def unit_roundoff(self) -> float:

@@ -86,25 +86,15 @@ def fitted_model(model: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TreeModel:
-    """A fitted model, its trees, and how its predictions come from them.
+    """A fitted model, its trees, and how its predictions come from them."""
 
-    Parameters
-    ----------
-    model
-        the fitted model.
-    ensemble
-        its trees; for a `Pipeline` those of its last step, with ``made``, which makes their features from raw columns.
-    forest
-        how the trees' values become predictions, for models of other libraries; None for scikit-learn's forests, whose values
-        are class fractions or means.
-    decision
-        what a calibration or a decision threshold around the model changes; None: nothing.
-    """
-
-    model: Any
+    model: Any  # the fitted model
+    # its trees; for a `Pipeline` those of its last step, with ``made``, which makes their features from raw columns.
     ensemble: Ensemble
+    # how the trees' values become predictions, for models of other libraries; None for scikit-learn's forests, whose values are
+    # class fractions or means.
     forest: ModelForest | None = None
-    decision: TwoClassRule | None = None
+    decision: TwoClassRule | None = None  # what a calibration or a decision threshold around the model changes; None: nothing
 
     @cached_property
     def response(self) -> Response:

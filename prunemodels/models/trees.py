@@ -50,25 +50,15 @@ MOST_CATEGORIES = 2**24
 
 @dataclass(frozen=True)
 class CategorySet:
-    """The test of a categorical split.
+    """The test of a categorical split."""
 
-    Parameters
-    ----------
-    feature
-        the column of the category.
-    listed, listed_left
-        categories that go to one side, and whether that is the left one. Other known categories go to the other side.
-    known
-        the categories that the model knows; None: all numbers. Others go where missing values go.
-    missing_left
-        whether these go left.
-    """
-
-    feature: int
+    feature: int  # the column of the category
+    # listed, listed_left: categories that go to one side, and whether that is the left one. Other known categories go to the
+    # other side.
     listed: frozenset[int]
     listed_left: bool
-    known: frozenset[int] | None
-    missing_left: bool
+    known: frozenset[int] | None  # the categories that the model knows; None: all numbers. Others go where missing values go
+    missing_left: bool  # whether these go left
 
     def right(self, codes: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows go right, for their numbers of categories; NaN is missing."""
@@ -202,19 +192,7 @@ def _strictly_rising(s: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Arrays over all nodes, see `Ensemble`; thresholds in the library's own type, each of the form ``x <= t``.
-
-    Parameters
-    ----------
-    leaf_value
-        shape (n, K), in the library's own type. At splits it is what they predict as leaves, where that is known.
-    cover
-        float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
-    node_id
-        int32, shape (n,): the node's number in its tree in the library's model.
-    categories
-        the tests of categorical splits, by node; their thresholds mean nothing.
-    """
+    """Arrays over all nodes, see `Ensemble`; thresholds in the library's own type, each of the form ``x <= t``."""
 
     tree_start: NDArray[np.int64]
     left: NDArray[np.int32]
@@ -222,9 +200,12 @@ class Trees:
     feature: NDArray[np.int32]
     threshold: NDArray[np.floating]
     missing_left: NDArray[np.bool_]
+    # shape (n, K), in the library's own type. At splits it is what they predict as leaves, where that is known.
     leaf_value: NDArray[np.floating]
+    # float64, shape (n,): sums of Hessians, or else numbers of training rows; None if the model has neither.
     cover: NDArray[np.float64] | None
-    node_id: NDArray[np.int32]
+    node_id: NDArray[np.int32]  # int32, shape (n,): the node's number in its tree in the library's model
+    # the tests of categorical splits, by node; their thresholds mean nothing.
     categories: Mapping[int, CategorySet] = field(default_factory=dict)
 
     def with_columns(self, n_features: int) -> tuple[Trees, tuple[CategorySet, ...]]:

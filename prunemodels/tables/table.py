@@ -35,34 +35,18 @@ STREAM_BYTES = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A table that gives its rows in chunks.
+    """A table that gives its rows in chunks."""
 
-    Parameters
-    ----------
-    name
-        the source's name in error messages.
-    chunks
-        takes the wanted columns (None: all) and a number of rows. Yields arrays, or Arrow or pandas tables with at least these
-        columns, of about this number of rows if the source can choose it.
-    columns
-        names of the columns; None if there are none, or if they are not known before the first chunk.
-    n_rows
-        number of rows; None if it is not known before the end.
-    files
-        files that must not change while the table is read.
-    again
-        whether a second pass is possible.
-    own_code
-        whether the user's own code makes the chunks; its exceptions are passed on unchanged.
-    """
-
-    name: str
+    name: str  # the source's name in error messages
+    # takes the wanted columns (None: all) and a number of rows. Yields arrays, or Arrow or pandas tables with at least these
+    # columns, of about this number of rows if the source can choose it.
     chunks: Callable[[Sequence[str] | None, int], Iterator[Any]]
+    # names of the columns; None if there are none, or if they are not known before the first chunk.
     columns: tuple[str, ...] | None = None
-    n_rows: int | None = None
-    files: tuple[Path, ...] = ()
-    again: bool = True
-    own_code: bool = False
+    n_rows: int | None = None  # number of rows; None if it is not known before the end
+    files: tuple[Path, ...] = ()  # files that must not change while the table is read
+    again: bool = True  # whether a second pass is possible
+    own_code: bool = False  # whether the user's own code makes the chunks; its exceptions are passed on unchanged
 
 
 def open_source(given: Any) -> Source:

@@ -35,22 +35,13 @@ SCALE = 2.0**44
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
-    """A closure that fits the budget, and the splits that may still be added to it.
+    """A closure that fits the budget, and the splits that may still be added to it."""
 
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): over the forest's nodes.
-    gain, room
-        in integers: the gain of the kept splits, and what they leave of the budget.
-    part
-        the open splits. With all of them the cost exceeds the budget, unless there are none.
-    """
-
-    kept: NDArray[np.bool_]
+    kept: NDArray[np.bool_]  # bool, shape (n,): over the forest's nodes
+    # gain, room: in integers: the gain of the kept splits, and what they leave of the budget.
     gain: int
     room: int
-    part: OpenPart
+    part: OpenPart  # the open splits. With all of them the cost exceeds the budget, unless there are none
 
     @property
     def promise(self) -> float:

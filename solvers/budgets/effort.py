@@ -20,21 +20,11 @@ PER_CUT = 1e-3
 
 @dataclass(eq=False)
 class Effort:
-    """What may be spent, and what was.
+    """What may be spent, and what was."""
 
-    Parameters
-    ----------
-    work
-        the most work, in seconds by formula.
-    deadline
-        of `time.perf_counter`.
-    spent
-        work so far.
-    """
-
-    work: float = math.inf
-    deadline: float = math.inf
-    spent: float = 0.0
+    work: float = math.inf  # the most work, in seconds by formula
+    deadline: float = math.inf  # of `time.perf_counter`
+    spent: float = 0.0  # work so far
 
     def count_cut(self, part: ParametricSubproblem) -> None:
         """Count a cut of a part."""

@@ -48,24 +48,12 @@ from solvers.closures.tree_pass import subtree_sums
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """The components of a part.
+    """The components of a part."""
 
-    Parameters
-    ----------
-    of_split
-        int64, shape (k,): the component of each split of the part.
-    cost
-        integer cost (3) of each component.
-    users
-        for each component those that need it directly.
-    n_needs
-        for each component how many others it needs directly.
-    """
-
-    of_split: NDArray[np.int64]
-    cost: tuple[int, ...]
-    users: tuple[tuple[int, ...], ...]
-    n_needs: tuple[int, ...]
+    of_split: NDArray[np.int64]  # int64, shape (k,): the component of each split of the part
+    cost: tuple[int, ...]  # integer cost (3) of each component
+    users: tuple[tuple[int, ...], ...]  # for each component those that need it directly
+    n_needs: tuple[int, ...]  # for each component how many others it needs directly
 
 
 def components_of(part: ParametricSubproblem) -> Components:

@@ -72,30 +72,17 @@ LEAST_OPEN = 64
 
 @dataclass(eq=False)
 class _BracketSearch:
-    """The search for one edge and one budget; gains and costs are counted from the edge's cheaper end.
-
-    Parameters
-    ----------
-    cheaper
-        the best breakpoint within the budget.
-    floor, ceiling
-        prunings within and around it: only splits between them are removed or added.
-    room
-        the budget less the cost of the cheaper end.
-    goal
-        the relaxation's gain, at which the search stops.
-    effort
-        what may be spent.
-    """
+    """The search for one edge and one budget; gains and costs are counted from the edge's cheaper end."""
 
     problem: PruningProblem
-    cheaper: NDArray[np.bool_]
+    cheaper: NDArray[np.bool_]  # the best breakpoint within the budget
+    # floor, ceiling: prunings within and around it: only splits between them are removed or added.
     floor: NDArray[np.bool_]
     ceiling: NDArray[np.bool_]
-    room: int
-    goal: float
+    room: int  # the budget less the cost of the cheaper end
+    goal: float  # the relaxation's gain, at which the search stops
     seed: int
-    effort: Effort
+    effort: Effort  # what may be spent
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)

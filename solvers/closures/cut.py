@@ -39,46 +39,24 @@ CUT_ARC, CUT_SPLIT = 0.55e-6, 0.9e-6
 
 @dataclass(frozen=True, eq=False)
 class ClosureProblem:
-    """(1) with k splits, j purchases and some usage arcs, all numbered from 0.
+    """(1) with k splits, j purchases and some usage arcs, all numbered from 0."""
 
-    Parameters
-    ----------
-    profit
-        int64, shape (k,).
-    parent
-        int32, shape (k,): the parent within the problem, or -1.
-    tail, head
-        int32: usage arcs, split -> purchase.
-    price
-        int64, shape (j,): > 0.
-    """
-
-    profit: NDArray[np.int64]
-    parent: NDArray[np.int32]
+    profit: NDArray[np.int64]  # int64, shape (k,)
+    parent: NDArray[np.int32]  # int32, shape (k,): the parent within the problem, or -1
+    # tail, head: int32: usage arcs, split -> purchase.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
-    price: NDArray[np.int64]
+    price: NDArray[np.int64]  # int64, shape (j,): > 0
 
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A best closure, its value by (1), and the flow that proves it.
+    """A best closure, its value by (1), and the flow that proves it."""
 
-    Parameters
-    ----------
-    keep
-        bool, shape (k,): the smallest or the largest best closure.
-    value
-        its value by (1), >= 0.
-    n_arcs
-        arcs of the network that was solved.
-    duals
-        call it for the flow on each usage arc, int64; it reads the solved network, which lives as long as this does.
-    """
-
-    keep: NDArray[np.bool_]
-    value: int
-    n_arcs: int
+    keep: NDArray[np.bool_]  # bool, shape (k,): the smallest or the largest best closure
+    value: int  # its value by (1), >= 0
+    n_arcs: int  # arcs of the network that was solved
+    # call it for the flow on each usage arc, int64; it reads the solved network, which lives as long as this does.
     duals: Callable[[], NDArray[np.int64]]
 
 

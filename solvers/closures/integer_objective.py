@@ -28,21 +28,12 @@ TOTAL_BITS = 61
 
 @dataclass(frozen=True, eq=False)
 class IntegerPrices:
-    """Prices of purchases as integers: the part of (OBJ) that depends on rows.
-
-    Parameters
-    ----------
-    item_price
-        int64, shape (M,): the price of an item for a row of weight 1.
-    weight
-        int64, shape (N,).
-    grid
-        int64, shape (M (N + 1),): all prices, instead of the two above, where the instance was rounded.
-    """
+    """Prices of purchases as integers: the part of (OBJ) that depends on rows."""
 
     usage: Usage
-    item_price: NDArray[np.int64]
-    weight: NDArray[np.int64]
+    item_price: NDArray[np.int64]  # int64, shape (M,): the price of an item for a row of weight 1
+    weight: NDArray[np.int64]  # int64, shape (N,)
+    # int64, shape (M (N + 1),): all prices, instead of the two above, where the instance was rounded.
     grid: NDArray[np.int64] | None
 
     def profits(self, nodes: NDArray[np.int32] | None = None) -> NDArray[np.int64]:
@@ -83,28 +74,17 @@ class IntegerPrices:
 
 @dataclass(frozen=True, eq=False)
 class IntegerObjective(IntegerPrices):
-    """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ).
-
-    Parameters
-    ----------
-    gain, q, p, bits
-        the profits (1); `gain` is int64, shape (n,).
-    lam
-        what the integers stand for; it may be a little below what was asked for, where that does not fit 62 bits.
-    unit
-        of (OBJ).
-    slack
-        in (OBJ): how much better a pruning can really be than the integers say; 0 where they are exact.
-    """
+    """Profits of splits and prices of purchases as integers, each worth `unit` of (OBJ)."""
 
     problem: PruningProblem
+    # gain, q, p, bits: the profits (1); `gain` is int64, shape (n,).
     gain: NDArray[np.int64]
     q: int
     p: int
     bits: int
-    lam: Fraction
-    unit: Fraction
-    slack: float
+    lam: Fraction  # what the integers stand for; it may be a little below what was asked for, where that does not fit 62 bits
+    unit: Fraction  # of (OBJ)
+    slack: float  # in (OBJ): how much better a pruning can really be than the integers say; 0 where they are exact
 
     @property
     def exact(self) -> bool:
@@ -170,22 +150,14 @@ def _at(problem: PruningProblem, ratio: Fraction) -> IntegerObjective:
 
 @dataclass(frozen=True)
 class _Fit:
-    """Lambda in integer gains for integer prices, and the closest smaller ratio for which profits and prices fit.
+    """Lambda in integer gains for integer prices, and the closest smaller ratio for which profits and prices fit."""
 
-    Parameters
-    ----------
-    gain, price
-        the sum of all gains, and what all purchases and evaluations cost together.
-    asked
-        lambda; or the sum of gains + 1 if that is less, beyond which every priced purchase costs more than all gains.
-    largest
-        denominator for which every p / q <= asked fits:  q gain + p price <= q (gain + asked price) < 2^61.
-    """
-
+    # gain, price: the sum of all gains, and what all purchases and evaluations cost together.
     gain: int
     price: int
+    # lambda; or the sum of gains + 1 if that is less, beyond which every priced purchase costs more than all gains.
     asked: Fraction
-    largest: int
+    largest: int  # denominator for which every p / q <= asked fits: q gain + p price <= q (gain + asked price) < 2^61
     ratio: Fraction
 
     @classmethod
@@ -234,22 +206,12 @@ def useful_rate(problem: PruningProblem, lam: Fraction) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class BinaryGrid:
-    """Real profits and prices as multiples of 2^-exponent, a grid on which sums fit `TOTAL_BITS`.
+    """Real profits and prices as multiples of 2^-exponent, a grid on which sums fit `TOTAL_BITS`."""
 
-    Parameters
-    ----------
-    profit
-        int64: rounded to the nearest point.
-    price
-        int64: rounded down, so that no dual value ever exceeds a real price.
-    slack
-        what the grid can hide of a pruning's worth.
-    """
-
-    profit: NDArray[np.int64]
-    price: NDArray[np.int64]
+    profit: NDArray[np.int64]  # int64: rounded to the nearest point
+    price: NDArray[np.int64]  # int64: rounded down, so that no dual value ever exceeds a real price
     exponent: int
-    slack: float
+    slack: float  # what the grid can hide of a pruning's worth
 
     @classmethod
     def of(

@@ -35,25 +35,14 @@ ARCS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Subproblem:
-    """k splits, parents before children, and j purchases, each with a user; all numbered from 0.
+    """k splits, parents before children, and j purchases, each with a user; all numbered from 0."""
 
-    Parameters
-    ----------
-    nodes
-        int32, shape (k,): the splits' numbers in the forest.
-    parent
-        int32, shape (k,): places of the parents among the splits, -1 where they are not among them.
-    tail, head
-        int32: usage arcs, split -> purchase; every purchase's arcs in the order of their tails.
-    purchases
-        int32 or int64, shape (j,): the purchases' numbers in the whole instance.
-    """
-
-    nodes: NDArray[np.int32]
-    parent: NDArray[np.int32]
+    nodes: NDArray[np.int32]  # int32, shape (k,): the splits' numbers in the forest
+    parent: NDArray[np.int32]  # int32, shape (k,): places of the parents among the splits, -1 where they are not among them
+    # tail, head: int32: usage arcs, split -> purchase; every purchase's arcs in the order of their tails.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
-    purchases: NDArray[Any]
+    purchases: NDArray[Any]  # int32 or int64, shape (j,): the purchases' numbers in the whole instance
 
     def closure_problem(self, profit: NDArray[np.int64], price: NDArray[np.int64]) -> ClosureProblem:
         """(1) with profits of the splits, shape (k,), and prices of the purchases, shape (j,)."""
@@ -68,19 +57,12 @@ class Subproblem:
 
 @dataclass(frozen=True, eq=False)
 class ParametricSubproblem(Subproblem):
-    """A subproblem for every lambda (2).
+    """A subproblem for every lambda (2)."""
 
-    Parameters
-    ----------
-    gain, evaluation
-        int64, shape (k,): in the units of ``problem.integers``.
-    price
-        int64, shape (j,): > 0.
-    """
-
+    # gain, evaluation: int64, shape (k,): in the units of ``problem.integers``.
     gain: NDArray[np.int64]
     evaluation: NDArray[np.int64]
-    price: NDArray[np.int64]
+    price: NDArray[np.int64]  # int64, shape (j,): > 0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All arrays by name, for a subclass that has more of them."""
@@ -238,14 +220,9 @@ def small_subproblem(
 
 @dataclass(frozen=True, eq=False)
 class OpenPart(ParametricSubproblem):
-    """A subproblem with merged purchases, which knows the purchases of the forest behind each, so that it can have other prices.
+    """A subproblem with merged purchases that knows the forest's purchases behind each, so that it can have other prices."""
 
-    Parameters
-    ----------
-    members, group
-        int32: the purchases of the forest, and the merged purchase that each belongs to.
-    """
-
+    # members, group: int32: the purchases of the forest, and the merged purchase that each belongs to.
     members: NDArray[np.int32]
     group: NDArray[np.int32]
 

@@ -47,17 +47,10 @@ def best_tree_closures(
 
 @dataclass(frozen=True, eq=False)
 class Forced:
-    """Values of a forest: of the best closure, and of the best ones with a split forced in or out.
+    """Values of a forest: of the best closure, and of the best ones with a split forced in or out."""
 
-    Parameters
-    ----------
-    best
-        the sum of the trees' best closures.
-    kept, pruned
-        int64, shape (k,): the same with split h forced in, and with it forced out.
-    """
-
-    best: int
+    best: int  # the sum of the trees' best closures
+    # kept, pruned: int64, shape (k,): the same with split h forced in, and with it forced out.
     kept: NDArray[np.int64]
     pruned: NDArray[np.int64]
 

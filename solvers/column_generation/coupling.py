@@ -27,29 +27,17 @@ from solvers.closures.integer_objective import IntegerObjective
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """(1), with its k coupling rows and J purchases.
-
-    Parameters
-    ----------
-    columns
-        the purchases and usage arcs, merged or not.
-    arc
-        int64, shape (k,): the usage arc that each row stands for.
-    node, purchase
-        int32, shape (k,): u and j; rows are sorted by u.
-    price
-        float64, shape (J,): p_j, in (OBJ).
-    stop, own
-        float64, shape (n,): (2).
-    """
+    """(1), with its k coupling rows and J purchases."""
 
     problem: PruningProblem
     lam: float
-    columns: PurchaseColumns
-    arc: NDArray[np.int64]
+    columns: PurchaseColumns  # the purchases and usage arcs, merged or not
+    arc: NDArray[np.int64]  # int64, shape (k,): the usage arc that each row stands for
+    # node, purchase: int32, shape (k,): u and j; rows are sorted by u.
     node: NDArray[np.int32]
     purchase: NDArray[np.int32]
-    price: NDArray[np.float64]
+    price: NDArray[np.float64]  # float64, shape (J,): p_j, in (OBJ)
+    # stop, own: float64, shape (n,): (2).
     stop: NDArray[np.float64]
     own: NDArray[np.float64]
 

@@ -41,46 +41,22 @@ REPEAT_TOLERANCES = 1000.0
 
 @dataclass(frozen=True, eq=False)
 class MasterAnswer:
-    """A solved restricted master.
+    """A solved restricted master."""
 
-    Parameters
-    ----------
-    value
-        the optimum of its linear program.
-    upper
-        the value of the best known feasible solution of (1): `value`, or that of a heuristic.
-    charge
-        float64, one for each coupling row: q = - d value / d b >= 0.
-    convexity
-        float64, one for each block: r_t, of any sign.
-    """
-
-    value: float
-    upper: float
-    charge: NDArray[np.float64]
-    convexity: NDArray[np.float64]
+    value: float  # the optimum of its linear program
+    upper: float  # the value of the best known feasible solution of (1): `value`, or that of a heuristic
+    charge: NDArray[np.float64]  # float64, one for each coupling row: q = - d value / d b >= 0
+    convexity: NDArray[np.float64]  # float64, one for each block: r_t, of any sign
 
 
 @dataclass(frozen=True, eq=False)
 class PricingAnswer(Generic[Column]):
-    """What pricing found at some charges.
+    """What pricing found at some charges."""
 
-    Parameters
-    ----------
-    columns
-        the columns found, each with its block.
-    charge
-        the charges that were priced: the requested ones, made dual feasible.
-    bound
-        Lagrangian bound of (1) at `charge`.
-    upper
-        value of a feasible solution made of the columns; inf if none was made.
-    """
-
-    columns: Sequence[Column]
-    charge: NDArray[np.float64]
-    bound: float
-    upper: float = math.inf
+    columns: Sequence[Column]  # the columns found, each with its block
+    charge: NDArray[np.float64]  # the charges that were priced: the requested ones, made dual feasible
+    bound: float  # Lagrangian bound of (1) at `charge`
+    upper: float = math.inf  # value of a feasible solution made of the columns; inf if none was made
 
 
 class Master(Protocol[AnyColumn]):

@@ -40,43 +40,24 @@ BATCH = 512
 
 @dataclass(frozen=True, eq=False)
 class CheapestPrunings:
-    """The cheapest pruning of every tree.
+    """The cheapest pruning of every tree."""
 
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): the splits kept, over the nodes of all trees.
-    value
-        float64, shape (T,): (1) of each tree.
-    rounding
-        float64, shape (T,), >= 0: the least (1) of tree t lies within rounding[t] of value[t], and so does (1) of `kept`.
-    seconds
-        duration of the call.
-    """
-
-    kept: NDArray[np.bool_]
-    value: NDArray[np.float64]
+    kept: NDArray[np.bool_]  # bool, shape (n,): the splits kept, over the nodes of all trees
+    value: NDArray[np.float64]  # float64, shape (T,): (1) of each tree
+    # float64, shape (T,), >= 0: the least (1) of tree t lies within rounding[t] of value[t], and so does (1) of `kept`.
     rounding: NDArray[np.float64]
-    seconds: float
+    seconds: float  # duration of the call
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The graphs of some trees as one network, with the arcs (2) of each split as one arc.
+    """The graphs of some trees as one network, with the arcs (2) of each split as one arc."""
 
-    Parameters
-    ----------
-    networks
-        the graphs.
-    tail, head
-        int32: boundaries of the network.
-    first_arc, first_boundary
-        of each graph; one more at the end.
-    """
-
-    networks: tuple[TreeNetwork, ...]
+    networks: tuple[TreeNetwork, ...]  # the graphs
+    # tail, head: int32: boundaries of the network.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
+    # first_arc, first_boundary: of each graph; one more at the end.
     first_arc: NDArray[np.int64]
     first_boundary: NDArray[np.int64]
 

@@ -215,21 +215,11 @@ class _FrankWolfe:
 
 @dataclass(frozen=True, eq=False)
 class OracleAnswer:
-    """A pruning that solves (2), with a proven bound.
+    """A pruning that solves (2), with a proven bound."""
 
-    Parameters
-    ----------
-    kept
-        bool, shape (n,).
-    bound
-        a lower bound of (2) for all prunings.
-    n_arcs
-        the number of arcs of the network that was cut.
-    """
-
-    kept: NDArray[np.bool_]
-    bound: float
-    n_arcs: int
+    kept: NDArray[np.bool_]  # bool, shape (n,)
+    bound: float  # a lower bound of (2) for all prunings
+    n_arcs: int  # the number of arcs of the network that was cut
 
 
 class Oracle:

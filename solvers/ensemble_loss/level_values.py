@@ -34,18 +34,11 @@ from solvers.path.pruning_path import pruning_path
 
 @dataclass(frozen=True, eq=False)
 class LevelSets:
-    """The prunings (1), with their losses and costs.
-
-    Parameters
-    ----------
-    level
-        int32, shape (n,): 0 at leaves and at splits that no set keeps.
-    loss, cost
-        float64, shape (J + 1,): of the level sets j = 1 .. J + 1, up to rounding errors.
-    """
+    """The prunings (1), with their losses and costs."""
 
     problem: EnsembleProblem
-    level: NDArray[np.int32]
+    level: NDArray[np.int32]  # int32, shape (n,): 0 at leaves and at splits that no set keeps
+    # loss, cost: float64, shape (J + 1,): of the level sets j = 1 .. J + 1, up to rounding errors.
     loss: NDArray[np.float64]
     cost: NDArray[np.float64]
 

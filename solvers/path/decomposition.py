@@ -42,45 +42,26 @@ MOST_REPAIRS = 8
 
 @dataclass(frozen=True, eq=False)
 class PathPiece:
-    """Splits that go at one breakpoint.
+    """Splits that go at one breakpoint."""
 
-    Parameters
-    ----------
-    ratio
-        the breakpoint, in integer gains for one integer price; None if a wrong guess left a part that has no breakpoint.
-    nodes
-        int32: the splits.
-    tail, head
-        int32: their usage arcs to merged purchases, in the numbers of the whole instance.
-    dual
-        int64, shape of the arcs: the flow that proves it, in gains times the denominator of `ratio`.
-    outside
-        how many splits of what was divided are outside of it.
-    """
-
+    # the breakpoint, in integer gains for one integer price; None if a wrong guess left a part that has no breakpoint.
     ratio: Fraction | None
-    nodes: NDArray[np.int32]
+    nodes: NDArray[np.int32]  # int32: the splits
+    # tail, head: int32: their usage arcs to merged purchases, in the numbers of the whole instance.
     tail: NDArray[np.int32]
     head: NDArray[np.int32]
-    dual: NDArray[np.int64]
-    outside: int
+    dual: NDArray[np.int64]  # int64, shape of the arcs: the flow that proves it, in gains times the denominator of `ratio`
+    outside: int  # how many splits of what was divided are outside of it
 
 
 @dataclass(frozen=True, eq=False)
 class Networks:
-    """Parts at lambda*, (1) of `solvers.path.parts`, each with its own, as one closure problem in integers.
-
-    Parameters
-    ----------
-    ratios
-        lambda* of each part; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that there is none.
-    denominator
-        int64, shape (p,): of lambda*, which gains are multiplied by.
-    """
+    """Parts at lambda*, (1) of `solvers.path.parts`, each with its own, as one closure problem in integers."""
 
     parts: PartSequence
+    # lambda* of each part; None where a wrong guess left a part with a gain below 0 or a cost of 0, so that there is none.
     ratios: list[Fraction | None]
-    denominator: NDArray[np.int64]
+    denominator: NDArray[np.int64]  # int64, shape (p,): of lambda*, which gains are multiplied by
     instance: ClosureProblem
 
     @staticmethod

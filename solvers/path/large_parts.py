@@ -109,40 +109,20 @@ class Edge:
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """How parts are divided, and what that took.
-
-    Parameters
-    ----------
-    gap
-        relative gap at which rounds without progress are given up where a cut does not fit into memory.
-    files
-        where to keep what is found, and to read what an earlier run found; None: nowhere.
-    pool
-        of one thread.
-    cuts
-        never take an end for the optimum where a cut can tell.
-    around
-        an integer cost: of the large parts only those are divided between whose ends it lies. None: all.
-    tick
-        called every ten rounds.
-    unsure
-        the edges whose gap is not closed.
-    scores
-        those that the last part's rounds ended with: the next part and the proof of the path start there. Empty at first.
-    stats
-        large parts, their rounds, and the seconds of both, those of earlier runs included.
-    """
+    """How parts are divided, and what that took."""
 
     problem: PruningProblem
     ties: Ties
-    gap: float
-    files: PartFiles | None
-    pool: ThreadPoolExecutor
-    cuts: bool = False
-    around: int | None = None
-    tick: Callable[[], None] = lambda: None
-    unsure: list[Edge] = field(default_factory=list)
+    gap: float  # relative gap at which rounds without progress are given up where a cut does not fit into memory
+    files: PartFiles | None  # where to keep what is found, and to read what an earlier run found; None: nowhere
+    pool: ThreadPoolExecutor  # of one thread
+    cuts: bool = False  # never take an end for the optimum where a cut can tell
+    around: int | None = None  # an integer cost: of the large parts only those are divided between whose ends it lies. None: all
+    tick: Callable[[], None] = lambda: None  # called every ten rounds
+    unsure: list[Edge] = field(default_factory=list)  # the edges whose gap is not closed
+    # those that the last part's rounds ended with: the next part and the proof of the path start there. Empty at first.
     scores: list[Scores] = field(default_factory=list)
+    # large parts, their rounds, and the seconds of both, those of earlier runs included.
     stats: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(("large_parts", "parts_with_gap", "rounds", "seconds_of_rounds"), 0.0)
     )

@@ -53,24 +53,12 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class LevelBlocks:
-    """The blocks of one level, with all amounts times 2^bits.
+    """The blocks of one level, with all amounts times 2^bits."""
 
-    Parameters
-    ----------
-    nodes
-        int32, shape (k,): the splits, ascending.
-    parent
-        int32, shape (k,): places of the parents in the same block; -1 at tops.
-    earned
-        shape (k,): b gain_h - a evaluation_h.
-    ratio
-        a / b.
-    """
-
-    nodes: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    earned: Amounts
-    ratio: Fraction
+    nodes: NDArray[np.int32]  # int32, shape (k,): the splits, ascending
+    parent: NDArray[np.int32]  # int32, shape (k,): places of the parents in the same block; -1 at tops
+    earned: Amounts  # shape (k,): b gain_h - a evaluation_h
+    ratio: Fraction  # a / b
     bits: int
 
     @classmethod

@@ -35,21 +35,11 @@ SHARE_MARGIN = 1.0 - 2.0**-30
 
 @dataclass(frozen=True, eq=False)
 class SharedArcs:
-    """Usage arcs at the level of their purchase, with shares.
+    """Usage arcs at the level of their purchase, with shares."""
 
-    Parameters
-    ----------
-    tail
-        int32, shape (a,): splits.
-    head
-        int64, shape (a,): purchases, numbered as in `UsageArcs`.
-    share
-        int64, shape (a,): in 2^-bits integer prices.
-    """
-
-    tail: NDArray[np.int32]
-    head: NDArray[np.int64]
-    share: NDArray[np.int64]
+    tail: NDArray[np.int32]  # int32, shape (a,): splits
+    head: NDArray[np.int64]  # int64, shape (a,): purchases, numbered as in `UsageArcs`
+    share: NDArray[np.int64]  # int64, shape (a,): in 2^-bits integer prices
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
         """Tails, heads and shares."""

@@ -45,39 +45,22 @@ STATE_ARRAYS = ("score", "stepped", "mean_log_level", "score_at_lowest")
 
 @dataclass(frozen=True, eq=False)
 class FoundInPart:
-    """The best pruning that rounds found between two ends, at the lambda at which these are worth the same.
+    """The best pruning that rounds found between two ends, at the lambda at which these are worth the same."""
 
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): its splits.
-    bound
-        in integer gains: no pruning between the ends is worth more at `ratio`.
-    ratio
-        lambda in integer gains for one integer price, or the nearest below it that fits 61 bits.
-    rounds, seconds
-        what it took, earlier runs included.
-    """
-
-    kept: NDArray[np.bool_]
-    bound: Fraction
-    ratio: Fraction
+    kept: NDArray[np.bool_]  # bool, shape (n,): its splits
+    bound: Fraction  # in integer gains: no pruning between the ends is worth more at `ratio`
+    ratio: Fraction  # lambda in integer gains for one integer price, or the nearest below it that fits 61 bits
+    # rounds, seconds: what it took, earlier runs included.
     rounds: int
     seconds: float
 
 
 @dataclass(frozen=True)
 class PartFiles:
-    """A folder of parts of one path.
-
-    Parameters
-    ----------
-    instance
-        fingerprint of the instance and the options of the path.
-    """
+    """A folder of parts of one path."""
 
     folder: Path
-    instance: str
+    instance: str  # fingerprint of the instance and the options of the path
 
     @contextmanager
     def opened(self) -> Iterator[None]:

@@ -23,26 +23,14 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass(frozen=True, eq=False)
 class PartSequence:
-    """Parts of a path, outermost first, in one set of arrays.
+    """Parts of a path, outermost first, in one set of arrays."""
 
-    Parameters
-    ----------
-    subproblem
-        the splits of one part after the other, and their purchases as usage arcs first meet them.
-    first
-        int64, shape (p + 1,): where each part's splits start, and the end of the last.
-    outside
-        int64, shape (p,): how many splits of what was divided are outside of each part.
-    score
-        float64, shape (k,): scores by which prices can be shared out; None: none are known.
-    flow, unit
-        the flow from the cut that made the part, in gains times `unit`, int64 of shape (p,); None: none is known.
-    """
-
-    subproblem: ParametricSubproblem
-    first: NDArray[np.int64]
-    outside: NDArray[np.int64]
+    subproblem: ParametricSubproblem  # the splits of one part after the other, and their purchases as usage arcs first meet them
+    first: NDArray[np.int64]  # int64, shape (p + 1,): where each part's splits start, and the end of the last
+    outside: NDArray[np.int64]  # int64, shape (p,): how many splits of what was divided are outside of each part
+    # float64, shape (k,): scores by which prices can be shared out; None: none are known.
     score: NDArray[np.float64] | None = None
+    # flow, unit: the flow from the cut that made the part, in gains times `unit`, int64 of shape (p,); None: none is known.
     flow: Flow | None = None
     unit: NDArray[np.int64] | None = None
 

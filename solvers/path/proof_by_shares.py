@@ -50,24 +50,13 @@ LEAST_LIMIT = 0.06
 
 @dataclass(eq=False)
 class _State:
-    """Rounds (1) on the k splits of the levels that are not proven.
-
-    Parameters
-    ----------
-    parent
-        int32, shape (k,): places of the parents in the same block, -1 at tops.
-    profit
-        int64, shape (k,): what splits earn at their own breakpoint before they are charged.
-    rate
-        float64, shape (k,): units of `profit` for an integer price.
-    score, stepped
-        float32, shape (k,).
-    """
+    """Rounds (1) on the k splits of the levels that are not proven."""
 
     shares: LevelShares
-    parent: NDArray[np.int32]
-    profit: NDArray[np.int64]
-    rate: NDArray[np.float64]
+    parent: NDArray[np.int32]  # int32, shape (k,): places of the parents in the same block, -1 at tops
+    profit: NDArray[np.int64]  # int64, shape (k,): what splits earn at their own breakpoint before they are charged
+    rate: NDArray[np.float64]  # float64, shape (k,): units of `profit` for an integer price
+    # score, stepped: float32, shape (k,).
     score: NDArray[np.float32]
     stepped: NDArray[np.float32]
     trees: LevelTrees | None = None

@@ -178,29 +178,15 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """All that is between the largest and the smallest optimum of a path.
-
-    Parameters
-    ----------
-    leaving
-        breakpoints in ascending order, and the splits that go there.
-    joined
-        whether rows had to be left out because they were not optimal.
-    pieces
-        with their flows, where these prove the path.
-    inner
-        bool, shape (n,): the splits that are always kept.
-    stats
-        of the decomposition.
-    """
+    """All that is between the largest and the smallest optimum of a path."""
 
     parts: Parts
-    leaving: list[tuple[Fraction, NDArray[np.int32]]]
-    joined: bool
-    pieces: list[PathPiece]
-    inner: NDArray[np.bool_]
+    leaving: list[tuple[Fraction, NDArray[np.int32]]]  # breakpoints in ascending order, and the splits that go there
+    joined: bool  # whether rows had to be left out because they were not optimal
+    pieces: list[PathPiece]  # with their flows, where these prove the path
+    inner: NDArray[np.bool_]  # bool, shape (n,): the splits that are always kept
     how: Division
-    stats: dict[str, float]
+    stats: dict[str, float]  # of the decomposition
 
 
 def _solved(problem: PruningProblem, asked: _Asked) -> PruningPath:

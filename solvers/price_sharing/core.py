@@ -35,24 +35,12 @@ from solvers.price_sharing.shares import group_weights
 
 @dataclass(frozen=True, eq=False)
 class SolvedCore:
-    """A best closure of the open splits.
+    """A best closure of the open splits."""
 
-    Parameters
-    ----------
-    keep
-        bool, shape (k,).
-    value
-        its integer value, without `Remaining.base`.
-    duals
-        call it for the flow on every usage arc of the open splits, int64, canonical order.
-    n_arcs
-        arcs of the network that was cut.
-    """
-
-    keep: NDArray[np.bool_]
-    value: int
-    duals: Callable[[], NDArray[np.int64]]
-    n_arcs: int
+    keep: NDArray[np.bool_]  # bool, shape (k,)
+    value: int  # its integer value, without `Remaining.base`
+    duals: Callable[[], NDArray[np.int64]]  # call it for the flow on every usage arc of the open splits, int64, canonical order
+    n_arcs: int  # arcs of the network that was cut
 
 
 def solve_core(

@@ -29,25 +29,14 @@ from solvers.closures.integer_objective import IntegerPrices
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """Usage of some splits: slice k says that the split in place `split[k]` needs `item[k]` for all rows that reach it.
+    """Usage of some splits: slice k says that the split in place `split[k]` needs `item[k]` for all rows that reach it."""
 
-    Parameters
-    ----------
-    split, item
-        int32, shape (s,), sorted by item.
-    begins
-        int64, shape (g + 1,): the first slice of each of the g items that some split needs, and the end.
-    parts
-        places in `begins`, from 0 to g, where the list is divided between threads.
-    n_arcs
-        the number of usage arcs of all slices.
-    """
-
+    # split, item: int32, shape (s,), sorted by item.
     split: NDArray[np.int32]
     item: NDArray[np.int32]
-    begins: NDArray[np.int64]
-    parts: tuple[int, ...]
-    n_arcs: int
+    begins: NDArray[np.int64]  # int64, shape (g + 1,): the first slice of each of the g items that some split needs, and the end
+    parts: tuple[int, ...]  # places in `begins`, from 0 to g, where the list is divided between threads
+    n_arcs: int  # the number of usage arcs of all slices
 
 
 class BlockedUsage(NamedTuple):
@@ -100,28 +89,15 @@ class UnpaidPrices(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Remaining:
-    """(1): k open splits, numbered from 0, parents before children.
-
-    Parameters
-    ----------
-    nodes
-        int32, shape (k,): the splits.
-    parent
-        int32, shape (k,): places of the parents among the open splits, -1 where they are not.
-    slices
-        the items that the open splits need.
-    paid
-        bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `UsageArcs`; None: none.
-    base
-        integer value of the splits that are fixed in.
-    """
+    """(1): k open splits, numbered from 0, parents before children."""
 
     objective: IntegerPrices
-    nodes: NDArray[np.int32]
-    parent: NDArray[np.int32]
-    slices: Slices
+    nodes: NDArray[np.int32]  # int32, shape (k,): the splits
+    parent: NDArray[np.int32]  # int32, shape (k,): places of the parents among the open splits, -1 where they are not
+    slices: Slices  # the items that the open splits need
+    # bool, shape (M (N + 1),): purchases that a fixed split has paid, numbered as in `UsageArcs`; None: none.
     paid: NDArray[np.bool_] | None
-    base: int
+    base: int  # integer value of the splits that are fixed in
 
     @cached_property
     def profit(self) -> NDArray[np.int64]:

@@ -37,64 +37,35 @@ LEAST_SHARE_FIXED = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Paid:
-    """What splits that are kept beforehand pay.
+    """What splits that are kept beforehand pay."""
 
-    Parameters
-    ----------
-    purchases
-        bool, shape (M (N + 1),); the run goes on with this array.
-    base
-        the integer value of these splits alone.
-    """
-
-    purchases: NDArray[np.bool_]
-    base: int
+    purchases: NDArray[np.bool_]  # bool, shape (M (N + 1),); the run goes on with this array
+    base: int  # the integer value of these splits alone
 
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What the solutions at other lambdas tell about the optimum at this one.
+    """What the solutions at other lambdas tell about the optimum at this one."""
 
-    Parameters
-    ----------
-    kept
-        bool, shape (n,): splits that are in the optimum, closed under parents.
-    pruned
-        bool, shape (n,): splits that are not in it.
-    prunings
-        bool, shape (n,), each: prunings that keep all of `kept` and none of `pruned`. The best one is the run's first value.
-    paid
-        what `kept` pays, where all rows are in this process; None: a pass over all that it uses finds out.
-    """
-
-    kept: NDArray[np.bool_]
-    pruned: NDArray[np.bool_]
+    kept: NDArray[np.bool_]  # bool, shape (n,): splits that are in the optimum, closed under parents
+    pruned: NDArray[np.bool_]  # bool, shape (n,): splits that are not in it
+    # bool, shape (n,), each: prunings that keep all of `kept` and none of `pruned`. The best one is the run's first value.
     prunings: tuple[NDArray[np.bool_], ...] = ()
-    paid: Paid | None = None
+    paid: Paid | None = None  # what `kept` pays, where all rows are in this process; None: a pass over all that it uses finds out
 
 
 @dataclass(frozen=True, eq=False)
 class RunState:
-    """The complete state of a run after a check: a run that takes it up ends as the first one would have.
+    """The complete state of a run after a check: a run that takes it up ends as the first one would have."""
 
-    Parameters
-    ----------
-    stages
-        the splits that were fixed, in order.
-    score, stepped, mean_log_level, score_at_lowest
-        float32, one for each open split.
-    best_kept
-        bool, shape (n,).
-    lowest_bound, bound, best_value, iteration, rounds_made, rounds_without_progress
-        as in `Run`.
-    """
-
-    stages: tuple[FixingStage, ...]
+    stages: tuple[FixingStage, ...]  # the splits that were fixed, in order
+    # score, stepped, mean_log_level, score_at_lowest: float32, one for each open split.
     score: NDArray[np.float32]
     stepped: NDArray[np.float32]
     mean_log_level: NDArray[np.float32]
     score_at_lowest: NDArray[np.float32]
-    best_kept: NDArray[np.bool_]
+    best_kept: NDArray[np.bool_]  # bool, shape (n,)
+    # lowest_bound, bound, best_value, iteration, rounds_made, rounds_without_progress: as in `Run`.
     lowest_bound: float
     bound: int
     best_value: int

@@ -61,23 +61,12 @@ LARGE_CORE = 20_000_000
 
 @dataclass(frozen=True)
 class StopRule:
-    """When to stop.
+    """When to stop."""
 
-    Parameters
-    ----------
-    deadline
-        by `time.perf_counter`.
-    gap
-        relative gap that is enough; 0: the optimum.
-    rounds
-        at most so many.
-    small_core
-        usage arcs of a core that is cut at once, where the gap is 0; where purchases are merged, those that are left.
-    """
-
-    deadline: float
-    gap: float
-    rounds: int
+    deadline: float  # by `time.perf_counter`
+    gap: float  # relative gap that is enough; 0: the optimum
+    rounds: int  # at most so many
+    # usage arcs of a core that is cut at once, where the gap is 0; where purchases are merged, those that are left.
     small_core: int
 
     def limit(self, iteration: int) -> StopReason | None:

@@ -162,17 +162,12 @@ NOTICEABLE_FALL = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class PricedPruning:
-    """A pruning with its loss and its cost.
-
-    Parameters
-    ----------
-    trees
-        how many trees count, from the first on: the others add nothing, not even as single leaves. None: all.
-    """
+    """A pruning with its loss and its cost."""
 
     kept: NDArray[np.bool_]
     loss: float
     cost: float
+    # how many trees count, from the first on: the others add nothing, not even as single leaves. None: all.
     trees: int | None = None
 
     def value(self, lam: float) -> float:

@@ -24,35 +24,16 @@ MOST_CHECKED = 64
 
 @dataclass(frozen=True, eq=False)
 class TracedColumns:
-    """How F features are made from R raw columns.
+    """How F features are made from R raw columns."""
 
-    Parameters
-    ----------
-    steps
-        the fitted transformers by name, in their order.
-    names
-        the raw columns' names, shape (R,).
-    named
-        whether the steps were fitted on a table with these names.
-    sources
-        for each feature the raw columns that it is made from, ascending.
-    feature_names
-        the features' names, or None.
-    stated
-        whether `sources` rests on what a user stated.
-    read
-        what the model does with its columns before its trees test them; None: nothing.
-    column_of
-        int64, shape (F,): the column of the last step that each feature is, or is made from; None: they are the same.
-    """
-
-    steps: tuple[tuple[str, Any], ...]
-    names: tuple[str, ...]
-    named: bool
-    sources: tuple[tuple[int, ...], ...]
-    feature_names: tuple[str, ...] | None
-    stated: bool
-    read: Callable[[Any], Any] | None = None
+    steps: tuple[tuple[str, Any], ...]  # the fitted transformers by name, in their order
+    names: tuple[str, ...]  # the raw columns' names, shape (R,)
+    named: bool  # whether the steps were fitted on a table with these names
+    sources: tuple[tuple[int, ...], ...]  # for each feature the raw columns that it is made from, ascending
+    feature_names: tuple[str, ...] | None  # the features' names, or None
+    stated: bool  # whether `sources` rests on what a user stated
+    read: Callable[[Any], Any] | None = None  # what the model does with its columns before its trees test them; None: nothing
+    # int64, shape (F,): the column of the last step that each feature is, or is made from; None: they are the same.
     column_of: NDArray[np.int64] | None = None
 
     def __getstate__(self) -> dict[str, object]:

@@ -46,22 +46,14 @@ from solvers.closures.tree_pass import best_tree_closures
 
 @dataclass(frozen=True, eq=False)
 class KnapsackCore(ParametricSubproblem):
-    """(1): a subproblem, the splits taken before, and the room.
+    """(1): a subproblem, the splits taken before, and the room."""
 
-    Parameters
-    ----------
-    gained, room
-        integers: the gain of the splits taken, and what they leave of the budget, below 0 if they exceed it.
-    taken
-        splits that are kept, by their numbers in the forest.
-    low, high
-        the range of lambdas, gain per cost in integers, at which bounds hold for the whole instance (5). 0 and None (infinity)
-        if the core is the whole instance.
-    """
-
+    # gained, room: integers: the gain of the splits taken, and what they leave of the budget, below 0 if they exceed it.
     gained: int
     room: int
-    taken: tuple[NDArray[np.int32], ...]
+    taken: tuple[NDArray[np.int32], ...]  # splits that are kept, by their numbers in the forest
+    # low, high: the range of lambdas, gain per cost in integers, at which bounds hold for the whole instance (5). 0 and None
+    # (infinity) if the core is the whole instance.
     low: Fraction = Fraction(0)
     high: Fraction | None = None
 

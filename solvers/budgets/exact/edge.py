@@ -38,25 +38,14 @@ from solvers.closures.tree_pass import forced
 
 @dataclass(frozen=True, eq=False)
 class BudgetEdge:
-    """The edge of a core's hull on which the budget lies.
+    """The edge of a core's hull on which the budget lies."""
 
-    Parameters
-    ----------
-    between
-        the core after the cheaper end is taken and all splits outside the dearer end are pruned. It has no splits if nothing is
-        left to decide: the cheaper end is then an optimum of a whole core.
-    lam
-        the edge's slope, gain per cost in integers; 0 if all of the core fits.
-    bound
-        (2), a bound of the whole gain.
-    cuts
-        the number of cuts made.
-    """
-
+    # the core after the cheaper end is taken and all splits outside the dearer end are pruned. It has no splits if nothing is
+    # left to decide: the cheaper end is then an optimum of a whole core.
     between: KnapsackCore
-    lam: Fraction
-    bound: int
-    cuts: int
+    lam: Fraction  # the edge's slope, gain per cost in integers; 0 if all of the core fits
+    bound: int  # (2), a bound of the whole gain
+    cuts: int  # the number of cuts made
 
 
 def edge_of(

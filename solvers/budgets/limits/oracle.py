@@ -44,24 +44,12 @@ MOST_ROUNDS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """A best pruning by (1), the value of (1) that is proven, and what proves it.
+    """A best pruning by (1), the value of (1) that is proven, and what proves it."""
 
-    Parameters
-    ----------
-    mu
-        float64, shape (R,): the multipliers.
-    kept
-        bool, shape (n,), over the nodes of the user's forest.
-    bound
-        (1), proven.
-    certificate
-        on the usage arcs of the metered instance; its lambda is 1.
-    """
-
-    mu: NDArray[np.float64]
-    kept: NDArray[np.bool_]
-    bound: float
-    certificate: Certificate
+    mu: NDArray[np.float64]  # float64, shape (R,): the multipliers
+    kept: NDArray[np.bool_]  # bool, shape (n,), over the nodes of the user's forest
+    bound: float  # (1), proven
+    certificate: Certificate  # on the usage arcs of the metered instance; its lambda is 1
 
 
 class LagrangianOracle:

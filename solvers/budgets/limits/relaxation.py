@@ -66,30 +66,15 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class LimitsRelaxation:
-    """The relaxation's optimum.
+    """The relaxation's optimum."""
 
-    Parameters
-    ----------
-    value
-        error of the mixture, up to rounding errors; inf where the mixture breaks a row.
-    proof
-        the closure of the best bound.
-    mu
-        float64, shape (R,): by how much the error falls for another unit of each limit, at the master's optimum.
-    mixture
-        prunings with their weights, which sum to 1.
-    columns
-        all that were found on the way.
-    rounds
-        closures.
-    """
-
-    value: float
-    proof: Priced
+    value: float  # error of the mixture, up to rounding errors; inf where the mixture breaks a row
+    proof: Priced  # the closure of the best bound
+    # float64, shape (R,): by how much the error falls for another unit of each limit, at the master's optimum.
     mu: NDArray[np.float64]
-    mixture: tuple[tuple[Column, float], ...]
-    columns: tuple[Column, ...]
-    rounds: int
+    mixture: tuple[tuple[Column, float], ...]  # prunings with their weights, which sum to 1
+    columns: tuple[Column, ...]  # all that were found on the way
+    rounds: int  # closures
     stopped: StopReason
 
     @property

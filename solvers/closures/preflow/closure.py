@@ -50,18 +50,10 @@ UNLIMITED = np.int64(2**62)
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Where profits go.
+    """Where profits go."""
 
-    Parameters
-    ----------
-    usage_flow
-        int64, shape of the usage arcs: what a split pays for a purchase.
-    parent_flow
-        int64, shape of the splits: what a split hands to its parent.
-    """
-
-    usage_flow: NDArray[np.int64]
-    parent_flow: NDArray[np.int64]
+    usage_flow: NDArray[np.int64]  # int64, shape of the usage arcs: what a split pays for a purchase
+    parent_flow: NDArray[np.int64]  # int64, shape of the splits: what a split hands to its parent
 
     @staticmethod
     def nothing(problem: ClosureProblem) -> Flow:

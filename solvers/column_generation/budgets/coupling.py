@@ -30,18 +30,10 @@ from solvers.column_generation.pricing import PricingMethod, TreePruning, TreeSo
 
 @dataclass(frozen=True, eq=False)
 class BudgetCoupling:
-    """(1) to (3).
+    """(1) to (3)."""
 
-    Parameters
-    ----------
-    unit
-        the rows, purchases and prices of single users at lambda = 1.
-    budget
-        B.
-    """
-
-    unit: Coupling
-    budget: Fraction
+    unit: Coupling  # the rows, purchases and prices of single users at lambda = 1
+    budget: Fraction  # B
 
     @classmethod
     def build(cls, problem: PruningProblem, budget: Fraction, *, merge: bool = True) -> BudgetCoupling:

@@ -143,21 +143,11 @@ class ShardedRows:
 
 @dataclass(frozen=True, eq=False)
 class GatheredArcs:
-    """Usage arcs of all shards and of items paid once, in canonical order.
+    """Usage arcs of all shards and of items paid once, in canonical order."""
 
-    Parameters
-    ----------
-    tail
-        int32: splits.
-    purchase
-        int64: equal for equal purchases only.
-    price
-        int64; 0 where it is paid already.
-    """
-
-    tail: NDArray[np.int32]
-    purchase: NDArray[np.int64]
-    price: NDArray[np.int64]
+    tail: NDArray[np.int32]  # int32: splits
+    purchase: NDArray[np.int64]  # int64: equal for equal purchases only
+    price: NDArray[np.int64]  # int64; 0 where it is paid already
 
 
 def gather(problem: ShardedProblem, remaining: Remaining) -> GatheredArcs:
