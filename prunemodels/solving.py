@@ -41,9 +41,6 @@ T = TypeVar("T")
 AUTO = "auto"
 """The name that lets `solve` choose the method."""
 
-LIMIT_METHODS = ("path", "best", "exact")
-"""Methods for limits; ``"auto"`` is "best"."""
-
 
 @overload
 def solve(
@@ -208,7 +205,7 @@ def _for_limits(
 ) -> LimitsSolution:
     """Solve (3)."""
     name: Any = "best" if method == AUTO else method
-    _chosen(dict.fromkeys(LIMIT_METHODS), name, "limits")
+    _chosen(dict.fromkeys(METHODS), name, "limits")
     engine = partial(solve_limits, method=name)
     _check_options(engine, options, method)
     with timed_step(LOG, "pruning of %s within %d limits by %s", problem, len(limits), name):

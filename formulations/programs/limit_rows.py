@@ -43,8 +43,7 @@ class LimitRow:
     """(1)."""
 
     name: str  # of the limit, and of the example where it is about a single one
-    limit: int  # the place of its limit
-    meter: int  # the place of its meter
+    limit: int  # the place of its limit, and of the meter that counts it
     members: NDArray[np.int64]  # int64: places of its examples among those of positive weight
     at_most: Fraction  # B_r
 
@@ -117,12 +116,12 @@ class LimitRows:
 
     def room(self, r: int) -> Fraction:
         """B_r less what is used in any case."""
-        return self.rows[r].at_most - self.meters[self.rows[r].meter].constant
+        return self.rows[r].at_most - self.meters[self.rows[r].limit].constant
 
     @cached_property
-    def meter_of_row(self) -> NDArray[np.int64]:
+    def limit_of_row(self) -> NDArray[np.int64]:
         """int64, shape (R,)."""
-        return np.array([row.meter for row in self.rows], dtype=np.int64)
+        return np.array([row.limit for row in self.rows], dtype=np.int64)
 
     def of_purchases(self, columns: PurchaseColumns) -> sparse.csr_array:
         """What each purchase variable of the metered instance adds to each row: float64, shape (R, J), merged ones added up."""
@@ -132,7 +131,7 @@ class LimitRows:
         item, row = np.divmod(bought, n_rows)
         found = sparse.csr_array((len(self.rows), columns.n_columns))
         for q, amounts in enumerate(self.amounts):
-            mine = sparse.diags_array((self.meter_of_row == q).astype(np.float64))
+            mine = sparse.diags_array((self.limit_of_row == q).astype(np.float64))
             buys = sparse.csr_array((amounts[item], (row, per_row[bought])), shape=(n_rows, columns.n_columns))
             once = np.zeros(columns.n_columns)
             np.add.at(once, for_all[for_all >= 0], amounts[for_all >= 0])
@@ -145,7 +144,7 @@ class LimitRows:
         ensemble, routing = self.problem.ensemble, self.problem.routing
         splits, found = self.problem.splits, sparse.csr_array((len(self.rows), self.problem.ensemble.n_nodes))
         for q, meter in enumerate(self.meters):
-            mine = (self.meter_of_row == q).astype(np.float64)
+            mine = (self.limit_of_row == q).astype(np.float64)
             if meter.split:
                 each = np.where(ensemble.is_split, float(meter.split), 0.0)
                 found = found + sparse.csr_array(np.outer(mine, each))
@@ -175,7 +174,7 @@ class LimitRows:
                 used if weight.dtype == object or used.max(initial=0) < INT64_SAFE // max(1, self._total) else used.astype(object)
             )
             for r, row in enumerate(self.rows):
-                if row.meter == q:
+                if row.limit == q:
                     mine = weight[row.members]
                     found[r] = fixed + int((mine * used[row.members]).sum()) * unit / int(mine.sum())
         return tuple(found)
@@ -215,7 +214,7 @@ class LimitRows:
         scales = []
         for row in self.rows:
             mine = self._weight[row.members].tolist()
-            scales.append(Fraction(sum(mine), math.gcd(*mine)) / units[row.meter])
+            scales.append(Fraction(sum(mine), math.gcd(*mine)) / units[row.limit])
         return tuple(scales)
 
     @property
@@ -253,12 +252,12 @@ def limit_rows(problem: PruningProblem, limits: Sequence[Limit]) -> LimitRows:
         meters.append(meter)
         if limit.each:
             firsts = members[first_alike(problem, members)]
-            found += [LimitRow(f"{limit.title}: row {problem.rows[i]}", k, k, np.array([i]), Fraction(0)) for i in firsts]
+            found += [LimitRow(f"{limit.title}: row {problem.rows[i]}", k, np.array([i]), Fraction(0)) for i in firsts]
         else:
-            found.append(LimitRow(limit.title, k, k, members, Fraction(0)))
+            found.append(LimitRow(limit.title, k, members, Fraction(0)))
     rows = LimitRows(problem, tuple(limits), tuple(meters), tuple(found))
     units = zip(found, rows.integer_scales, strict=True)
-    exact_rows = [replace(row, at_most=_at_most(problem, limits[row.limit], meters[row.meter], 1 / s)) for row, s in units]
+    exact_rows = [replace(row, at_most=_at_most(problem, limits[row.limit], meters[row.limit], 1 / s)) for row, s in units]
     return replace(rows, rows=tuple(exact_rows))
 
 

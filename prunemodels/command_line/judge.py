@@ -85,7 +85,7 @@ def changed(before: TreeModel, after: TreeModel, rows: Examples, costs: Any, eva
     paid, losses, at = [], [], weights > 0
     for model in (before, after):
         usage, splits = model.usage(rows.X, costs, rows.weights, evaluation_cost), model.ensemble.is_split
-        paid.append(SampleCost(usage.row_costs(splits), usage.once_cost(splits)))
+        paid.append(SampleCost.of(usage, splits))
         losses.append(model.losses(rows.X, rows.y)[at])
     pairs = (paid[0], paid[1]), (losses[0], losses[1])
     return change_of(*pairs, weights[at], 0.95, loss=usual_loss(before.task))

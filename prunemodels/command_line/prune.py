@@ -33,7 +33,7 @@ from prunemodels.command_line.parsing import draw_pictures, errors_naming, need,
 from prunemodels.command_line.summary import Line, Summary, card_of, plain
 from prunemodels.estimators.pruned_forest import PrunedForest
 from prunemodels.evaluation.certified_budget import CertifiedBudget, budget_for_confidence
-from prunemodels.evaluation.curve import boosted_curve
+from prunemodels.evaluation.curve import tradeoff_curve
 from prunemodels.evaluation.held_out import held_out_change, hold_out, on_other_rows
 from prunemodels.evaluation.path import PathEvaluation, evaluate_path
 from prunemodels.files.forests import MODEL_ENDINGS, check_ending, dump_forest, saved_model
@@ -316,7 +316,7 @@ def _of_boosted(args: argparse.Namespace, model: Any, *, whole: bool) -> Found:
 
     def picture(rows: Examples) -> Any:
         assert path is not None  # it is searched where pictures are asked for
-        return package("prunemodels.plots").plot_curves([boosted_curve(path, rows.X, rows.y, "prune_boosted", None)])
+        return package("prunemodels.plots").plot_curves([tradeoff_curve(path, rows.X, rows.y)])
 
     def change(rows: Examples) -> HeldOutChange:
         return changed(trees, after, rows, costs, args.evaluation_cost)

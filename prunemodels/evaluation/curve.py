@@ -218,7 +218,7 @@ def tradeoff_curve(
         return TradeoffCurve(method or "exits", "lam", policies.path.lam, policies.cost, policies.error, policies.n)
     truth = np.asarray(y)
     if isinstance(source, BoostedPath):
-        return boosted_curve(source, X, y, method or "prune_boosted", loss)
+        return _boosted_curve(source, X, y, method or "prune_boosted", loss)
     if isinstance(source, StagedLearner):
         judge = loss or default_loss(source)
         errors = np.array([judge(truth, predicted) for predicted in source.staged_predict(X)])
@@ -244,7 +244,7 @@ def _point(
     return seen.cost, seen.error if loss is None else loss(np.asarray(y), tree_model_of(model).predict(X))
 
 
-def boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
+def _boosted_curve(path: BoostedPath, X: Any, y: Any, method: str, loss: LossFunction | None) -> TradeoffCurve:
     """The curve of the prunings of a boosted model, from the cheapest to the dearest."""
     rows = path.unpruned.forest.rows(X)
     usage, leaves = path.unpruned.usage.on(rows), leaves_of(path.unpruned.forest.ensemble, rows).T

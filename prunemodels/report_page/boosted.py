@@ -14,7 +14,7 @@ from formulations.extras import package
 from formulations.instance.cost_sample import check_weights
 from formulations.instance.routing import leaves_of
 from formulations.instance.tree_loss import usual_loss
-from prunemodels.evaluation.curve import TradeoffCurve, boosted_curve
+from prunemodels.evaluation.curve import TradeoffCurve, tradeoff_curve
 from prunemodels.evaluation.item_costs import ItemCost, item_costs
 from prunemodels.models.boosting.boosted_pruning import BoostedPath, BoostedPruning
 from prunemodels.models.forests.labels import losses_of
@@ -91,7 +91,7 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
     for pruning in (before, chosen):
         forest, response = pruning.forest, sum_response(pruning.forest)
         said = response.predictions(response.sums(pruned_ends(ensemble, pruning.kept)[leaves]))
-        paid.append(SampleCost(usage.row_costs(pruning.kept), usage.once_cost(pruning.kept)))
+        paid.append(SampleCost.of(usage, pruning.kept))
         errors.append(losses_of(response.classes, said, y)[counted])
         each = loss_of(forest, y, len(rows)).values(forest.margins(rows, pruning.kept))
         losses.append(float(np.average(each, weights=weight)))
@@ -105,6 +105,6 @@ def gather_boosted(path: BoostedPath, X: Any, y: Any, *, chosen: BoostedPruning,
         change_of((paid[0], paid[1]), (errors[0], errors[1]), weights, confidence, loss=loss),
         (losses[0], losses[1]),
         item_costs(usage, (before.kept, chosen.kept), ensemble.names[: before.forest.n_columns] if made is None else made.names),
-        boosted_curve(path, X, y, "prune_boosted", None),
+        tradeoff_curve(path, X, y),
         by_class(before.forest.classes, np.asarray(y)[counted], weights, answers, usage.costs, confidence, shown.positive),
     )

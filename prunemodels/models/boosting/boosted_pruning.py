@@ -142,7 +142,7 @@ class BoostedPruning(Shown):
         kept = (e.is_split, self.kept)
         states = [state_of(OnRows(self.forest, self.usage, self.sample), k) for k in kept]
         losses = [self._losses(self.sample, state.margins) for state in states]
-        paid = [SampleCost(self.usage.row_costs(k), self.usage.once_cost(k)) for k in kept]
+        paid = [SampleCost.of(self.usage, k) for k in kept]
         kind = usual_loss("regression" if self.forest.classes is None else "classification")
         seen = change_of((paid[0], paid[1]), (losses[0], losses[1]), self.usage.weights, 0.95, loss=kind)
         trained = ("mean loss of the model", f"{states[0].loss:.4g}", f"{self.loss:.4g}", "")

@@ -98,7 +98,7 @@ class LagrangianOracle:
         rows, k = self.rows, self._by_example
         price = np.zeros((rows.amounts.shape[1], rows.problem.n_rows + 1))
         for q, amounts in enumerate(rows.amounts):
-            mine = np.where(rows.meter_of_row == q, mu, 0.0)
+            mine = np.where(rows.limit_of_row == q, mu, 0.0)
             price[:k, :-1] += np.outer(amounts[:k], rows.share.T @ mine)
             price[k:, -1] += amounts[k:] * mine.sum()
         return np.concatenate([price[:, :-1].ravel(), price[:, -1]])
@@ -147,7 +147,7 @@ class LagrangianOracle:
         needed = usage.once(kept)[k:]
         found: NDArray[np.float64] = self.own @ kept.astype(np.float64)
         for q, amounts in enumerate(rows.amounts):
-            mine = rows.meter_of_row == q
+            mine = rows.limit_of_row == q
             used = rows.share @ (amounts[:k] @ bought) + amounts[k:] @ needed
             found += np.where(mine, used, 0.0)
         return found

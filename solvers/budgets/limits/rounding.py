@@ -225,7 +225,7 @@ class BundleGrowth:
             each = np.bincount(row, amounts[item], n)
             reached = np.flatnonzero(each)
             found = self._share[:, reached] @ each[reached] if reached.size < n // 4 else self._share @ each
-            used += np.where(rows.meter_of_row == q, found + amounts[once].sum(), 0.0)
+            used += np.where(rows.limit_of_row == q, found + amounts[once].sum(), 0.0)
         return used
 
     def _bundles(self, kept: NDArray[np.bool_], charge: NDArray[np.float64], part: float) -> list[NDArray[np.int64]]:

@@ -58,7 +58,7 @@ def test_uses_are_what_examples_use(seed: int) -> None:
         assert exact[-2] == pruning.is_leaf.sum()
         asked = {m for h in np.flatnonzero(kept) for m in problem.costs.needs[int(problem.ensemble.feature[h])]}
         assert exact[-1] == sum(problem.costs.prices[m] > 0 for m in asked)
-        constant = [float(rows.meters[row.meter].constant) for row in rows.rows]
+        constant = [float(rows.meters[row.limit].constant) for row in rows.rows]
         np.testing.assert_allclose(oracle.uses(kept) + constant, [float(c) for c in exact], rtol=1e-12, atol=1e-12)
         if problem.integers.cost_rounding == 0:
             assert exact[1] == pruning.exact_cost
