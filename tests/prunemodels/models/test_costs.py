@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import prunemodels as pm
+from formulations.instance.price_tables import items_from_table
 from formulations.instance.routing import as_rows
 from prunemodels.example import X_test, X_train, costs, y_test, y_train
 from prunemodels.models.costs import column_prices, cost_items
@@ -27,6 +30,8 @@ from prunemodels.models.tree_model import adds_up, tree_model_of
 from tests.instances import way
 from tests.loops import looped
 from tests.prunemodels.forest_kinds import fitted, random_pruning, rows, weights
+
+DATA = Path(os.environ.get("PRUNEMODELS_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 
 NAMED = "random forest, named features"
 
@@ -218,6 +223,32 @@ def test_rows_of_weight_zero_are_no_rows():
     without = pm.problem_from_forest(case.forest, case.X[w > 0], costs=1, sample_weight=w[w > 0])
     assert pm.Pruning.unpruned(all_rows).cost == pm.Pruning.unpruned(without).cost
     assert all_rows.n_rows == without.n_rows == (w > 0).sum()
+
+
+def test_real_price_files() -> None:
+    """Turney's: alone a test costs its full price, a bundle its shared part once; FTI is computed from TT4 and T4U.
+
+    Its file gives FTI no cost of its own, which is refused with the remedy.
+    """
+    if not (DATA / "costs").exists():
+        pytest.skip(f"no price files in {DATA}; set PRUNEMODELS_DATA")
+    for name, bundle in (("heart", "A"), ("pima", "A"), ("hepatitis", "A"), ("bupa", "A"), ("heart", "B")):
+        prices = pd.read_csv(DATA / "costs" / f"{name}.csv")
+        features = prices["feature"].tolist()
+        read = items_from_table(prices, features)
+        full, reduced = ([Fraction(str(x)) for x in prices[column]] for column in ("cost", "discount_cost"))
+        assert [sum(read.prices[m] for m in needs) for needs in read.needs] == full
+        group = np.flatnonzero(prices["shared_group"] == bundle).tolist()
+        used = {m for f in group for m in read.needs[f]}
+        assert len(group) > 1
+        assert sum(read.prices[m] for m in used) == full[group[0]] - reduced[group[0]] + sum(reduced[f] for f in group)
+    prices = pd.read_csv(DATA / "costs" / "ann_thyroid.csv")
+    features = prices["feature"].tolist()
+    with pytest.raises(pm.errors.InvalidInputError, match=r"'FTI' has no cost; write 0, or name .* in the column 'needs'"):
+        items_from_table(prices, features)
+    read = items_from_table(prices.assign(needs=[None] * (len(features) - 1) + ["TT4;T4U"]), features)
+    # 14.51 for TT4 with the blood drawn, and 9.31 for T4U after it
+    assert sum(read.prices[m] for m in read.needs[features.index("FTI")]) == Fraction("14.51") + Fraction("9.31")
 
 
 def test_a_table_becomes_items_by_one_call() -> None:
