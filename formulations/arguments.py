@@ -114,13 +114,7 @@ class Kind:
 
 
 def checked(target: Target) -> Target:
-    """The function, or the class with its constructor, that refuses arguments which its annotations do not allow.
-
-    Raises
-    ------
-    InvalidInputError
-        from the function: names the argument, its value, and what is wanted.
-    """
+    """The function, or the class with its constructor, that refuses arguments which its annotations do not allow."""
     if isinstance(target, type):
         target.__init__ = checked(target.__init__)  # type: ignore[misc]
         return target
@@ -179,13 +173,7 @@ def argument_kinds(function: Callable[..., Any]) -> dict[str, Kind]:
 
 
 def check_argument(name: str, value: Any, hint: Any) -> None:
-    """Refuse a value that is not of the kind `hint`.
-
-    Raises
-    ------
-    InvalidInputError
-        names the argument, its value, and what is wanted.
-    """
+    """Refuse a value that is not of the kind `hint`."""
     kind = kind_of(hint)
     if kind is not None and not kind.accepts(value):
         _refuse(name, kind, value)
@@ -198,13 +186,7 @@ def check_arguments(holder: Any, wanted: Mapping[str, Any]) -> None:
 
 
 def _as_fractions(name: str, kind: Kind, value: Any) -> Any:
-    """A refused value with fractions for its decimals, if it is of the kind then.
-
-    Raises
-    ------
-    InvalidInputError
-        if it is not.
-    """
+    """A refused value with fractions for its decimals, if it is of the kind then."""
     exact = without_decimals(value)
     if exact is value or not kind.accepts(exact):
         _refuse(name, kind, value)

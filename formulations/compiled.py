@@ -171,13 +171,7 @@ KERNELS: list[Any] = []
 
 
 def _own_temporary_folder() -> str:
-    """A folder below the temporary one that nobody else may write to: whoever writes to it decides what code runs.
-
-    Raises
-    ------
-    OSError
-        if there is no temporary folder, or another user owns the one of this name.
-    """
+    """A folder below the temporary one that nobody else may write to: whoever writes to it decides what code runs."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = os.path.join(tempfile.gettempdir(), f"prunemodels-compiled-{user}")
     os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -48,13 +48,7 @@ def package(name: str) -> Any:
 
 @contextmanager
 def naming_extras() -> Iterator[None]:
-    """Where an import within fails for lack of a package that not every install has, say what installs it.
-
-    Raises
-    ------
-    MissingPackageError
-        for a package of `EXTRAS` or `LEFT_OUT` that is not installed.
-    """
+    """Where an import within fails for lack of a package that not every install has, say what installs it."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -53,13 +53,7 @@ def timed_step(log: logging.Logger, step: str, *arguments: object) -> Iterator[N
 
 @contextmanager
 def interruption_as_error(what: str, then: str = "nothing was changed") -> Iterator[None]:
-    """Turn Ctrl-C in the block into the error that says "interrupted", `what` was going on, and what is the case `then`.
-
-    Raises
-    ------
-    InterruptedSolveError
-        on Ctrl-C; one from inside of the block, which knows more, is passed on.
-    """
+    """Turn Ctrl-C in the block into the error that says "interrupted", `what` was going on, and what is the case `then`."""
     try:
         yield
     except InterruptedSolveError:

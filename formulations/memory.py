@@ -61,11 +61,6 @@ def scratch_array(shape: int | tuple[int, ...], kind: DTypeLike, folder: Path | 
     folder
         the folder of the file; None: memory. Where the system allows it the file has no name, and it vanishes with the array or
         at the end of the process.
-
-    Raises
-    ------
-    BrokenFileError
-        if the folder does not exist or has too little free space.
     """
     size = math.prod(shape) if isinstance(shape, tuple) else shape
     if folder is None or size == 0:

@@ -38,11 +38,6 @@ def check_sparse(matrix: Any, name: str = "matrix", *, duplicates: bool = True) 
         what the message calls it.
     duplicates
         whether several entries at one place are taken; scipy adds them up.
-
-    Raises
-    ------
-    InvalidInputError
-        naming the first thing that is wrong.
     """
     is_sparse: bool = sparse.issparse(matrix)
     if not is_sparse:
@@ -73,13 +68,7 @@ def check_sparse(matrix: Any, name: str = "matrix", *, duplicates: bool = True) 
 
 
 def dense_array(matrix: Any, name: str = "matrix") -> NDArray[Any]:
-    """A sparse array or matrix as an array; entries at one place are added up, and a sum of floats is rounded once.
-
-    Raises
-    ------
-    InvalidInputError
-        as `check_sparse` and `without_duplicates`.
-    """
+    """A sparse array or matrix as an array; entries at one place are added up, and a sum of floats is rounded once."""
     full: NDArray[Any] = without_duplicates(matrix, name, rounded=True).toarray()
     return full
 
@@ -91,11 +80,6 @@ def without_duplicates(matrix: Any, name: str = "matrix", *, rounded: bool = Fal
     ----------
     rounded
         whether the sum of floats may be the float next to it.
-
-    Raises
-    ------
-    InvalidInputError
-        as `check_sparse`; for a sum that the type of the entries cannot hold, of integers one of 64 bits.
     """
     check_sparse(matrix, name)
     if matrix.format in ("dia", "dok") or (matrix.format in ("csr", "csc") and not _has_duplicates(matrix)):

@@ -9,13 +9,7 @@ PACKAGES = ("formulations", "solvers", "proofs_checks")
 
 
 def check_siblings() -> None:
-    """Refuse to import if another module hides one of this project's packages.
-
-    Raises
-    ------
-    ImportError
-        names the file that hides the package.
-    """
+    """Refuse to import if another module hides one of this project's packages."""
     home = Path(__file__).resolve().parent.parent
     for name in PACKAGES:
         spec = find_spec(name)

@@ -46,13 +46,7 @@ def count_prunings(ensemble: Ensemble) -> int:
 
 
 def all_prunings(problem: PruningProblem) -> AllPrunings:
-    """List every pruning with its gain and cost, in exact integers.
-
-    Raises
-    ------
-    InvalidInputError
-        for forests with more than a million prunings.
-    """
+    """List every pruning with its gain and cost, in exact integers."""
     ensemble = problem.ensemble
     total = count_prunings(ensemble)
     if total > MOST_PRUNINGS:

@@ -112,15 +112,6 @@ def call_in_child(call: Call, subject: Any) -> Any:
     ----------
     subject
         what the answer gets in the place of ``call.subject``.
-
-    Raises
-    ------
-    TimeIsOver
-        when the process was killed after the time limit.
-    SolverFailedError
-        if the process ended without an answer.
-    Exception
-        whatever the function raises.
     """
     with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as messages:
         pickle.dump(import_path(), sent)

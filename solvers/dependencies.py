@@ -16,13 +16,7 @@ NEEDED = {"highspy": "1.13", "ortools": "9.15"}
 
 
 def check_versions() -> None:
-    """Refuse versions of highspy and ortools that do not work together.
-
-    Raises
-    ------
-    ImportError
-        names the installed version, the one that is needed, the reason, and the command that installs it.
-    """
+    """Refuse versions of highspy and ortools that do not work together."""
     for package, needed in NEEDED.items():
         try:
             installed = metadata.version(package)

@@ -77,13 +77,7 @@ class Bounded:
     """How far `error` and `bound` may be off in floating point, as a share of the all-roots forest's error."""
 
     def __post_init__(self) -> None:
-        """Refuse a bound that the pruning's error refutes.
-
-        Raises
-        ------
-        SolverFailedError
-            if the bound is above the error by more than `hidden`.
-        """
+        """Refuse a bound that the pruning's error refutes."""
         if self.bound > self.error + self.hidden:
             raise SolverFailedError(
                 f"the bound {self.bound!r} is above the error {self.error!r} of a pruning within the budget: a defect of the "

@@ -136,11 +136,6 @@ def breakpoints_up_to(lam: float | Fraction, breakpoints: Sequence[Fraction], *,
     """How many of the ascending breakpoints are <= lambda (inclusive) or < lambda.
 
     A fraction is compared exactly, a float with the breakpoints rounded to floats.
-
-    Raises
-    ------
-    InvalidInputError
-        if lambda is negative or NaN.
     """
     table: Sequence[Fraction] | Sequence[float] = breakpoints
     if not isinstance(lam, Fraction):

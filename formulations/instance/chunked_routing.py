@@ -66,13 +66,7 @@ class ChunkedRouting:
         )
 
     def add(self, rows: NDArray[np.float32]) -> None:
-        """Send a chunk through every tree; float32, shape (rows, n_features), see `formulations.instance.routing.as_rows`.
-
-        Raises
-        ------
-        InvalidInputError
-            if more rows come than were announced.
-        """
+        """Send a chunk through every tree; float32, shape (rows, n_features), see `formulations.instance.routing.as_rows`."""
         places = self._places.take(self.n_rows, len(rows))
         rows = read_only(rows)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -85,13 +79,7 @@ class ChunkedRouting:
         places[t] = place
 
     def finish(self) -> Routing:
-        """The routing of all rows that were added, numbered in that order.
-
-        Raises
-        ------
-        InvalidInputError
-            if no row was added.
-        """
+        """The routing of all rows that were added, numbered in that order."""
         if not self.n_rows:
             raise InvalidInputError("X is empty: at least one example is needed")
         start, stop = (np.zeros(self._ensemble.n_nodes, dtype=np.int32) for _ in range(2))

@@ -45,11 +45,6 @@ def fraction(value: object, name: str, wanted: str = "a finite number") -> Fract
     """The fraction that a number stands for; `name` and what is `wanted` appear in the error.
 
     A float counts as the shortest decimal that denotes it, so 0.1 is 1/10.
-
-    Raises
-    ------
-    InvalidInputError
-        if the value is NaN, infinite or not a number, or outside of what floats hold.
     """
     if isinstance(value, Rational):  # ints and Fractions
         number = Fraction(int(value.numerator), int(value.denominator))  # NumPy's integers would overflow
@@ -67,13 +62,7 @@ def fraction(value: object, name: str, wanted: str = "a finite number") -> Fract
 
 
 def exact(value: object, name: str) -> Fraction:
-    """A `fraction` that is not negative.
-
-    Raises
-    ------
-    InvalidInputError
-        if the value is negative, NaN, infinite or not a number, or outside of what floats hold.
-    """
+    """A `fraction` that is not negative."""
     number = fraction(value, name, "a finite number >= 0")
     if number < 0:
         raise InvalidInputError(f"{name} is {value!r}, negative; give a number >= 0")

@@ -29,11 +29,6 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
 
     A conversion to floats would drop the mask of a masked array and the imaginary part of a complex number, and count the
     microseconds of a date.
-
-    Raises
-    ------
-    InvalidInputError
-        for masked arrays, complex numbers, dates, time differences and records, also in a single column of a table.
     """
     refuse_unreal(values, name)
     array = np.asarray(values)
@@ -70,11 +65,6 @@ def check_size(costs: CostItems, n_rows: int, source: str = "X") -> None:
     """Refuse more pairs of item and row than int32 can number, about 2 * 10^9.
 
     Purchases are numbered in int32, which takes half the memory of int64.
-
-    Raises
-    ------
-    CapacityOverflowError
-        says how many pairs there are.
     """
     if costs.n_items * (n_rows + 1) > MOST_PURCHASES:
         raise CapacityOverflowError(

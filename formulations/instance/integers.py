@@ -121,11 +121,6 @@ def to_integers(
     """Scale an instance to integers, exactly if the product of all gains and all prices fits 62 bits.
 
     Without errors all gains are 0: the prices alone are scaled.
-
-    Raises
-    ------
-    CapacityOverflowError
-        if a positive price would be rounded to 0 because another is so much larger.
     """
     no_gains = Multiples(np.zeros(ensemble.n_nodes, dtype=np.int64), Fraction(1))
     gains = no_gains if errors is None else _exact_gains(ensemble, errors)

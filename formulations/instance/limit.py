@@ -140,13 +140,7 @@ class Meter:
 
 
 def meter_of(limit: Limit, costs: CostItems, evaluation: tuple[Fraction, ...], n_trees: int, name: str) -> Meter:
-    """What a limit counts of an instance with these items, prices of evaluation and trees.
-
-    Raises
-    ------
-    InvalidInputError
-        for an unknown item or currency; `name` is that of the limit.
-    """
+    """What a limit counts of an instance with these items, prices of evaluation and trees."""
     nothing, free = (Fraction(0),) * costs.n_items, (Fraction(0),) * len(evaluation)
     of, currencies = limit.of, costs.currencies or {}
     if of == "splits":
@@ -194,11 +188,6 @@ def budget_limit(budget: object, name: str = "budget", *, unit: Fraction | None 
         of the budget, for the error.
     unit
         of the costs; None: not known.
-
-    Raises
-    ------
-    InvalidInputError
-        for a budget that is negative or not a number.
     """
     limit = exact(budget, name)
     if isinstance(budget, Rational | Decimal):
@@ -216,12 +205,6 @@ def budget_limit(budget: object, name: str = "budget", *, unit: Fraction | None 
 
 
 def limit_of_mean_cost(problem: PruningProblem, budget: object, name: str = "budget") -> Fraction:
-    """(5) for the mean cost of an example, in the unit of the prices.
-
-    Raises
-    ------
-    InvalidInputError
-        for a budget that is negative or not a number.
-    """
+    """(5) for the mean cost of an example, in the unit of the prices."""
     integers = problem.integers
     return budget_limit(budget, name, unit=None if integers.cost_rounding else integers.price_unit)

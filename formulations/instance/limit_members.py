@@ -25,13 +25,7 @@ def first_alike(problem: PruningProblem, members: NDArray[np.int64]) -> NDArray[
 
 
 def members_of(usage: Usage, limit: Limit, name: str) -> NDArray[np.int64]:
-    """Places of a limit's examples among those of positive weight.
-
-    Raises
-    ------
-    InvalidInputError
-        for rows that are not there, occur twice, or have no weight.
-    """
+    """Places of a limit's examples among those of positive weight."""
     if limit.rows is None:
         return np.arange(usage.n_rows)
     n = n_examples(usage.X)
@@ -58,13 +52,7 @@ def _column(usage: Usage, name: str, limit: str) -> NDArray[np.bool_]:
 
 
 def _row_numbers(rows: object, n: int, name: str) -> NDArray[np.int64]:
-    """Numbers of rows, from a mask or from numbers.
-
-    Raises
-    ------
-    InvalidInputError
-        for a mask of another length, numbers that are no rows, or one that occurs twice.
-    """
+    """Numbers of rows, from a mask or from numbers."""
     given = np.asarray(rows)
     if given.ndim != 1:
         raise InvalidInputError(f"{name}: rows has shape {given.shape}; give a bool mask of {n} rows, or row numbers")

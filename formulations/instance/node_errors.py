@@ -123,11 +123,6 @@ def errors_on_sample(
     ErrorComponent
         under misclassification costs that are no whole numbers, e and W_t are multiplied with their common denominator, so that
         counts stay whole. Of several outputs, e and W_t are sums over the outputs, so that errors are means over them.
-
-    Raises
-    ------
-    InvalidInputError
-        for targets that have no Poisson deviance.
     """
     if ensemble.n_outputs > 1 and not isinstance(y, CensoredSample):
         each = [errors_on_sample(one, routing, y[:, o], weights, source) for o, one in enumerate(ensemble.outputs)]

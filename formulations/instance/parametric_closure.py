@@ -261,13 +261,7 @@ def _nodes(given: object, name: str, n: int) -> NDArray[np.int32]:
 
 
 def _requirements_first(n: int, tail: NDArray[np.int32], head: NDArray[np.int32]) -> NDArray[np.int32]:
-    """An order in which every node comes behind those that it requires.
-
-    Raises
-    ------
-    InvalidInputError
-        if there is none, naming a node on a cycle.
-    """
+    """An order in which every node comes behind those that it requires."""
     users: list[list[int]] = [[] for _ in range(n)]
     needs: list[list[int]] = [[] for _ in range(n)]
     for u, v in zip(tail.tolist(), head.tolist(), strict=True):

@@ -89,12 +89,6 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
 
     NaN is a missing value and allowed. Infinities are refused, as scikit-learn does. If X is a part of a larger table,
     `first_row` is the number of its first row there, for messages.
-
-    Raises
-    ------
-    InvalidInputError
-        if X is empty, not two-dimensional, not numeric, masked, has another number of columns, or is a sparse matrix whose
-        arrays do not fit each other.
     """
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
@@ -130,24 +124,12 @@ def as_rows(X: Any, n_features: int, name: str = "X", first_row: int = 0) -> NDA
 
 
 def features_of(ensemble: Ensemble, X: Any, name: str = "X") -> NDArray[np.float32]:
-    """Examples as the trees read them, shape (N, F); raw columns go through the steps of the pipeline.
-
-    Raises
-    ------
-    InvalidInputError
-        as `as_rows`, and for rows that a step of the pipeline refuses.
-    """
+    """Examples as the trees read them, shape (N, F); raw columns go through the steps of the pipeline."""
     return as_rows(X if ensemble.made is None else ensemble.made.features(X, name), ensemble.n_features, name)
 
 
 def n_examples(X: Any) -> int:
-    """Rows of a table, an array or a sparse matrix.
-
-    Raises
-    ------
-    InvalidInputError
-        for what has no rows.
-    """
+    """Rows of a table, an array or a sparse matrix."""
     try:
         return int(X.shape[0]) if hasattr(X, "shape") else len(X)
     except (TypeError, IndexError):
@@ -172,11 +154,6 @@ def route(ensemble: Ensemble, rows: NDArray[np.float32]) -> Routing:
     -------
     Routing
         the rows of each tree sorted by leaf.
-
-    Raises
-    ------
-    InvalidInputError
-        if that does not fit into the free memory, before any of it is taken.
     """
     size = too_large(ROUTED_BYTES * ensemble.n_trees * rows.shape[0])
     if size is not None:

@@ -64,13 +64,7 @@ class SurvivalCurves:
         return np.asarray(self.stored[t][first:end][:, self.column])
 
     def of_all(self) -> Floats:
-        """S of all nodes of all trees, shape (n, J).
-
-        Raises
-        ------
-        InvalidInputError
-            if the array does not fit into the free memory.
-        """
+        """S of all nodes of all trees, shape (n, J)."""
         n = sum(map(len, self.stored))
         size = too_large(8 * n * len(self.times))
         if size is not None:
@@ -122,11 +116,6 @@ class CensoredSample:
             w_i >= 0, shape (N,); at least one is positive.
         name
             what messages call the examples' times and events.
-
-        Raises
-        ------
-        InvalidInputError
-            if no example of positive weight has an event, or fewer than two of the times lie in [min T, max T).
         """
         counted = weights > 0
         if not event[counted].any():

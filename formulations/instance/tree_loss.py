@@ -88,13 +88,7 @@ class TreeLoss:
         return np.where(y < 0, self.largest, self.matrix[y, predicted])
 
     def of_numbers(self, y: NDArray[np.float64], v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(3), (4) or (5) of each example.
-
-        Raises
-        ------
-        InvalidInputError
-            for a negative target of a forest that counts events.
-        """
+        """(3), (4) or (5) of each example."""
         if self.name == "squared_error":
             return np.asarray((v - y) ** 2)
         if self.name == "absolute_error":
@@ -124,11 +118,6 @@ def misclassification_loss(costs: Any, classes: NDArray[Any] | None) -> TreeLoss
         C[true, predicted] in the order of `classes`, each >= 0 and finite; floats count as the decimals that they print.
     classes
         the labels that the model was trained on.
-
-    Raises
-    ------
-    InvalidInputError
-        for a model that predicts numbers, another shape, and a cost that is negative or no number.
     """
     if classes is None:
         raise InvalidInputError("misclassification_costs are for classifiers, this model predicts numbers; leave them out")

@@ -107,13 +107,7 @@ def build_lp1(
     merge: bool = False,
     lam: Price | None = None,
 ) -> pyo.ConcreteModel:
-    """(LP1); with ``relax=False`` the 0-1 problem. `budget` is the largest cost of an average example, evaluation included.
-
-    Raises
-    ------
-    InvalidInputError
-        without a budget, or with a lambda.
-    """
+    """(LP1); with ``relax=False`` the 0-1 problem. `budget` is the largest cost of an average example, evaluation included."""
     if budget is None or lam is not None:
         raise InvalidInputError(
             f"LP1 takes budget, the largest mean cost, and no lam; budget is {budget!r}, lam is {lam!r}: "

@@ -75,15 +75,7 @@ def write_program(lp: LinearProgram, path: str | Path) -> None:
 
 
 def read_program(path: str | Path) -> LinearProgram:
-    """Read a program with HiGHS, names by (1), rows and columns in the file's order. A maximisation becomes a minimisation.
-
-    Raises
-    ------
-    InvalidInputError
-        for an ending other than .lp and .mps.
-    BrokenFileError
-        if there is no such file, HiGHS cannot read it, or it does not follow its format: it is cut off, quadratic, ...
-    """
+    """Read a program with HiGHS, names by (1), rows and columns in the file's order. A maximisation becomes a minimisation."""
     highspy = package("highspy")
 
     file = Path(path)

@@ -72,13 +72,7 @@ class Names(Sequence[str]):
         return any(block.name == component for block in self.blocks)
 
     def of(self, component: str) -> slice:
-        """The places of a block.
-
-        Raises
-        ------
-        KeyError
-            where there is no block of that name.
-        """
+        """The places of a block."""
         start = 0
         for block in self.blocks:
             if block.name == component:

@@ -83,13 +83,7 @@ class Growth:
         return sorted(set(self.table["size"]))
 
     def wide(self, quantity: str = "seconds") -> pd.DataFrame:
-        """One row an engine, one column a size; NaN where the engine was not tried or gave no figure.
-
-        Raises
-        ------
-        InvalidInputError
-            for a quantity that the table does not have.
-        """
+        """One row an engine, one column a size; NaN where the engine was not tried or gave no figure."""
         if quantity not in self.table:
             raise InvalidInputError(f"there is no quantity {quantity!r}; there are {', '.join(map(str, self.table))}")
         wide = self.table.set_index(["solver", "size"])[quantity].unstack("size")

@@ -65,11 +65,6 @@ def ensemble_problem(
     Returns
     -------
     EnsembleProblem
-
-    Raises
-    ------
-    InvalidInputError, UnsupportedModelError, NotFittedForestError, CapacityOverflowError
-        each message says which argument has which value, and what to do.
     """
     ensemble = read_forest(forest)
     check_columns(X, ensemble.names_to_check)

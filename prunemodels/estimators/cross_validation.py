@@ -205,11 +205,6 @@ class _BudgetPrunedForestCV(PrunedForestEstimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        InvalidInputError, UnsupportedModelError, CapacityOverflowError
-            each message says which argument has which value, and what to do.
         """
         kind, which = requested_candidates(self.budgets, self.lams)
         check_argument("choose", self.choose, FoldRule)

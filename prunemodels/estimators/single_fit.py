@@ -86,12 +86,6 @@ class _BudgetPrunedForest(PrunedForestEstimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        InvalidInputError, UnsupportedModelError, CapacityOverflowError
-            each message says which argument has which value, and what to do; the types also derive from ValueError, TypeError and
-            OverflowError.
         """
         goal = self._goal(X_valid is not None, y_valid is not None)
         sample = training_sample(self, X, y, sample_weight)

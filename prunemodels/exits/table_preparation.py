@@ -95,13 +95,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.most_levels = most_levels
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the columns' kinds and levels.
-
-        Raises
-        ------
-        InvalidInputError
-            for a column of complex numbers or of lists, naming it.
-        """
+        """Learn the columns' kinds and levels."""
         del y
         table = _as_table(validate_data(self, X, skip_check_array=True))
         self.kinds_, self.levels_, self.rare_ = [], [], []
@@ -120,13 +114,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> pd.DataFrame:
-        """The rows as float64 and categories.
-
-        Raises
-        ------
-        InvalidInputError
-            for a value that is no number, or no date, in a column of them; names both.
-        """
+        """The rows as float64 and categories."""
         check_is_fitted(self)
         table = _as_table(validate_data(self, X, reset=False, skip_check_array=True))
         columns = {}

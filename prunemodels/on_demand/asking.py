@@ -165,15 +165,7 @@ class Start(NamedTuple):
 
 
 def ask_in_turn(walk: Walk, requests: list[Request], spending: Spending) -> bool:
-    """Ask for one request after the other, up to the first one that `spending` does not allow. Returns whether all were allowed.
-
-    Raises
-    ------
-    AcquisitionFailedError
-        if a request fails; the others are not made.
-    InvalidInputError
-        if `acquire` is asynchronous.
-    """
+    """Ask for one request after the other, up to the first that `spending` does not allow; returns whether all were allowed."""
     for request in requests:
         if not spending.allows(request):
             return False

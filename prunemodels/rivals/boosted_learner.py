@@ -70,11 +70,6 @@ class BoostedLearner(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         self
-
-        Raises
-        ------
-        InvalidInputError
-            naming the argument, its value, and what to do; it is a ValueError too.
         """
         settings: Any = settings_of(self._settings, self)
         sample = training_sample(self, X, y, sample_weight).of_weight()

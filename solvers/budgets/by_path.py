@@ -84,13 +84,7 @@ def best_breakpoint(
 
 
 def path_of(problem: PruningProblem, path: PruningPath | None) -> PruningPath:
-    """The path of smallest optima; computed if it is not given.
-
-    Raises
-    ------
-    InvalidInputError
-        for the path of another problem, and for one with a gap, which proves no bound.
-    """
+    """The path of smallest optima; computed if it is not given."""
     if path is None:
         return pruning_path(problem, certificate=False)
     if path.problem is not problem:

@@ -57,17 +57,7 @@ class Components:
 
 
 def components_of(part: ParametricSubproblem) -> Components:
-    """The components of the splits between two prunings that are both optimal at lambda* = gain / cost > 0.
-
-    Raises
-    ------
-    CapacityOverflowError
-        if the products of gains and prices do not fit 62 bits.
-    SolverFailedError
-        if some closure is worth more than 0 at lambda*: the two prunings are not both optimal there.
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
-    """
+    """The components of the splits between two prunings that are both optimal at lambda* = gain / cost > 0."""
     lam = Fraction(part.total_gain, part.total_cost)
     part, _, _ = part.merged()
     network = part.at(lam)

@@ -61,17 +61,7 @@ class Closure:
 
 
 def best_closure(problem: ClosureProblem, *, ties: Ties = "smallest") -> Closure:
-    """Solve (1) by one minimum cut with OR-Tools.
-
-    Raises
-    ------
-    CapacityOverflowError
-        if the capacities of an instance do not fit 62 bits.
-    SolverFailedError
-        if the solver refuses the network for another reason.
-    InterruptedSolveError
-        if Ctrl-C arrived meanwhile.
-    """
+    """Solve (1) by one minimum cut with OR-Tools."""
     k = problem.profit.shape[0]
     users = np.bincount(problem.head, minlength=problem.price.shape[0])
     shared = users[problem.head] > 1
@@ -139,13 +129,7 @@ class FlowNetwork:
         return int(self._flow.num_arcs())
 
     def maximum_flow(self) -> int:
-        """The value of the maximum flow, which is that of the minimum cut.
-
-        Raises
-        ------
-        CapacityOverflowError, SolverFailedError, InterruptedSolveError
-            as `best_closure` says.
-        """
+        """The value of the maximum flow, which is that of the minimum cut."""
         try:
             status = self._flow.solve(self.source, self.sink)
         except KeyboardInterrupt as stop:

@@ -59,13 +59,7 @@ def zero_duals(problem: PruningProblem, objective: IntegerObjective) -> ItemDual
 def proven_bound(
     problem: PruningProblem, objective: IntegerObjective, duals: ItemDuals, pruning: Pruning, lam: Fraction
 ) -> float:
-    """(1) at lambda, never above the value of `pruning`.
-
-    Raises
-    ------
-    SolverFailedError
-        if the duals prove, in exact arithmetic, a bound above the pruning's value: a defect.
-    """
+    """(1) at lambda, never above the value of `pruning`."""
     return bound_of_closure(problem, objective, worth_of_trees(problem, objective, duals), pruning, lam)
 
 
@@ -77,13 +71,7 @@ def worth_of_trees(problem: PruningProblem, objective: IntegerObjective, duals: 
 
 
 def bound_of_closure(problem: PruningProblem, objective: IntegerObjective, best: int, pruning: Pruning, lam: Fraction) -> float:
-    """The bound of (OBJ) at lambda that follows where no closure is worth more than `best` in integers.
-
-    Raises
-    ------
-    SolverFailedError
-        if `pruning` is worth more, in exact arithmetic: a defect.
-    """
+    """The bound of (OBJ) at lambda that follows where no closure is worth more than `best` in integers."""
     value = pruning.value(float(lam))
     if objective.slack == 0.0:
         gained = pruning.integer_gain * problem.integers.gain_unit - objective.lam * pruning.exact_cost

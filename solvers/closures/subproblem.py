@@ -91,13 +91,7 @@ class ParametricSubproblem(Subproblem):
         return max(float(np.abs(self.gain).sum()) * lam.denominator, float(self.total_cost) * lam.numerator)
 
     def at(self, lam: Fraction) -> ClosureProblem:
-        """(1) at lambda, by (2).
-
-        Raises
-        ------
-        CapacityOverflowError
-            if the products do not fit 62 bits.
-        """
+        """(1) at lambda, by (2)."""
         p, q = lam.numerator, lam.denominator
         check_products(self.largest_product(lam))
         return self.closure_problem(self.gain * q - self.evaluation * p, self.price * p)

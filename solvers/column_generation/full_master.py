@@ -75,15 +75,7 @@ class GrowingProgram:
         self._checked(self._highs.addCols(n, scaled(cost, self._k), floor, top, entries.size, starts, rows, entries), "columns")
 
     def solve(self, time_limit: float) -> bool:
-        """Solve; returns whether an optimum was found within the time limit.
-
-        Raises
-        ------
-        SolverFailedError
-            if HiGHS ends with any other status.
-        InterruptedSolveError
-            if Ctrl-C arrived meanwhile.
-        """
+        """Solve; returns whether an optimum was found within the time limit."""
         highspy = package("highspy")
 
         # HiGHS' clock is not reset between two solves

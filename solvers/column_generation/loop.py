@@ -143,12 +143,6 @@ def generate_columns(
         makes the master that goes on, with the same columns, where an approximate one makes no more progress.
     progress
         called after every round.
-
-    Raises
-    ------
-    SolverFailedError
-        if pricing returns a column that the master already has, with a negative reduced cost: a sign is then wrong in the master
-        or in the pricing.
     """
     run = _ColumnLoop(master, pricing, reference, tolerance, smoothing, best, known, judge or _no_judge)
     ended = run.until(gap, time_limit, rounds, progress)

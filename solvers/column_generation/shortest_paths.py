@@ -103,13 +103,6 @@ def price_by_shortest_paths(
         shape (n,): stop_h of every node, charge_h of every split, of any sign.
     batches
         ``batches_of`` the graphs of all trees, expanded or not, if they exist already; default: build them.
-
-    Raises
-    ------
-    InvalidInputError
-        if the arrays do not have one finite number for each node, or if the graphs are not those of the problem's trees in order.
-    CapacityOverflowError
-        if costs add up to more than a float64 holds.
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)
@@ -135,11 +128,6 @@ def price_by_tree_pass(problem: PruningProblem, node_cost: ArrayLike, split_char
     ----------
     node_cost, split_charge
         as in `price_by_shortest_paths`.
-
-    Raises
-    ------
-    InvalidInputError
-        if the arrays do not have one finite number for each node.
     """
     started = time.perf_counter()
     stop, charge = _pair(problem, node_cost, split_charge)

@@ -84,13 +84,6 @@ def frank_wolfe(
     EnsembleSolution
         CONVERGED means that the relaxation is solved. A gap to the pruning may remain, because no relaxation of this kind is
         always tight.
-
-    Raises
-    ------
-    InvalidInputError
-        for a negative lambda, tolerance or number of steps, and prunings of another problem.
-    InterruptedSolveError
-        on Ctrl-C.
     """
     started = time.perf_counter()
     rate = exact(lam, "lam")
@@ -249,15 +242,7 @@ class Oracle:
         self._price = np.asarray(rate * merged.price[occurring], dtype=np.float64)
 
     def best(self, slopes: NDArray[np.float64]) -> OracleAnswer:
-        """Solve (2) for dL/dF, shape (R, C).
-
-        Raises
-        ------
-        SolverFailedError
-            if the cut's flow exceeds a price, which is a bug.
-        InterruptedSolveError
-            on Ctrl-C.
-        """
+        """Solve (2) for dL/dF, shape (R, C)."""
         ensemble = self.problem.ensemble
         gain = self.ensemble_problem.gains(slopes)
         grid = BinaryGrid.of(gain, self._evaluation, self._price, float(np.abs(gain).sum()))

@@ -92,13 +92,7 @@ def linearise(problem: EnsembleProblem, slopes: NDArray[np.float64]) -> PruningP
 
 
 def linearised_path(problem: EnsembleProblem, y: NDArray[np.float64]) -> LevelSets:
-    """Every pruning that is optimal for the loss linearised at y and some lambda, with its true loss and cost.
-
-    Raises
-    ------
-    InterruptedSolveError, CapacityOverflowError
-        as `pruning_path`.
-    """
+    """Every pruning that is optimal for the loss linearised at y and some lambda, with its true loss and cost."""
     plain = linearise(problem, problem.slopes(problem.predictions(y)))
     return evaluate_levels(problem, pruning_path(plain, certificate=False))
 

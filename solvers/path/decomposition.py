@@ -66,13 +66,7 @@ class Networks:
 
     @staticmethod
     def of(parts: PartSequence) -> Networks:
-        """The networks of some parts.
-
-        Raises
-        ------
-        CapacityOverflowError
-            if the products do not fit 62 bits.
-        """
+        """The networks of some parts."""
         each = zip(parts.gain.tolist(), parts.cost.tolist(), strict=True)
         ratios = [Fraction(gain, cost) if cost > 0 and gain >= 0 else None for gain, cost in each]
         p = np.array([1 if ratio is None else ratio.numerator for ratio in ratios], dtype=np.int64)
@@ -226,11 +220,6 @@ def divide(
         1: `step` is called in this thread, one item after the other.
     done
         called in this thread with the outcomes of every item that is not divided further.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        on Ctrl-C, after the steps under way have ended.
     """
     root: _Place[Outcome] = _Place()
 

@@ -68,11 +68,6 @@ class PartFiles:
 
         Files that a killed process had not finished are deleted. A folder that may only be read needs no lock, see
         `check_writable`.
-
-        Raises
-        ------
-        BrokenFileError
-            where the folder cannot be made, and where another run has it.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -90,13 +85,7 @@ class PartFiles:
             yield
 
     def check_writable(self) -> None:
-        """Refuse a folder that may only be read, before work whose result it could not hold.
-
-        Raises
-        ------
-        BrokenFileError
-            naming the folder.
-        """
+        """Refuse a folder that may only be read, before work whose result it could not hold."""
         if not self._is_writable():
             raise BrokenFileError(
                 f"checkpoint: the folder {self.folder} may only be read, and it does not hold all of the path; copy it, and name "

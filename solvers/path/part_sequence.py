@@ -97,13 +97,7 @@ class PartSequence:
         return np.maximum(self.gain, 1) / np.maximum(self.cost, 1)
 
     def at(self, p: NDArray[np.int64], q: NDArray[np.int64]) -> ClosureProblem:
-        """All parts as one closure problem, each at its own lambda p / q: gains times q, prices times p.
-
-        Raises
-        ------
-        CapacityOverflowError
-            if the products do not fit 62 bits.
-        """
+        """All parts as one closure problem, each at its own lambda p / q: gains times q, prices times p."""
         part = self.subproblem
         gains = self.total(np.abs(part.gain)).astype(np.float64) * q
         largest = max(gains.max(initial=0.0), (self.cost.astype(np.float64) * p).max(initial=0.0))

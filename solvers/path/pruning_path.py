@@ -263,13 +263,7 @@ def _found(problem: PruningProblem, asked: _Asked) -> _Found:
 
 
 def _levels(problem: PruningProblem, ties: Ties, found: _Found, ratios: Sequence[Fraction]) -> NDArray[np.int32]:
-    """The level of every node, int32 of shape (n,).
-
-    Raises
-    ------
-    SolverFailedError
-        if breakpoints are out of order: a defect.
-    """
+    """The level of every node, int32 of shape (n,)."""
     ensemble = problem.ensemble
     level = np.full(ensemble.n_nodes, 0 if ties == "smallest" else NEVER, dtype=np.int32)
     for ratio, nodes in found.leaving:

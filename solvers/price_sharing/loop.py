@@ -31,13 +31,6 @@ def run_to_goal(
     -------
     tuple
         the run, why it stopped, and the number of arcs of the core's network, 0 where no core was cut.
-
-    Raises
-    ------
-    InvalidInputError
-        for a checkpoint of another instance.
-    BrokenFileError
-        for a checkpoint that cannot be read or written.
     """
     if checkpoint is None:
         run = Run(rows, ties, start)
@@ -88,13 +81,7 @@ def drive(run: Run, goal: StopRule, save: Callable[[], None] | None, *, progress
 
 @contextmanager
 def interruption_explained(checkpoint: str | Path | None) -> Iterator[None]:
-    """Turn Ctrl-C into an error that says where a run can go on from.
-
-    Raises
-    ------
-    InterruptedSolveError
-        on Ctrl-C.
-    """
+    """Turn Ctrl-C into an error that says where a run can go on from."""
     try:
         yield
     except KeyboardInterrupt as stop:

@@ -246,13 +246,7 @@ class Run:
         )  # fmt: skip
 
     def go_on(self, state: RunState) -> None:
-        """Take up the state of a run that was made with the same arguments.
-
-        Raises
-        ------
-        BrokenFileError
-            where the state cannot come from such a run.
-        """
+        """Take up the state of a run that was made with the same arguments."""
         for stage in state.stages:
             kept, out = (np.isin(self.remaining.nodes, decided) for decided in (stage.fixed_in, stage.fixed_out))
             self._decide(stage, kept, out)

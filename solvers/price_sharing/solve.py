@@ -148,11 +148,6 @@ def final_scores(solution: Solution, iteration: int = WARM_START_ITERATION) -> S
     ----------
     iteration
         from which the step size goes on, see (2): small enough for the scores to move, large enough not to forget them.
-
-    Raises
-    ------
-    InvalidInputError
-        for a solution of another engine.
     """
     proof = solution.certificate
     if not isinstance(proof, SharedPrices):

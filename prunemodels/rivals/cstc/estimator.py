@@ -125,11 +125,6 @@ class TreeOfClassifiers(BaseEstimator):  # type: ignore[misc]
             weights >= 0, default 1.
         X_valid, y_valid
             validation examples; default: `validation_fraction` of X, set aside.
-
-        Raises
-        ------
-        InvalidInputError
-            for settings or prices that do not fit, and for a single class.
         """
         self._check_settings()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=isinstance(self, RegressorMixin))

@@ -94,11 +94,6 @@ def preflow_closure(problem: ClosureProblem, *, ties: Ties = "smallest", start: 
     -------
     Closure, Flow
         the closure's `duals` are the flow on usage arcs.
-
-    Raises
-    ------
-    SolverFailedError
-        if the closure is not worth what the flow leaves over: a fault of this solver.
     """
     network = _Network(problem, start)
     label = network.ship()

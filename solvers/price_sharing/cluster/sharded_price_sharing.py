@@ -99,11 +99,6 @@ class ShardedSolution:
         ----------
         problem
             the same forest, errors, costs and rows, these in the order of the parts.
-
-        Raises
-        ------
-        InvalidInputError
-            for an instance of another size or other integers.
         """
         ours, theirs = self.problem.driver, problem
         rows = int(self.problem.n_rows.sum())

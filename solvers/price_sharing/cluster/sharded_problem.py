@@ -176,13 +176,6 @@ class ShardedProblem:
             built from `shard_recipes` of the same ensemble and costs.
         evaluation_cost
             as of `PruningProblem.build`.
-
-        Raises
-        ------
-        InvalidInputError
-            for sizes that do not fit, and for too many different weights.
-        CapacityOverflowError
-            for prices or weights too far apart for 64-bit integers.
         """
         evaluation = evaluation_prices(evaluation_cost, ensemble)
         shards = Shards(workers)
@@ -210,13 +203,7 @@ class ShardedProblem:
 
 
 def shard_recipes(ensemble: Ensemble, costs: CostItems, sources: Sequence[RowSource], *, threads: int = 1) -> list[Recipe]:
-    """How each worker builds its `RowShard`: from its source, which it reads itself.
-
-    Raises
-    ------
-    InvalidInputError
-        for costs of another number of features than the forest's.
-    """
+    """How each worker builds its `RowShard`: from its source, which it reads itself."""
     costs.check_features(ensemble.n_features)
     return [partial(RowShard, source, ensemble, costs, f"part {k}", threads) for k, source in enumerate(sources)]
 
