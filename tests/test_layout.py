@@ -165,52 +165,6 @@ def test_folders_import_each_other_in_no_circle() -> None:
     assert order.index("models") < order.index("exits") < order.index("evaluation")
 
 
-class Imports:
-    """What Python does at a first import, read from the files: statements run in order, a package before its modules."""
-
-    def __init__(self) -> None:
-        files = [file for package in ALLOWED for file in (ROOT / package).rglob("*.py")]
-        paths = {file: ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files}
-        self.steps = {path: [_step(s) for s in _top_level(ast.parse(file.read_text()).body)] for file, path in paths.items()}
-
-    def first(self, path: str) -> str | None:
-        """What fails where a module is the first of ours to be imported; None if nothing does."""
-        self.names: dict[str, set[str]] = {}
-        self.running: set[str] = set()
-        return self._load(path)
-
-    def _load(self, path: str) -> str | None:
-        """Import a module, its packages first."""
-        parent = path.rpartition(".")[0]
-        if path not in self.steps or path in self.names:
-            return None
-        if parent and (failed := self._load(parent)):
-            return failed
-        if path in self.names:  # its package has imported it
-            return None
-        self.names[path] = set()
-        self.running.add(path)
-        for modules, taken, set_here in self.steps[path]:
-            for module in modules:
-                if failed := self._load(module):
-                    return failed
-            for name in taken:
-                if failed := self._take(path, modules[0], name):
-                    return failed
-            self.names[path] |= set_here
-        self.running.discard(path)
-        return None
-
-    def _take(self, path: str, source: str, name: str) -> str | None:
-        """A name from a module, or a module from a package."""
-        module = f"{source}.{name}"
-        if source not in self.steps or {name, "__getattr__"} & self.names[source]:
-            return None
-        if module not in self.steps and source in self.running:
-            return f"{path} takes {name} from {source}, which is not imported so far"
-        return self._load(module)
-
-
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """The statements that run at an import, those within conditions included, but for types."""
     for statement in body:
@@ -222,20 +176,19 @@ def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield statement
 
 
-def _step(statement: ast.stmt) -> tuple[list[str], list[str], set[str]]:
-    """The modules that a statement imports, the names that it takes from the only one, and the names that it sets."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        names = [alias.name for alias in statement.names]
-        set_here = {alias.asname or alias.name for alias in statement.names}
-        return ([str(statement.module)], names, set_here) if isinstance(statement, ast.ImportFrom) else (names, [], set_here)
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return [], [], {statement.name}
-    return [], [], {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def test_modules_wait_for_each_other_in_no_circle() -> None:
+    """There is an order in which each module, with the packages around it, is imported after all that it imports.
 
-
-def test_any_module_can_be_imported_first() -> None:
-    """No module takes a name from one that waits for it, whichever of them is imported first."""
-    imports = Imports()
-    failed = {path: imports.first(path) for path in imports.steps}
-    assert len(failed) > 400
-    assert not any(failed.values()), {path: why for path, why in failed.items() if why}
+    So any of them can be imported first.
+    """
+    files = [file for package in ALLOWED for file in (ROOT / package).rglob("*.py")]
+    paths = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+    graph: dict[str, set[str]] = {}
+    for path, file in paths.items():
+        imports = [s for s in _top_level(ast.parse(file.read_text()).body) if isinstance(s, ast.ImportFrom)]
+        modules = {str(s.module) for s in imports} | {f"{s.module}.{alias.name}" for s in imports for alias in s.names}
+        around = {m.rsplit(".", k)[0] for m in modules for k in range(1, m.count(".") + 1)}
+        # a package does not wait for itself while its modules are imported
+        graph[path] = {m for m in modules | around if m in paths and m != path and not path.startswith(f"{m}.")}
+    assert len(graph) > 400
+    list(TopologicalSorter(graph).static_order())  # raises for a circle, and names it

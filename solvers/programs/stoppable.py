@@ -34,7 +34,6 @@ from formulations.long_steps import interruption_as_error
 from formulations.programs.columns import items_above, naive_columns, usage_columns
 from formulations.programs.matrix import MATRICES, evaluation_above
 from solvers.child_process import Call, TimeIsOver, call_in_child, stays_here
-from solvers.programs.engines.answer import check_time_limit
 
 
 @dataclass(frozen=True)
@@ -188,6 +187,13 @@ def program_nonzeros(given: Given) -> int:
 def linear_nonzeros(given: Given) -> int:
     """Nonzeros of a linear or integer program."""
     return int(given["lp"].matrix.nnz)
+
+
+def check_time_limit(time_limit: float) -> float:
+    """The seconds as a float >= 0; a limit that is negative or nan is refused."""
+    if not time_limit >= 0:
+        raise InvalidInputError(f"time_limit is {time_limit!r} seconds; it must be 0 or more, math.inf for none")
+    return float(time_limit)
 
 
 def _apart(engine: Callable[..., Answer], given: Given, size: int, unsolved: Callable[[Given, float], Answer]) -> Answer:

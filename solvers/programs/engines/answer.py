@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from formulations.answers.solution import StopReason
 from formulations.errors import InvalidInputError
 from formulations.programs.linear_program import LinearProgram
+from solvers.programs.stoppable import check_time_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +107,6 @@ def check_call(lp: LinearProgram, time_limit: float) -> float:
         if not np.isfinite(numbers).all():
             raise InvalidInputError(f"{what} of {lp!r} are not all finite: one is {numbers[~np.isfinite(numbers)][0]}")
     return check_time_limit(time_limit)
-
-
-def check_time_limit(time_limit: float) -> float:
-    """The seconds as a float >= 0; a limit that is negative or nan is refused."""
-    if not time_limit >= 0:
-        raise InvalidInputError(f"time_limit is {time_limit!r} seconds; it must be 0 or more, math.inf for none")
-    return float(time_limit)
 
 
 def _priced(multiplier: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> float:
