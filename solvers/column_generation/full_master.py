@@ -13,11 +13,13 @@ Under a budget the errors e_t of the leaves alone are the objective, and what (1
     budget       sum_c p_c w_c + sum_t sum_j alpha_{t,j} own theta_j <= B                                  dual -lambda     (4)
 
 Then w has the reduced cost lambda p_c - sum of its q >= 0, and a column theta  e theta + (lambda own + q D) theta - r_t. (4) is
-divided by its largest coefficient, so that the tolerance of the simplex does not depend on the unit of the prices.
+divided by the geometric mean of its largest and its least price, so that the tolerance of the simplex neither depends on the unit
+of the prices nor lets what is cheap beside the dearest be bought for nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -129,7 +131,9 @@ class FullMaster:
         k, trees, price = coupling.n_rows, coupling.problem.ensemble.n_trees, coupling.price
         exponent = exponent_of(coupling.stop if self.has_budget else np.append(price, coupling.stop))
         self.tolerance = float(np.ldexp(1e-7, -exponent))
-        self._scale = max(float(price.max(initial=0.0)), float(coupling.own.max(initial=0.0))) or 1.0
+        prices = np.append(price, coupling.own)
+        prices = prices[prices > 0] if (prices > 0).any() else np.ones(1)
+        self._scale = math.sqrt(prices.max()) * math.sqrt(prices.min())
         one, row = np.ones(trees), [] if budget is None else [budget / self._scale]
         lower = np.concatenate([np.full(k, -np.inf), one, np.full(len(row), -np.inf)])
         self._program = GrowingProgram(lower, np.concatenate([np.zeros(k), one, row]), exponent, presolve=False)
