@@ -1,6 +1,7 @@
 """Why a matrix is not totally unimodular: a square submatrix whose determinant is none of -1, 0, 1.
 
-Determinants are exact, by Bareiss' elimination, whose divisions have no remainder:
+Determinants are exact. A pivot of 1 or -1 eliminates without a division, row by row that has an entry below it, which is all that
+large sparse matrices of -1, 0 and 1 need. Where none is left, Bareiss' elimination goes on, whose divisions have no remainder:
 
     a_ij <- (a_kk a_ij - a_ik a_kj) / (previous pivot)                                                                (1)
 
@@ -32,9 +33,30 @@ def determinant(entries: Sequence[Sequence[Number]]) -> Number:
     """The determinant of a square matrix of integers or fractions, exactly; 1 for order 0."""
     # Python's own integers, which do not overflow
     rows: list[list[Number]] = [[x if isinstance(x, Fraction) else operator.index(x) for x in row] for row in entries]
-    sign, previous, n = 1, 1, len(rows)
+    sign, n = 1, len(rows)
     if any(len(row) != n for row in rows):
         raise InvalidInputError(f"a matrix with {n} rows and {max(map(len, rows))} columns has no determinant; give a square one")
+    for k in range(n):
+        unit = next((i for i in range(k, n) if rows[i][k] in (1, -1)), None)
+        if unit is None:
+            return sign * _bareiss([row[k:] for row in rows[k:]])
+        if unit != k:
+            rows[k], rows[unit] = rows[unit], rows[k]
+            sign = -sign
+        pivot, own = rows[k], int(rows[k][k])
+        others = [j for j in range(k + 1, n) if pivot[j]]
+        for row in rows[k + 1 :]:
+            factor = row[k] * own
+            if factor:
+                for j in others:
+                    row[j] -= factor * pivot[j]
+        sign *= own
+    return sign
+
+
+def _bareiss(rows: list[list[Number]]) -> Number:
+    """The determinant by (1)."""
+    sign, previous, n = 1, 1, len(rows)
     for k in range(n):
         pivot = next((i for i in range(k, n) if rows[i][k]), None)
         if pivot is None:
