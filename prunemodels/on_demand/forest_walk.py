@@ -31,6 +31,7 @@ from prunemodels.on_demand.steps import (
     UNKNOWN,
     Owed,
     Ranges,
+    Room,
     Standing,
     Trees,
     _advance,
@@ -120,7 +121,8 @@ class ForestWalk(Walk):
         wanted = np.zeros((rows.size, len(self._plan.names)), dtype=bool)
         last = waiting[self._calls.calls().rounds[rows[waiting]] >= self._options.max_rounds - 1]
         reached = np.zeros((last.size, wanted.shape[1]), dtype=bool)
-        _ask_for_all_below(rows[last], self._standing(self._status), self._trees, reached)
+        stack = np.empty(self._trees.left.size, dtype=np.int64)
+        _ask_for_all_below(rows[last], self._standing(self._status), self._trees, stack, reached)
         wanted[last] = reached
         return wanted
 
@@ -141,7 +143,8 @@ class ForestWalk(Walk):
         total = np.zeros((rows.size, 3, value.shape[1]))
         ranges, place = Ranges(value, ends.low, ends.high), self._options.place
         owed = Owed(plan.needs, plan.item_units.astype(np.float64), self._paid_by != NEVER)
-        _ask_for_one(rows, self._standing(status), self._trees, ranges, place, owed, wanted, done, total)
+        room = Room.of(len(plan.needs), value.shape[1], self._trees)
+        _ask_for_one(rows, self._standing(status), self._trees, ranges, place, owed, room, wanted, done, total)
         if stop and self._certainty is not None:
             open_rows = np.flatnonzero(~done)
             early[open_rows] = self._certainty.of(total[open_rows])

@@ -12,7 +12,7 @@ The guess takes for an open tree the value of the split where it waits, which is
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,11 +86,10 @@ def _ask_for_all(rows, node, trees, status, wanted, done):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _ask_for_all_below(rows, at, trees, wanted):  # type: ignore[no-untyped-def]
-    """Mark every unknown feature that a tree could come to, whatever the values of the others are."""
+def _ask_for_all_below(rows, at, trees, stack, wanted):  # type: ignore[no-untyped-def]
+    """Mark every unknown feature that a tree could come to, whatever the values of the others are; `stack` as in `Room`."""
     left, right, column, threshold, missing_left, tested = trees
     node, cells, status = at
-    stack = np.empty(left.shape[0], dtype=np.int64)
     for k in range(rows.shape[0]):
         i = rows[k]
         for t in range(node.shape[1]):
@@ -127,8 +126,31 @@ class Owed(NamedTuple):
     bought: NDArray[np.bool_]
 
 
+class Room(NamedTuple):
+    """Room to work in, made outside: numba would compile functions of its own for arrays that a kernel makes.
+
+    Parameters
+    ----------
+    score
+        float64, shape (F,): of a row, the score of each feature.
+    ends
+        float64, shape (2, K): of a tree, both ends of its range.
+    stack
+        int64: nodes that are left to visit, never more than a tree has.
+    """
+
+    score: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    stack: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, n_features: int, n_classes: int, trees: Trees) -> Self:
+        """For one call."""
+        return cls(np.empty(n_features), np.empty((2, n_classes)), np.empty(trees.left.size, dtype=np.int64))
+
+
 @njit(cache=True)
-def _ask_for_one(rows, at, trees, ranges, place, owed, wanted, done, total):  # type: ignore[no-untyped-def]
+def _ask_for_one(rows, at, trees, ranges, place, owed, room, wanted, done, total):  # type: ignore[no-untyped-def]
     """Write the bounds of (1) and the guess into `total`, shape (rows, 3, K), and mark the feature to ask for next.
 
     ``place[t]`` is tree t's place in a given order: the first tree that waits decides. Where ``place`` is empty, the score of
@@ -137,8 +159,7 @@ def _ask_for_one(rows, at, trees, ranges, place, owed, wanted, done, total):  # 
     """
     left, column, node, value = trees.left, trees.column, at.node, ranges.value
     n_trees, n_classes = node.shape[1], value.shape[1]
-    # room to work in: of a row, the score of each feature; of a tree, both ends of its range, and nodes that are left to visit
-    score, ends, stack = np.empty(owed.needs.shape[0]), np.empty((2, n_classes)), np.empty(left.shape[0], dtype=np.int64)
+    score, ends, stack = room
     for k in range(rows.shape[0]):
         i = rows[k]
         for f in range(score.shape[0]):
