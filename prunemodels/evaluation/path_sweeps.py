@@ -16,7 +16,7 @@ Losses are summed from position 0 forwards and costs from the last position back
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,44 @@ KINDS = ("zero_one", "misclassification_costs", "squared_error", "absolute_error
 
 NEARLY_TIED = 1e-9
 """If the running sums of two classes differ by less than this times the number of trees, they are summed afresh, tree by tree."""
+
+
+class Reached(NamedTuple):
+    """Which rows reach each node, as `Routing` has it, and the tree of each node."""
+
+    tree_of: NDArray[np.int32]
+    order: NDArray[np.int32]
+    start: NDArray[np.int32]
+    stop: NDArray[np.int32]
+
+
+class Ballot(NamedTuple):
+    """The votes on each row at a position.
+
+    Parameters
+    ----------
+    value
+        float64, shape (n, C): what each node adds to the vote.
+    leaf
+        int32, shape (T, N): where each row is in each tree.
+    votes
+        bool, shape (T,): which trees vote.
+    total
+        float64, shape (N, C): the sums of the votes.
+    """
+
+    value: NDArray[np.float64]
+    leaf: NDArray[np.int32]
+    votes: NDArray[np.bool_]
+    total: NDArray[np.float64]
+
+
+class NewLeaves(NamedTuple):
+    """The splits that become leaves, sorted by position: where they do, and whether their tree stops voting then."""
+
+    node: NDArray[np.int64]
+    position: NDArray[np.int32]
+    stops_voting: NDArray[np.bool_]
 
 
 def ends_of(path: NestedPrunings) -> NDArray[np.int32]:
@@ -68,39 +106,22 @@ def walk_losses(
     terms
         for survival trees, ``at_risk`` and ``after`` of the `CensoredSample`, shape (2, C).
     """
-    new_leaves = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
     kind = KINDS.index(ensemble.loss.name)
     costs = terms if terms is not None else ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
     how = (kind, costs, ensemble.output_start)
-    current = np.empty_like(routing.order)
-    reached = (ensemble.tree_of, routing.order, routing.start, routing.stop)
-    _settle(reference, end, ensemble.parent, *reached, current)
-    compared = np.empty(routing.n_rows)
-    total = np.empty((routing.n_rows, value.shape[1]))
+    reached = Reached(ensemble.tree_of, routing.order, routing.start, routing.stop)
+    compared, loss = np.empty((2, routing.n_rows))
     votes = _voters(ensemble, end, reference, single_leaves_vote)
-    _all_losses(value, current, votes, truth, how, total, compared)
-    _settle(0, end, ensemble.parent, *reached, current)
+    ballot = Ballot(value, np.empty_like(routing.order), votes, np.empty((routing.n_rows, value.shape[1])))
+    _settle(reference, end, ensemble.parent, reached, ballot.leaf)
+    _all_losses(ballot, truth, how, compared)
+    _settle(0, end, ensemble.parent, reached, ballot.leaf)
     votes[:] = True
-    loss = np.empty(routing.n_rows)
-    _all_losses(value, current, votes, truth, how, total, loss)
+    _all_losses(ballot, truth, how, loss)
     _add_all(loss, compared, weights, sums)
-    positions, stops_voting = np.maximum(end[new_leaves], 1), (ensemble.parent[new_leaves] < 0) & (not single_leaves_vote)
-    _walk_losses(
-        new_leaves,
-        positions,
-        stops_voting,
-        *reached,
-        value,
-        current,
-        votes,
-        truth,
-        weights,
-        compared,
-        how,
-        total,
-        loss,
-        sums,
-    )
+    nodes = _new_leaves(ensemble, end, len(sums), single_leaves_vote)
+    new = NewLeaves(nodes, np.maximum(end[nodes], 1), (ensemble.parent[nodes] < 0) & (not single_leaves_vote))
+    _walk_losses(new, reached, ballot, truth, how, weights, compared, loss, sums)
 
 
 def _new_leaves(ensemble: Ensemble, end: NDArray[np.int32], positions: int, single_leaves_vote: bool) -> NDArray[np.int64]:
@@ -137,8 +158,8 @@ def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) 
     by_row, for_all = bought_until[: n * price.size], bought_until[n * price.size :]
     purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
     evaluated = by_falling_end(np.flatnonzero(usage.split_price > 0), end)
-    reached = (usage.ensemble.tree_of, routing.order, routing.start, routing.stop)
-    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, *reached, usage.weights, np.zeros(n), sums)
+    reached = Reached(usage.ensemble.tree_of, routing.order, routing.start, routing.stop)
+    _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, reached, usage.weights, np.zeros(n), sums)
     return for_all
 
 
@@ -149,7 +170,7 @@ def by_falling_end(numbers: NDArray[np.integer[Any]], until: NDArray[np.int32]) 
 
 @njit(cache=True)
 def _walk_costs(  # type: ignore[no-untyped-def]
-    purchases, by_row, item_price, evaluated, end, split_price, tree_of, order, start, stop, weights, paid, sums
+    purchases, by_row, item_price, evaluated, end, split_price, reached, weights, paid, sums
 ):
     """Going back, add to each row's cost at a position all purchases and evaluations that end right after it."""
     n = weights.shape[0]
@@ -161,8 +182,8 @@ def _walk_costs(  # type: ignore[no-untyped-def]
             b += 1
         while s < evaluated.shape[0] and end[evaluated[s]] > position:
             h = evaluated[s]
-            for j in range(start[h], stop[h]):
-                i = np.int64(order[tree_of[h], j])  # as above, so that `_pay` is compiled once
+            for j in range(reached.start[h], reached.stop[h]):
+                i = np.int64(reached.order[reached.tree_of[h], j])  # as above, so that `_pay` is compiled once
                 _pay(i, split_price[h], weights[i], paid, sums[position])
             s += 1
 
@@ -178,21 +199,22 @@ def _pay(i, price, w, paid, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _settle(position, end, parent, tree_of, order, start, stop, current):  # type: ignore[no-untyped-def]
+def _settle(position, end, parent, reached, leaf):  # type: ignore[no-untyped-def]
     """The leaf of every row in every tree at a position."""
+    tree_of, order, start, stop = reached
     for h in range(end.shape[0]):
         if end[h] <= position and (parent[h] < 0 or end[parent[h]] > position):
             for j in range(start[h], stop[h]):
-                current[tree_of[h], order[tree_of[h], j]] = h
+                leaf[tree_of[h], order[tree_of[h], j]] = h
 
 
 @njit(cache=True)
-def _all_losses(value, current, votes, truth, how, total, loss):  # type: ignore[no-untyped-def]
-    """The loss of every row at its current leaves, with the votes summed afresh."""
-    n_votes = votes.sum()
+def _all_losses(ballot, truth, how, loss):  # type: ignore[no-untyped-def]
+    """The loss of every row at its leaves, with the votes summed afresh."""
+    n_votes = ballot.votes.sum()
     for i in range(truth.shape[0]):
-        _sum_votes(i, value, current, votes, total)
-        loss[i] = _loss(i, value, current, votes, n_votes, truth, how, total)
+        _sum_votes(i, ballot)
+        loss[i] = _loss(i, ballot, n_votes, truth, how)
 
 
 @njit(cache=True)
@@ -203,65 +225,49 @@ def _add_all(loss, compared, weights, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _walk_losses(  # type: ignore[no-untyped-def]
-    new_leaves,
-    positions,
-    stops_voting,
-    tree_of,
-    order,
-    start,
-    stop,
-    value,
-    current,
-    votes,
-    truth,
-    weights,
-    compared,
-    how,
-    total,
-    loss,
-    sums,
-):
+def _walk_losses(new, reached, ballot, truth, how, weights, compared, loss, sums):  # type: ignore[no-untyped-def]
     """At each position, move the rows below the splits that end there up to these, then recompute the losses of these rows.
 
     If a tree stops voting, all rows lose its vote.
     """
+    tree_of, order, start, stop = reached
+    value, leaf, votes, total = ballot
     last_moved = np.zeros(truth.shape[0], dtype=np.int32)
     moved = np.empty(truth.shape[0], dtype=np.int32)
     k = 0
-    while k < new_leaves.shape[0]:
-        position, n_moved = positions[k], 0
-        while k < new_leaves.shape[0] and positions[k] == position:
-            h = new_leaves[k]
+    while k < new.node.shape[0]:
+        position, n_moved = new.position[k], 0
+        while k < new.node.shape[0] and new.position[k] == position:
+            h = new.node[k]
             t = tree_of[h]
-            votes[t] = not stops_voting[k]
+            votes[t] = not new.stops_voting[k]
             for j in range(start[h], stop[h]):
                 i = order[t, j]
                 for c in range(value.shape[1]):
-                    total[i, c] += (0.0 if stops_voting[k] else value[h, c]) - value[current[t, i], c]
-                current[t, i] = h
+                    total[i, c] += (0.0 if new.stops_voting[k] else value[h, c]) - value[leaf[t, i], c]
+                leaf[t, i] = h
                 if last_moved[i] != position:
                     last_moved[i] = position
                     moved[n_moved] = i
                     n_moved += 1
             k += 1
-        _let_all_vote_if_none_does(votes, value, current, total)
+        _let_all_vote_if_none_does(ballot)
         n_votes = votes.sum()
         for m in range(n_moved):
             i = np.int64(moved[m])  # as in `_all_losses`: for int32 numba would compile all that is called once more
-            new = _loss(i, value, current, votes, n_votes, truth, how, total)
-            if new != loss[i]:
-                _move(i, loss[i], new, loss[i] - compared[i], new - compared[i], weights, sums[position])
-                loss[i] = new
+            now = _loss(i, ballot, n_votes, truth, how)
+            if now != loss[i]:
+                _move(i, loss[i], now, loss[i] - compared[i], now - compared[i], weights, sums[position])
+                loss[i] = now
 
 
 @njit(cache=True)
-def _let_all_vote_if_none_does(votes, value, current, total):  # type: ignore[no-untyped-def]
+def _let_all_vote_if_none_does(ballot):  # type: ignore[no-untyped-def]
     """If no tree votes any more, let all trees vote, each with the value of its root."""
-    if not votes.any():
-        votes[:] = True
-        for i in range(total.shape[0]):
-            _sum_votes(i, value, current, votes, total)
+    if not ballot.votes.any():
+        ballot.votes[:] = True
+        for i in range(ballot.total.shape[0]):
+            _sum_votes(i, ballot)
 
 
 @njit(cache=True)
@@ -276,27 +282,28 @@ def _move(i, old, new, old_difference, new_difference, weights, sums):  # type: 
 
 
 @njit(cache=True)
-def _sum_votes(i, value, current, votes, total):  # type: ignore[no-untyped-def]
+def _sum_votes(i, ballot):  # type: ignore[no-untyped-def]
     """Sum the votes on one row in the order of the trees, which gives the same floats as scikit-learn with one job."""
+    value, leaf, votes, total = ballot
     for c in range(value.shape[1]):
         total[i, c] = 0.0
-        for t in range(current.shape[0]):
+        for t in range(leaf.shape[0]):
             if votes[t]:
-                total[i, c] += value[current[t, i], c]
+                total[i, c] += value[leaf[t, i], c]
 
 
 @njit(cache=True)
-def _loss(i, value, current, votes, n_votes, truth, how, total):  # type: ignore[no-untyped-def]
+def _loss(i, ballot, n_votes, truth, how):  # type: ignore[no-untyped-def]
     """The mean over the outputs of the losses of the forest's prediction for row i.
 
     `how` is the number of the loss, the misclassification costs or the terms of the score, and where each output's columns start.
     """
     kind, costs, start = how
-    n_outputs = truth.shape[1]
+    n_outputs, total = truth.shape[1], ballot.total
     if kind == 5:
         return _score_of_curve(truth[i, 0], truth[i, 1], costs, total[i], n_votes)
     if kind >= 2:
-        _sum_votes(i, value, current, votes, total)
+        _sum_votes(i, ballot)
         mean = 0.0
         for o in range(n_outputs):
             mean += _loss_of_number(kind, truth[i, o], total[i, o] / n_votes)
@@ -304,7 +311,7 @@ def _loss(i, value, current, votes, n_votes, truth, how, total):  # type: ignore
     mean = 0.0
     for o in range(n_outputs):
         y = int(truth[i, o])
-        best = _settled(i, start[o], start[o + 1], value, current, votes, n_votes, total)
+        best = _settled(i, start[o], start[o + 1], ballot, n_votes)
         if kind == 0:
             mean += 0.0 if best == y else 1.0
         else:
@@ -329,12 +336,13 @@ def _score_of_curve(place, case_weight, terms, total, n_votes):  # type: ignore[
 
 
 @njit(cache=True)
-def _settled(i, first, end, value, current, votes, n_votes, total):  # type: ignore[no-untyped-def]
+def _settled(i, first, end, ballot, n_votes):  # type: ignore[no-untyped-def]
     """The class of most votes among the columns of an output; sums that nearly tie are summed afresh."""
+    total = ballot.total
     best = _largest(i, first, end, total, n_votes)
     for c in range(first, end):
-        if c - first != best and total[i, first + best] - total[i, c] < NEARLY_TIED * current.shape[0]:
-            _sum_votes(i, value, current, votes, total)
+        if c - first != best and total[i, first + best] - total[i, c] < NEARLY_TIED * ballot.leaf.shape[0]:
+            _sum_votes(i, ballot)
             return _largest(i, first, end, total, n_votes)
     return best
 
