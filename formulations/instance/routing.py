@@ -14,7 +14,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -28,6 +28,15 @@ from formulations.memory import scratch_array, too_large
 from formulations.sparse_arrays import check_sparse, dense_array
 
 Amount = TypeVar("Amount", np.int64, np.float64)
+
+
+class Reached(NamedTuple):
+    """Which rows reach each node, as compiled code takes it: ``order[tree_of[h], start[h]:stop[h]]``, see `Routing`."""
+
+    tree_of: NDArray[np.int32]
+    order: NDArray[np.int32]
+    start: NDArray[np.int32]
+    stop: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +80,10 @@ class Routing:
             nodes = nodes[np.argsort(self.start[nodes], kind="stable")]
             leaves[t, self.order[t]] = np.repeat(nodes, self.stop[nodes] - self.start[nodes])
         return leaves
+
+    def reached(self, tree_of: NDArray[np.int32]) -> Reached:
+        """The same with the tree of each node."""
+        return Reached(tree_of, self.order, self.start, self.stop)
 
     def counts(self) -> NDArray[np.int64]:
         """Number of rows that reach each node, shape (n,)."""

@@ -199,11 +199,9 @@ class Usage:
 
         No arcs are stored. On disk if the routing is.
         """
-        routing = self.routing
-        highest = routing.array(self.n_purchases, level.dtype)
+        highest = self.routing.array(self.n_purchases, level.dtype)
         highest[:] = -1
-        arrays = routing.order, routing.start, routing.stop
-        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.ensemble.tree_of, arrays, highest)
+        raise_levels(nodes, level, self.charges, self.costs.paid_once, self.routing.reached(self.ensemble.tree_of), highest)
         return highest
 
     def paid_by(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -82,7 +82,7 @@ def usage_arcs(
     total = _count(nodes, charges, paid_once, routing.start, routing.stop)
     tail = np.empty(total, dtype=np.int32)
     head = np.empty(total, dtype=np.int32)
-    _expand(nodes, charges, paid_once, tree_of, (routing.order, routing.start, routing.stop), tail, head)
+    _expand(nodes, charges, paid_once, routing.reached(tree_of), tail, head)
     return UsageArcs(tail, head)
 
 
@@ -118,9 +118,9 @@ def _count(nodes, charges, paid_once, start, stop):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _expand(nodes, charges, paid_once, tree_of, routing, tail, head):  # type: ignore[no-untyped-def]
-    """The arcs themselves; `routing` are the routing's order, start and stop."""
-    order, start, stop = routing
+def _expand(nodes, charges, paid_once, reached, tail, head):  # type: ignore[no-untyped-def]
+    """The arcs themselves."""
+    tree_of, order, start, stop = reached
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]
     k = 0
@@ -141,9 +141,9 @@ def _expand(nodes, charges, paid_once, tree_of, routing, tail, head):  # type: i
 
 
 @njit(cache=True)
-def raise_levels(nodes, level, charges, paid_once, tree_of, routing, highest):  # type: ignore[no-untyped-def]
+def raise_levels(nodes, level, charges, paid_once, reached, highest):  # type: ignore[no-untyped-def]
     """Raise the level of each purchase, `highest`, to those of its users among the nodes."""
-    order, start, stop = routing
+    tree_of, order, start, stop = reached
     n_rows = order.shape[1]
     n_items = paid_once.shape[0]
     for i in range(nodes.shape[0]):

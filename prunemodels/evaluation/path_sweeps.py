@@ -34,15 +34,6 @@ NEARLY_TIED = 1e-9
 """If the running sums of two classes differ by less than this times the number of trees, they are summed afresh, tree by tree."""
 
 
-class Reached(NamedTuple):
-    """Which rows reach each node, as `Routing` has it, and the tree of each node."""
-
-    tree_of: NDArray[np.int32]
-    order: NDArray[np.int32]
-    start: NDArray[np.int32]
-    stop: NDArray[np.int32]
-
-
 class Ballot(NamedTuple):
     """The votes on each row at a position.
 
@@ -109,7 +100,7 @@ def walk_losses(
     kind = KINDS.index(ensemble.loss.name)
     costs = terms if terms is not None else ensemble.loss.matrix if ensemble.loss.costs else np.zeros((1, 1))
     how = (kind, costs, ensemble.output_start)
-    reached = Reached(ensemble.tree_of, routing.order, routing.start, routing.stop)
+    reached = routing.reached(ensemble.tree_of)
     compared, loss = np.empty((2, routing.n_rows))
     votes = _voters(ensemble, end, reference, single_leaves_vote)
     ballot = Ballot(value, np.empty_like(routing.order), votes, np.empty((routing.n_rows, value.shape[1])))
@@ -153,12 +144,12 @@ def walk_costs(usage: Usage, end: NDArray[np.int32], sums: NDArray[np.float64]) 
         int32, shape (M,): items that are paid once for all rows are paid at all positions before this one; -1: never, or the
         item is paid by each row.
     """
-    n, price, routing = usage.n_rows, usage.costs.price, usage.routing
+    n, price = usage.n_rows, usage.costs.price
     bought_until = usage.highest_user(usage.splits, end)
     by_row, for_all = bought_until[: n * price.size], bought_until[n * price.size :]
     purchases = by_falling_end(np.flatnonzero(by_row > 0), by_row)
     evaluated = by_falling_end(np.flatnonzero(usage.split_price > 0), end)
-    reached = Reached(usage.ensemble.tree_of, routing.order, routing.start, routing.stop)
+    reached = usage.routing.reached(usage.ensemble.tree_of)
     _walk_costs(purchases, by_row, price, evaluated, end, usage.split_price, reached, usage.weights, np.zeros(n), sums)
     return for_all
 

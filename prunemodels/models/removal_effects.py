@@ -69,16 +69,10 @@ class RemovalEffects:
         self._known = kept.copy()
         self._saved_by_item[items] = 0
         common = np.empty((routing.n_rows, self._on_way.shape[1]), dtype=np.uint64)
-        arrays = (
-            ensemble.tree_of,
-            routing.order,
-            routing.start,
-            routing.stop,
-            ints.price,
-            ints.weight,
-            self.usage.costs.paid_once,
-        )
-        _add_purchases(items, self._users_start, self._users, kept, self._on_way, *arrays, common, self._saved_by_item)
+        bill = ints.price, ints.weight, self.usage.costs.paid_once
+        users_of = self._users_start, self._users
+        reached = routing.reached(ensemble.tree_of)
+        _add_purchases(items, users_of, kept, self._on_way, reached, bill, common, self._saved_by_item)
         return rise, saved + self._saved_by_item.sum(axis=0), users
 
     def without(self, kept: NDArray[np.bool_], unit: int) -> NDArray[np.bool_]:
@@ -126,10 +120,14 @@ def _add_subtrees(parent, kept, amount, topmost_start, topmost_unit, total, user
 
 
 @njit(cache=True)
-def _add_purchases(  # type: ignore[no-untyped-def]
-    items, users_start, users, kept, on_way, tree_of, order, start, stop, price, weight, paid_once, common, saved
-):
-    """(3) of some items, one after the other, so that one set of bits for each row is enough."""
+def _add_purchases(items, users_of, kept, on_way, reached, bill, common, saved):  # type: ignore[no-untyped-def]
+    """(3) of some items, one after the other, so that one set of bits for each row is enough.
+
+    `users_of` is where the splits that charge each item begin, and these; `bill` are prices, weights, and what is paid once.
+    """
+    users_start, users = users_of
+    tree_of, order, start, stop = reached
+    price, weight, paid_once = bill
     n, words = common.shape
     met = np.zeros(n, dtype=np.bool_)
     for m in items:

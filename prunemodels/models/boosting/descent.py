@@ -80,9 +80,9 @@ def mean_loss(model: OnRows, margins: NDArray[np.float64]) -> float:
 
 def add_leaves(model: OnRows, amount: NDArray[np.float64], into: NDArray[np.float64], trees: range | None = None) -> None:
     """Add each leaf's amount, shape (n,), to the outputs of the rows that reach it, shape (N, outputs); of all trees, or some."""
-    e, routing = model.forest.ensemble, model.usage.routing
+    e = model.forest.ensemble
     first, last = (0, e.n_nodes) if trees is None else (int(e.tree_start[trees.start]), int(e.tree_start[trees.stop]))
-    _add_leaves(first, last, e.left, e.tree_of, model.forest.output, routing.order, routing.start, routing.stop, amount, into)
+    _add_leaves(first, last, e.left, model.forest.output, model.usage.routing.reached(e.tree_of), amount, into)
 
 
 def majorise(model: OnRows, now: State, share: float = 1.0) -> tuple[PruningProblem, float]:
@@ -92,14 +92,13 @@ def majorise(model: OnRows, now: State, share: float = 1.0) -> tuple[PruningProb
     the sum of w g^2 / 2c, is (2), the mean over the rows. With a share of 1 of the curvature the bound (2) holds.
     """
     ensemble, usage = model.forest.ensemble, model.usage
-    routing, value = usage.routing, np.ascontiguousarray(ensemble.value[:, 0])
+    value = np.ascontiguousarray(ensemble.value[:, 0])
     present = value[pruned_ends(ensemble, now.kept)]
     e, reach, together = np.zeros(ensemble.n_nodes), np.zeros(ensemble.n_nodes), np.zeros_like(now.margins)
     _farthest(ensemble.left, ensemble.parent, value, present, reach)
     add_leaves(model, reach, together)
     dropped = _add_errors(
-        *(ensemble.left, ensemble.parent, ensemble.tree_of, model.forest.output),
-        *(routing.order, routing.start, routing.stop),
+        *(ensemble.left, ensemble.parent, model.forest.output, usage.routing.reached(ensemble.tree_of)),
         *(value, present, reach, together, model.loss.slopes(now.margins), usage.weights),
         share * model.loss.curvature,
         e,
@@ -122,7 +121,8 @@ def _farthest(left, parent, value, present, reach):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _add_leaves(first, last, left, tree_of, output, order, start, stop, amount, into):  # type: ignore[no-untyped-def]
+def _add_leaves(first, last, left, output, reached, amount, into):  # type: ignore[no-untyped-def]
+    tree_of, order, start, stop = reached
     for h in range(first, last):
         if left[h] < 0:
             t = tree_of[h]
@@ -132,9 +132,10 @@ def _add_leaves(first, last, left, tree_of, output, order, start, stop, amount, 
 
 @njit(cache=True)
 def _add_errors(  # type: ignore[no-untyped-def]
-    left, parent, tree_of, output, order, start, stop, value, present, reach, together, slope, weight, curvature, e
+    left, parent, output, reached, value, present, reach, together, slope, weight, curvature, e
 ):
     """(3), added to e; returns the sum of w g^2 / 2c."""
+    tree_of, order, start, stop = reached
     dropped = 0.0
     for h in range(left.shape[0]):
         if left[h] >= 0 or reach[h] == 0.0:  # no pruning of its tree changes the rows of a leaf without reach

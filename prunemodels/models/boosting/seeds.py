@@ -182,16 +182,16 @@ def without(
     part: SomeTrees, kept: NDArray[np.bool_], remaining: NDArray[np.bool_], margins: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The margins of a pruning that keeps fewer splits, from those of one that keeps more."""
-    forest, routing = part.forest, part.usage.routing
-    ensemble, moved = forest.ensemble, margins.copy()
-    arrays = (ensemble.parent, ensemble.tree_of, forest.output, ensemble.value, routing.order, routing.start, routing.stop)
-    _move_up(kept, remaining, *arrays, moved)
+    forest, ensemble, moved = part.forest, part.forest.ensemble, margins.copy()
+    reached = part.usage.routing.reached(ensemble.tree_of)
+    _move_up(kept, remaining, ensemble.parent, forest.output, ensemble.value, reached, moved)
     return moved
 
 
 @njit(cache=True)
-def _move_up(kept, remaining, parent, tree_of, output, value, order, start, stop, margins):  # type: ignore[no-untyped-def]
+def _move_up(kept, remaining, parent, output, value, reached, margins):  # type: ignore[no-untyped-def]
     """Move the rows of the leaves of `kept` to the leaves of `remaining` above them."""
+    tree_of, order, start, stop = reached
     end = np.empty(parent.shape[0], dtype=np.int32)
     for h in range(parent.shape[0]):
         above = parent[h]
