@@ -28,24 +28,12 @@ from prunemodels.data_files import data_folder
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The examples that train, validate or test.
+    """The examples that train, validate or test."""
 
-    Parameters
-    ----------
-    X
-        float32, shape (N, F).
-    y
-        what the paper predicts, shape (N,); two classes as 0 and 1.
-    raw
-        the labels as published, shape (N,): graded relevance, one of ten classes ...
-    query
-        which query each document belongs to, shape (N,), for ranking; else None.
-    """
-
-    X: NDArray[np.float32]
-    y: NDArray[np.int64]
-    raw: NDArray[np.int64]
-    query: NDArray[np.int64] | None = None
+    X: NDArray[np.float32]  # shape (N, F)
+    y: NDArray[np.int64]  # what the paper predicts, shape (N,); two classes as 0 and 1
+    raw: NDArray[np.int64]  # the labels as published, shape (N,): graded relevance, one of ten classes
+    query: NDArray[np.int64] | None = None  # which query each document belongs to, shape (N,), for ranking; else None
 
     def __post_init__(self) -> None:
         lengths = {len(self.X), len(self.y), len(self.raw), len(self.X if self.query is None else self.query)}

@@ -42,44 +42,26 @@ OUTSIDE = float(np.exp(-1))
 
 @dataclass(frozen=True)
 class Protocol:
-    """How a paper's forests are grown, pruned and judged, how often, and where each field is said.
-
-    Parameters
-    ----------
-    trees
-        of a forest, on data that are not cross-validated; those have `SMALL_TREES`.
-    thresholds
-        "all" midpoints between neighbouring values, or 80, 40 or 20 "random" ones for each feature.
-    features
-        how many a split tries, as scikit-learn's ``max_features``; None: all.
-    criterion
-        "pairs": least max over outcomes of price / decrease (BRF15); "entropy", "gini": greatest mean decrease.
-    alpha, min_samples_leaf, max_depth
-        leaf rule: a node is a leaf if no split has a decrease, or by these.
-    sample
-        of a tree: "bootstrap", as many rows as there are, with replacement; or "all rows".
-    errors, costs
-        error sample and cost sample of the pruning. Where there is no validation part, the training part stands for it.
-    prices
-        "one" for each feature, or those of `benchmarks.papers.data.svm_prices`.
-    vote
-        "majority" of the trees' classes, or "mean" of the leaves' class frequencies.
-    """
+    """How a paper's forests are grown, pruned and judged, how often, and where each field is said."""
 
     name: str
-    trees: int
-    thresholds: Thresholds
+    trees: int  # of a forest, on data that are not cross-validated; those have `SMALL_TREES`
+    thresholds: Thresholds  # "all" midpoints between neighbouring values, or 80, 40 or 20 "random" ones for each feature
+    # "pairs": least max over outcomes of price / decrease (BRF15); "entropy", "gini": greatest mean decrease.
     criterion: Criterion
-    features: str | float | int | None
-    vote: Vote
+    features: str | float | int | None  # how many a split tries, as scikit-learn's ``max_features``; None: all
+    vote: Vote  # "majority" of the trees' classes, or "mean" of the leaves' class frequencies
     repeats: int
+    # A node is a leaf if no split has a decrease, or by alpha, min_samples_leaf and max_depth.
     alpha: float = 0.0
     min_samples_leaf: int = 1
     max_depth: int | None = None
+    # of a tree: "bootstrap", as many rows as there are, with replacement; or "all rows".
     sample: Literal["bootstrap", "all rows"] = "bootstrap"
+    # errors, costs: samples of the pruning. Where there is no validation part, the training part stands for it.
     errors: ErrorSample = "in-bag"
     costs: CostSample = "validation"
-    prices: Prices = "one"
+    prices: Prices = "one"  # "one" for each feature, or those of `benchmarks.papers.data.svm_prices`
     signal: float = 0.28
     source: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
