@@ -131,7 +131,6 @@ def other_forests() -> Iterator[tuple[str, BaseEstimator, NDArray[Any], NDArray[
 
 
 def print_left() -> None:
-    """The table of `--left`."""
     print(markdown(["forest", "splits", "with arcs", "groups", "groups with arcs"], []))
     for name, forest, X, y, cost_rows in other_forests():
         found = left(pm.problem_from_forest(forest.fit(X, y), cost_rows, costs=1))
@@ -139,7 +138,6 @@ def print_left() -> None:
 
 
 def grow(file: Path, trees: int, rows: int) -> None:
-    """Grow the forest and save it."""
     joblib.dump(RandomForestClassifier(trees, n_jobs=-1, random_state=0).fit(*rows_of(0, rows)), file)
 
 

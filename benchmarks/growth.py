@@ -71,7 +71,6 @@ def write(growth: Growth, file: Path) -> None:
 
 
 def read(file: Path) -> Growth:
-    """Answers as they were written."""
     content = json.loads(file.read_text())
     table = pd.DataFrame(content["rows"]).astype(INSTANCE | {"seconds": "float64", "peak_memory_mb": "float64"})
     return Growth(table, content["by"], 0.5, content["time_limit"], True, content["machine"])
@@ -241,13 +240,11 @@ def study(
 
 
 def _tell(answers: pd.DataFrame) -> None:
-    """Finished rows, as they are."""
     columns = ["size", "usage_arcs", "solver", "status", "seconds", "peak_memory_mb", "note"]
     print(answers[columns].to_string(index=False, header=False), file=sys.stderr, flush=True)
 
 
 def kept(file: Path, growth: Growth) -> None:
-    """Add answers to those of a file."""
     write(merged(read(file), growth) if file.exists() else growth, file)
 
 

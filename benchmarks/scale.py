@@ -63,7 +63,6 @@ SHAPES = {
 
 
 def grow(shape: Shape, file: Path) -> None:
-    """Grow the forest and save it."""
     X, y = shape.rows(shape.n_train, 0)
     forest = RandomForestClassifier(shape.trees, criterion="entropy", max_features="sqrt", n_jobs=-1, random_state=0)
     joblib.dump(forest.fit(X, y), file)
@@ -146,7 +145,6 @@ def _whole(problem: pm.PruningProblem, n_edges: int, folder: Path, say: Say) -> 
 
 
 def forest_file(name: str, shape: Shape) -> str:
-    """The file of a grown forest."""
     return f"forest-{name}-{shape.trees}-{shape.n_train}.joblib"
 
 

@@ -70,7 +70,6 @@ def main() -> None:
 
 
 def tried(k: int) -> list[Seen]:
-    """The k-th fit."""
     small = [name for name, source in SOURCES.items() if source.is_small and name not in ("digits", "satimage", "waveform40")]
     kind, name, seed = KINDS[k % 3], small[k // 3 % len(small)], k // (3 * len(small))
     return list(judged(kind, k, load_problem(name, seed)))

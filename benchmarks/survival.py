@@ -56,7 +56,6 @@ class Patients:
     y: NDArray[Any]
 
     def take(self, rows: NDArray[np.int64]) -> Patients:
-        """Some of the patients."""
         return Patients(self.X.iloc[rows], self.y[rows])
 
 
@@ -99,7 +98,6 @@ def judge(forest: Any, columns: Sequence[str], sample: Patients) -> tuple[float,
 
 
 def one_split(patients: Patients, seed: int, trees: int, budgets: Sequence[float]) -> Figures:
-    """All ways and budgets on one split."""
     train, valid, test = parts(patients, seed)
     found: Figures = {}
     for tried in TRIED:

@@ -46,7 +46,6 @@ class Part:
         return len(self.y)
 
     def take(self, rows: NDArray[np.int64] | slice) -> Part:
-        """The part of some of its rows."""
         return Part(self.X[rows], self.y[rows], self.raw[rows], None if self.query is None else self.query[rows])
 
 
@@ -66,7 +65,6 @@ class PublishedData:
 
     @property
     def parts(self) -> tuple[Part, Part, Part]:
-        """All three, in this order."""
         return self.train, self.validation, self.test
 
 

@@ -31,7 +31,6 @@ SEEDS = (0, 1, 2, 3, 4)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Returns its exit status."""
     given = _parser().parse_args(arguments)
     try:
         for name in given.data:

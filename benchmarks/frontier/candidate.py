@@ -271,7 +271,6 @@ def sequence_candidates(
 def pruning_candidate(
     problem: Problem, forest: Any, pruning: Pruning, params: Mapping[str, Value], fit_s: float, ends: Mapping[str, str]
 ) -> Candidate:
-    """A pruned forest as a candidate."""
     start = time.process_time()
     pruned = apply_pruning(pruning, forest)
     ensemble = read_forest(pruned)

@@ -56,7 +56,6 @@ _LARGE = {
 
 
 def budgets_of(name: str) -> tuple[float, ...]:
-    """The budgets of a data set."""
     if name in _LARGE:
         return _LARGE[name]
     if name in FULL_PRICES:
@@ -113,7 +112,6 @@ SOURCES: dict[str, Source] = {
 
 
 def source(name: str) -> Source:
-    """The data set of that name."""
     if name not in SOURCES:
         raise InvalidInputError(f"there is no data set {name!r}; give one of {', '.join(SOURCES)}")
     return SOURCES[name]

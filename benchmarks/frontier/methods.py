@@ -58,7 +58,6 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
         return type(self)(self.engine, self.leaves, self.problem)
 
     def fit(self, X: pd.DataFrame, y: NDArray[Any]) -> Self:
-        """Boost on the columns of X."""
         self.columns_, self.classes_ = [int(str(name)[1:]) for name in X.columns], np.arange(self.problem.n_classes)
         rate = 0.2 if self.problem.n_classes > 3 else 0.1
         given = replace(self.problem, train=Part(self._rows(X), np.asarray(y)))
@@ -72,7 +71,6 @@ class BoostedStage(BaseEstimator):  # type: ignore[misc]
         return rows
 
     def predict_proba(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        """The model's predictions."""
         return self.model_.predict(self._rows(X))
 
     predict = predict_proba

@@ -61,21 +61,16 @@ def default_folder() -> Path:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of finished units."""
-
     folder: Path
 
     def place(self, unit: Unit) -> Path:
-        """The file of a unit."""
         word = re.sub(r"[^a-z0-9]+", "-", unit.method.lower()).strip("-")
         return self.folder / unit.data / f"{word}-{unit.seed}.json"
 
     def has(self, unit: Unit) -> bool:
-        """Whether the unit is done."""
         return self.place(unit).is_file()
 
     def keep(self, unit: Unit, candidates: Sequence[Candidate], seconds: float) -> None:
-        """Write a unit."""
         content = {"unit": asdict(unit), "seconds": round(seconds, 3), "candidates": [asdict(c) for c in candidates]}
         write_text(self.place(unit), json.dumps(content) + "\n")
 
@@ -183,7 +178,6 @@ def write_results(results: pd.DataFrame, place: Path) -> None:
 
 
 def read_results(place: Path) -> pd.DataFrame:
-    """Read the CSV file."""
     if not place.is_file():
         raise BrokenFileError(f"there is no file {place}; run `python -m benchmarks.frontier export` first")
     results = pd.read_csv(place, keep_default_na=False, na_values={name: [""] for name in (*NUMBERS, "unit_s")})

@@ -20,7 +20,6 @@ ABOUT = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one fuzzer and return its status."""
     top = argparse.ArgumentParser(prog="python -m benchmarks.fuzzing", description=__doc__)
     fuzzers = top.add_subparsers(dest="fuzzer", required=True)
     for name, about in ABOUT.items():

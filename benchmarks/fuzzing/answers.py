@@ -71,15 +71,12 @@ class Enumerated:
         return self.error[0]
 
     def optimum(self, lam: Fraction) -> Fraction:
-        """The least error + lambda cost."""
         return min(e + lam * c for e, c in zip(self.error, self.cost, strict=True))
 
     def least_error(self, allowed: Callable[[int], bool]) -> Fraction:
-        """Of the allowed prunings."""
         return min(e for k, e in enumerate(self.error) if allowed(k))
 
     def number_of(self, kept: NDArray[np.bool_]) -> int:
-        """Which pruning that is."""
         return next(k for k, mine in enumerate(self.kept) if np.array_equal(mine, kept))
 
 

@@ -65,7 +65,6 @@ class Case:
     classes: bool
 
     def fitted(self, **changes: Any) -> Any:
-        """The cascade."""
         kind = pm.BudgetCascadeClassifier if self.classes else pm.BudgetCascadeRegressor
         return kind(**{**self.given, **changes}).fit(**self.fit)
 

@@ -41,7 +41,6 @@ BOMB = 300 << 20
 
 
 def pick(rng: Random, choices: Any) -> Any:
-    """One of several."""
     return choices[int(rng.integers(len(choices)))]
 
 

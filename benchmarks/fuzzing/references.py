@@ -86,7 +86,6 @@ def npy(content: bytes) -> np.ndarray[Any, Any]:
 
 
 def dense(content: bytes) -> Matrix:
-    """The matrix in a .npy file."""
     held = npy(content)
     if held.ndim != 2 or held.dtype.kind not in "biuf" or 0 in held.shape or not np.isfinite(held.astype(float)).all():
         raise RefusedError("no matrix")
@@ -286,7 +285,6 @@ def lp(content: bytes) -> Matrix:
 
 
 def _lp_tokens(text: str) -> list[Token]:
-    """All parts of a section."""
     found, place = [], 0
     while text[place:].strip():
         token = _LP_TOKEN.match(text, place)

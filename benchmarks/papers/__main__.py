@@ -41,7 +41,6 @@ OUT = Path("papers-output")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     made = argparse.ArgumentParser(
         prog="python -m benchmarks.papers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -137,7 +136,6 @@ COMMANDS: dict[str | None, Callable[[argparse.Namespace], str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
     failures: list[Failure] = []
     try:

@@ -79,7 +79,6 @@ FORESTS: Mapping[str, Mapping[str, Mapping[str, Value]]] = {
 
 
 def forests_grid(name: str, methods: Sequence[str], _: bool) -> Iterable[Method]:
-    """Every forest with every pruning."""
     return ((f"{method} ({label})", change) for label, change in FORESTS[name].items() for method in methods)
 
 

@@ -39,7 +39,6 @@ CLAIM = "with 6 features BudgetRF errs less than ASTC or CSTC with any number of
 
 
 def grid(full: bool) -> Iterable[Method]:
-    """Every method over its grid."""
     yield from ((BUDGET_RF, {"alpha": alpha, "n_estimators": TREES}) for alpha in ALPHAS)
     yield PRUNED, {}
     yield from ((GREEDY_MISER, setting) for setting in learner_settings(GREEDY_MISER, full=full))

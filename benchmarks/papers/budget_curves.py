@@ -133,7 +133,6 @@ def budgets_up_to(data: str, most: float) -> Sequence[float]:
 
 
 def budgets_of(frame: pd.DataFrame) -> Budgets:
-    """Budgets for each data set."""
     return {str(d): budgets_up_to(str(d), most) for d, most in frame.groupby("data")["valid_cost"].max().items()}
 
 

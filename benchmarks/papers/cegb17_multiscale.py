@@ -210,7 +210,6 @@ Predict = Callable[[NDArray[np.float32]], Iterable[tuple[NDArray[np.bool_], floa
 
 
 def _stages(X: NDArray[np.float32], y: NDArray[np.int64], lam: float, rounds: int) -> tuple[list[float], Predict]:
-    """The points of boosting."""
     from prunemodels.rivals.cegb import CEGBClassifier
 
     model = CEGBClassifier(0, engine="own", evaluation_cost=SPLIT_PRICES, lam=lam, n_estimators=rounds, num_leaves=16).fit(X, y)

@@ -71,7 +71,6 @@ class Parts:
 
 @lru_cache(maxsize=2)
 def dataset(name: str) -> Dataset:
-    """A data set whole."""
     if name in TWO_CLASSES:
         origin, one = TWO_CLASSES[name]
         data = dataset(origin)

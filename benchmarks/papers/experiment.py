@@ -34,7 +34,6 @@ class Scope:
     rows: int | None = None
 
     def groups(self) -> Iterator[tuple[str, int]]:
-        """Every data set with every seed."""
         return ((data, seed) for data in self.data for seed in range(self.repeats))
 
 

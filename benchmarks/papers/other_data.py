@@ -65,8 +65,6 @@ SEVERAL_CLASSES = ("scene15",)
 
 @dataclass(frozen=True)
 class Forest:
-    """The forest that is pruned."""
-
     trees: int
     impurity: str
     max_features: int | None
@@ -91,7 +89,6 @@ def units(scope: Scope) -> list[Unit]:
 
 
 def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
-    """Every method with its settings."""
     trees = FORESTS[data].trees if full else max(5, FORESTS[data].trees // 10)
     lams = (0.0, 1e-5, 1e-4, 1e-3, 1e-2) if full else (1e-4, 1e-2)
     rounds = 400 if full else 40
@@ -202,7 +199,6 @@ def _forest(name: str, rows: int | None, seed: int, trees: int, training: int | 
 
 
 def _prunings(data: PublishedData, unit: Unit) -> PrunedForests:
-    """Some prunings of a path."""
     s: Any = unit.setting
     grown = _forest(unit.data, unit.rows, unit.seed, s["trees"], s["training"])
     path = PRUNINGS[unit.method](grown)

@@ -71,7 +71,6 @@ class Protocol:
             raise InvalidInputError(f"protocol {self.name}: no source for {', '.join(missing)}; say where each field is from")
 
     def told(self) -> str:
-        """The fields, in one line."""
         shown = (f"{f.name.replace('_', ' ')} {getattr(self, f.name)}" for f in fields(self) if f.name not in ("name", "source"))
         return f"protocol {self.name}: {', '.join(shown)}"
 
@@ -177,7 +176,6 @@ def table() -> pd.DataFrame:
 
 
 def grow(protocol: Protocol, X: Any, y: Any, *, trees: int, seed: int) -> Any:
-    """A scikit-learn forest by the protocol."""
     shared = {name: getattr(protocol, name) for name in ("min_samples_leaf", "max_depth")}
     shared |= {"max_features": protocol.features, "bootstrap": protocol.sample == "bootstrap", "random_state": seed}
     if protocol.criterion in ORDINARY and protocol.thresholds == "all":
@@ -215,7 +213,6 @@ def grown(protocol: Protocol, data: str, seed: int, rows: int | None = None, *, 
 
 
 def _errors(protocol: Protocol, p: Parts) -> Any:
-    """The error sample."""
     if protocol.errors in ("validation", "test"):
         return pm.samples.Given(*((p.X_test, p.y_test) if protocol.errors == "test" else (p.X_valid, p.y_valid)))
     if protocol.errors == "in-bag":

@@ -42,7 +42,6 @@ PREFIXES = ("nws15_", "bp16_", "brf15_", "cegb17_", "cstc13_", "other_")
 
 
 def experiments() -> dict[str, Experiment]:
-    """All experiments by name."""
     modules = [module.name for module in pkgutil.iter_modules(benchmarks.papers.__path__) if module.name.startswith(PREFIXES)]
     contents = [importlib.import_module(f"benchmarks.papers.{name}") for name in modules]
     found = [e for c in contents for e in getattr(c, "EXPERIMENTS", None) or filter(None, [getattr(c, "EXPERIMENT", None)])]
@@ -59,16 +58,12 @@ def experiment_named(name: str) -> Experiment:
 
 @dataclass(frozen=True)
 class Store:
-    """The folder of one experiment."""
-
     folder: Path
 
     def place(self, unit: Unit) -> Path:
-        """The file of a unit."""
         return self.folder / "units" / f"{unit.key}.json"
 
     def has(self, unit: Unit) -> bool:
-        """Whether the unit is done."""
         return self.place(unit).is_file()
 
     def keep(self, unit: Unit, rows: Sequence[Row], seconds: float) -> None:

@@ -76,7 +76,6 @@ RUNNING = Path("/proc/loadavg")
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
     raw = argparse.RawDescriptionHelpFormatter
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__, formatter_class=raw)
     made.add_argument("--only", nargs="+", metavar="NAME", help="these studies")
@@ -91,7 +90,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
     args = parser().parse_args(arguments)
     try:
         with ExitStack() as stack:
@@ -121,7 +119,6 @@ def _main(args: argparse.Namespace, stack: ExitStack) -> int:
 
 
 def chosen(only: Sequence[str] | None) -> list[Study]:
-    """The selected studies."""
     if only is None:
         return list(STUDIES.values())
     found = []

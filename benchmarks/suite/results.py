@@ -54,12 +54,10 @@ class Origin:
         return (self.machine, self.code) == (other.machine, other.code)
 
     def line(self) -> str:
-        """The origin as one line of text."""
         return f"{self.machine}, commit {self.commit[:10] or 'unknown'}{' with changes' * self.dirty}"
 
 
 def origin(root: Path = ROOT) -> Origin:
-    """The origin of this process."""
     commit = _git(root, "rev-parse", "HEAD")
     dirty = bool(commit) and bool(_git(root, "status", "--porcelain", "--", *(f"{folder}/*.py" for folder in CODE)))
     return Origin(f"{_processor()}, {machine()}", code_digest(root), commit, dirty)
@@ -114,7 +112,6 @@ class Result:
     figures: Sequence[Figure]
 
     def as_json(self) -> str:
-        """As JSON."""
         content: dict[str, Any] = {"schema": SCHEMA, **asdict(self)}
         return json.dumps(_rounded(content), indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
@@ -130,7 +127,6 @@ def write_result(result: Result, folder: Path) -> Path:
 
 
 def read_result(file: Path) -> Result:
-    """Read one back."""
     content = _parsed(file)
     schema = content.pop("schema", None) if isinstance(content, dict) else None
     if schema != SCHEMA:

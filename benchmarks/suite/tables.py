@@ -65,7 +65,6 @@ def ratio_table(results: Results) -> str:
 
 
 def figure_table(results: Results) -> str:
-    """Every single number."""
     figures = [figure for result in results.values() for figure in result.figures]
     return markdown(["instance", "what", "found"], [[f.instance, f.what, number(f.value)] for f in figures])
 
@@ -122,7 +121,6 @@ def changes_of(before: Results, now: Results) -> list[Change]:
 
 
 def comparison(before: Results, now: Results) -> str:
-    """The comparison as text."""
     changes = changes_of(before, now)
     lines = ["before:", *origins(before), "", "now:", *origins(now), "", _change_table(changes), ""]
     # other processes slow engines of two threads more than those of one, so ratios change too

@@ -82,7 +82,6 @@ def entropy(outputs: Tensor) -> Tensor:
 
 
 def walks_of(table: Table, buyer: Buyer, rows: Rows) -> Walks:
-    """The walks of all rows."""
     most = len(table.price) if table.problem.is_small else min(len(table.price), MOST_PURCHASES)
     parts = [_walk(table, buyer, rows.take(some), most) for some in torch().arange(len(rows)).split(ROWS_AT_ONCE)]
     return Walks(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
@@ -136,7 +135,6 @@ START_LARGE = {"dropout": 0.1, "steps": 4000, "rate": 1e-3, "width": 256}
 
 
 def tuned(problem: Problem, scouted: Scouted, train: Train) -> Iterator[Candidate]:
-    """The candidates of all settings tried."""
     table = Table(problem)
     rows = table.rows(problem.train)
 

@@ -47,8 +47,6 @@ class Boosted:
 
 @dataclass(frozen=True)
 class Setting:
-    """The hyperparameters of a model."""
-
     leaves: int
     rate: float = 0.1
     rounds: int = 2000

@@ -48,7 +48,6 @@ def eliminated(problem: Problem) -> tuple[list[list[int]], float]:
 
 
 def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[int]]:
-    """The next sets after this one."""
     price = problem.price_of(columns)
     saved = {f: price - problem.price_of([g for g in columns if g != f]) for f in columns}
     if len(columns) <= FEW_COLUMNS:
@@ -128,7 +127,6 @@ def most_important(problem: Problem) -> tuple[list[list[int]], float]:
 
 
 def retrained(problem: Problem, scouted: Scouted, *, engine: str, sets: Sets) -> Iterator[Candidate]:
-    """Models on nested sets of columns."""
     found, seconds = sets(problem)
     known: list[Mapping[str, Value]] = list(scouted or ())
     for place, columns in enumerate(at_budgets(problem, found)):
@@ -167,7 +165,6 @@ def _climbed(problem: Problem, columns: Sequence[int], engine: str, rungs: Seque
 
 
 def fitted(problem: Problem, columns: Sequence[int], engine: str, leaves: int) -> Candidate:
-    """One model as a candidate."""
     rate = 0.2 if problem.n_classes > 3 else 0.1
     model = ENGINES[engine](problem, columns, Setting(leaves, rate))
     params: dict[str, Value] = {"columns": len(columns), "leaves": leaves, "rounds": model.rounds}
