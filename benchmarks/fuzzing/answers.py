@@ -161,11 +161,7 @@ def enumerated(problem: PruningProblem) -> Enumerated | None:
         if len(ways) * len(kept) > MOST_PRUNINGS:
             return None
         kept = [one + other for one in kept for other in ways]
-    masks = []
-    for nodes in kept:
-        mask = np.zeros(ensemble.n_nodes, dtype=bool)
-        mask[list(nodes)] = True
-        masks.append(mask)
+    masks = [np.isin(np.arange(ensemble.n_nodes), nodes) for nodes in kept]
     error, cost = zip(*map(recount.objective, masks), strict=True)
     return Enumerated(problem, masks, list(error), list(cost))
 
@@ -299,13 +295,16 @@ def _budgets(instance: Enumerated, rng: np.random.Generator) -> list[float | Fra
 
 def _worth_its_cost(instance: Enumerated, cost: list[Fraction], rng: np.random.Generator) -> int:
     """A pruning that errs less than every cheaper one, by a given cost: at its cost a budget just allows it."""
-    order = sorted(range(len(cost)), key=lambda k: (cost[k], instance.error[k]))
-    found, least = [], None
-    for k in order:
-        if least is None or instance.error[k] < least:
+    found: list[int] = []
+    for k in sorted(range(len(cost)), key=lambda k: (cost[k], instance.error[k])):
+        if not found or instance.error[k] < instance.error[found[-1]]:
             found.append(k)
-            least = instance.error[k]
     return found[int(rng.integers(len(found)))]
+
+
+def sentences(*wrong: tuple[object, str]) -> Iterator[str]:
+    """Those whose condition holds."""
+    return (sentence for condition, sentence in wrong if condition)
 
 
 def _hidden(instance: Enumerated, value: Fraction | float) -> Fraction:
@@ -321,19 +320,19 @@ def _judge_lambda(instance: Enumerated, name: str, given: float | Fraction) -> I
     k, best = instance.number_of(solution.pruning.kept), instance.optimum(lam)
     value = instance.error[k] + lam * instance.cost[k]
     hidden = _hidden(instance, best)
-    if abs(value - Fraction(solution.value)) > _hidden(instance, value):
-        yield f"value {solution.value!r}, recomputed {float(value)!r}"
-    if Fraction(solution.bound) > best + hidden:
-        yield f"bound {solution.bound!r} above the optimum {float(best)!r}"
-    if value > instance.roots + hidden:
-        yield f"value {float(value)!r}, the forest of single leaves has {float(instance.roots)!r}"
     allowed = Fraction(solution.tolerance) * max(instance.roots - best, instance.roots / 100) * Fraction(1001, 1000)
-    if solution.status is Status.OPTIMAL and value - best > allowed + hidden:
-        yield f"OPTIMAL with {float(value)!r}, the optimum is {float(best)!r} (tolerance {solution.tolerance:g})"
-    if solution.certificate is not None:
-        verdict = pm.checks.check_solution(problem, solution)
-        if verdict.holds is not True:
-            yield f"check_solution: {verdict.certificate}"
+    verdict = None if solution.certificate is None else pm.checks.check_solution(problem, solution)
+    claimed, is_optimal = f"OPTIMAL with {float(value)!r}", solution.status is Status.OPTIMAL
+    yield from sentences(
+        (
+            abs(value - Fraction(solution.value)) > _hidden(instance, value),
+            f"value {solution.value!r}, recomputed {float(value)!r}",
+        ),
+        (Fraction(solution.bound) > best + hidden, f"bound {solution.bound!r} above the optimum {float(best)!r}"),
+        (value > instance.roots + hidden, f"value {float(value)!r}, the forest of single leaves has {float(instance.roots)!r}"),
+        (is_optimal and value - best > allowed + hidden, f"{claimed}, not {float(best)!r} (tolerance {solution.tolerance:g})"),
+        (verdict is not None and verdict.holds is not True, f"check_solution: {verdict and verdict.certificate}"),
+    )
 
 
 def _judge_path(instance: Enumerated) -> Iterator[str]:
@@ -357,11 +356,12 @@ def _judge_budget(instance: Enumerated, name: str, budget: float | Fraction) -> 
     options: dict[str, int] = {"rounds": ROUNDS} if name == "best" else {}
     solution: BudgetSolution = BUDGET_SOLVERS[name](instance.problem, budget, **options)
     cost = instance.cost[instance.number_of(solution.pruning.kept)]
-    if not keeps(cost, budget):
-        yield f"costs {cost}, the budget is {budget!r}"
     yield from wrong_bounded(instance, solution, instance.least_error(lambda k: keeps(instance.cost[k], budget)))
-    if name == "exact" and solution.status is not Status.OPTIMAL:
-        yield f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"
+    is_open = name == "exact" and solution.status is not Status.OPTIMAL
+    yield from sentences(
+        (not keeps(cost, budget), f"costs {cost}, the budget is {budget!r}"),
+        (is_open, f"left open: {solution.error!r} and {solution.bound!r}, {solution.stopped}"),
+    )
 
 
 def keeps(cost: Fraction, budget: float | Fraction) -> bool:
@@ -374,11 +374,10 @@ def wrong_bounded(instance: Enumerated, solution: Bounded, best: Fraction) -> It
     error = instance.error[instance.number_of(solution.pruning.kept)]  # type: ignore[attr-defined]
     rounding = 2 * Fraction(instance.problem.integers.error_rounding)
     hidden = _hidden(instance, best) + rounding
-    if abs(error - Fraction(solution.error)) > hidden:
-        yield f"error {solution.error!r}, recomputed {float(error)!r}"
-    if Fraction(solution.bound) > best + hidden:
-        yield f"bound {solution.bound!r} above the least error {float(best)!r}"
-    if solution.gap < 0:
-        yield f"a negative gap: {solution.gap!r}"
-    if solution.status is Status.OPTIMAL and error - best > Fraction(solution.HIDDEN) * instance.roots + hidden:
-        yield f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"
+    is_wrong = error - best > Fraction(solution.HIDDEN) * instance.roots + hidden
+    yield from sentences(
+        (abs(error - Fraction(solution.error)) > hidden, f"error {solution.error!r}, recomputed {float(error)!r}"),
+        (Fraction(solution.bound) > best + hidden, f"bound {solution.bound!r} above the least error {float(best)!r}"),
+        (solution.gap < 0, f"a negative gap: {solution.gap!r}"),
+        (solution.status is Status.OPTIMAL and is_wrong, f"OPTIMAL with {float(error)!r}, the least error is {float(best)!r}"),
+    )
