@@ -16,13 +16,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.frontier.candidate import Candidate, Scouted, Value, candidate, climb_each, winners
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, one_thread, torch
+from benchmarks.frontier.rivals.masked_networks import (
+    Network,
+    Rows,
+    Setting,
+    Table,
+    Tensor,
+    batches,
+    one_thread,
+    pretrained,
+    torch,
+    with_other_outputs,
+)
 
 MOST_PURCHASES = 30
 """Of large problems; the curves are flat long before."""
@@ -43,6 +55,23 @@ class Buyer:
     predictor: Network
     scores: Callable[[Tensor, Tensor, Tensor], Tensor]
     stops_by_value: bool
+
+
+def trained(
+    table: Table, rows: Rows, setting: Setting, *, step: Callable[..., Tensor], score: Callable[..., Tensor], stops_by_value: bool
+) -> Buyer:
+    """A pretrained predictor, and a network of scores that begins with its hidden layers.
+
+    `step` trains both at what some rows own, and returns what they own next; each row keeps that until its next step.
+    """
+    f = pretrained(table, rows, setting)
+    g = with_other_outputs(f, table.problem.n_features)
+    optimizers = [torch().optim.Adam(net.parameters(), lr=setting.rate) for net in (f, g)]
+    owned = table.bought_at_random(len(rows))
+    for which, done in batches(len(rows), optimizers, setting):
+        owned[which] = step(table, f, g, optimizers, rows.take(which), owned[which], done)
+    f.eval(), g.eval()
+    return Buyer(f, partial(score, table, g), stops_by_value)
 
 
 @dataclass(frozen=True, eq=False)
