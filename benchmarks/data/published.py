@@ -68,6 +68,14 @@ class PublishedData:
         return self.train, self.validation, self.test
 
 
+def first_rows(data: PublishedData, rows: int | None) -> PublishedData:
+    """The first rows of each part, in proportion, where `rows` limits them all together."""
+    total = sum(map(len, data.parts))
+    if rows is None or rows >= total:
+        return data
+    return PublishedData(*(part.take(slice(0, max(1, len(part) * rows // total))) for part in data.parts), data.costs)
+
+
 def find_file(folder: str, names: tuple[str, ...], source: str) -> Path:
     """The first of the files that exists in `data_folder` / FOLDER; an absent one is refused with where the data come from."""
     place = data_folder() / folder

@@ -14,17 +14,7 @@ from sklearn.base import BaseEstimator
 from threadpoolctl import threadpool_limits
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import (
-    Candidate,
-    Method,
-    Scouted,
-    Value,
-    candidate,
-    climb,
-    error_and_loss,
-    rounded,
-    sequence_candidates,
-)
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, candidate, climb, rounded, sequence_candidates
 from benchmarks.frontier.problem import Part, Problem
 from benchmarks.frontier.rivals import boosted, columns, forests, linear, policy_network, priced, value_network
 from benchmarks.frontier.rivals.boosted import ENGINES, Setting
@@ -179,7 +169,7 @@ def _leaves_for_all_columns(problem: Problem) -> int:
 
     def loss(rung: int) -> float:
         model = ENGINES[ENGINE](problem, range(problem.n_features), Setting(CASCADE_LEAVES[rung], rate))
-        return error_and_loss(problem, problem.valid.y, model.predict(problem.valid.X))[1]
+        return columns.loss_of(problem, problem.valid, model.predict(problem.valid.X))
 
     def found() -> int:
         rung = CASCADE_LEAVES.index(31)

@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchmarks.measuring import mean_of, spread_of
-from benchmarks.papers.data import Parts, without_absent
+from benchmarks.papers.data import Parts, grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.published import NAMES
 from formulations.answers.nested_prunings import NestedPrunings
@@ -153,12 +153,7 @@ def curve_experiment(
     """
 
     def units(scope: Scope) -> list[Unit]:
-        scope, absent = without_absent(name, scope)
-        return absent + [
-            Unit(name, data, seed, method, {"protocol": protocol, **setting}, scope.rows, version)
-            for data, seed in scope.groups()
-            for method, setting in grid(scope.full)
-        ]
+        return grid_units(name, scope, lambda *_: grid(scope.full), version=version, protocol=protocol)
 
     def compare(frame: pd.DataFrame) -> Sequence[Comparison]:
         return claims(frame, by_budget(frame, budgets(frame)))

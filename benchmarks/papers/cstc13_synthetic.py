@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from benchmarks.measuring import mean_of
+from benchmarks.papers.data import grid_units
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit
 
 MEANS = {"y++": 6.0, "y+-": 2.0, "y-+": -2.0, "y--": -6.0}
@@ -81,11 +82,8 @@ DRAWN = 200
 
 
 def units(scope: Scope) -> list[Unit]:
-    found = []
-    for data, seed in scope.groups():
-        found += [Unit("cstc13_synthetic", data, seed, m, {"lam": lam}, scope.rows) for m in METHODS for lam in LAMBDAS]
-        found += [Unit("cstc13_synthetic", data, seed, ASTC, {"budget": b}, scope.rows) for b in BUDGETS]
-    return found
+    grid = [*((m, {"lam": lam}) for m in METHODS for lam in LAMBDAS), *((ASTC, {"budget": b}) for b in BUDGETS)]
+    return grid_units("cstc13_synthetic", scope, lambda *_: grid)
 
 
 def run(unit: Unit) -> list[Row]:

@@ -14,7 +14,7 @@ the lambdas at which the optimum has 95, 90, 80, ..., 10 per cent of the cost. E
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ import prunemodels as pm
 from benchmarks.instances import middles
 from benchmarks.measuring import mean_of
 from benchmarks.papers.algorithm1 import algorithm1
-from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, parts, without_absent
+from benchmarks.papers.data import CIFAR10, FOLDS, LOADING, SMALL, grid_units, parts
 from benchmarks.papers.experiment import Comparison, Experiment, Presentation, Row, Scope, Unit, Value
 from benchmarks.papers.methods import INDIVIDUAL, OPTIMAL, PRUNINGS
 from benchmarks.papers.nws15_sentences import sentences
@@ -79,16 +79,13 @@ TESTED = 3
 
 def units(scope: Scope) -> list[Unit]:
     """Every method by the protocol; of the full version also the variants, which have no run of Algorithm 1."""
-    scope, found = without_absent("nws15_table1", scope)
-    for data, seed in scope.groups():
-        found += [_unit(data, seed, method, {}, scope.rows) for method in METHODS if method != ALGORITHM_1 or seed < TESTED]
+
+    def grid(data: str, seed: int) -> Iterator[tuple[str, Mapping[str, Value]]]:
+        yield from ((method, {}) for method in METHODS if method != ALGORITHM_1 or seed < TESTED)
         changes = VARIANTS.get(data, ()) if scope.full and seed < TESTED else ()
-        found += [_unit(data, seed, method, change, scope.rows) for change in changes for method in (OPTIMAL, INDIVIDUAL)]
-    return found
+        yield from ((method, change) for change in changes for method in (OPTIMAL, INDIVIDUAL))
 
-
-def _unit(data: str, seed: int, method: str, change: Mapping[str, Value], rows: int | None) -> Unit:
-    return Unit("nws15_table1", data, seed, method, {"protocol": "nws15", **change}, rows, version=2)
+    return grid_units("nws15_table1", scope, grid, version=2, protocol="nws15")
 
 
 def run(unit: Unit) -> list[Row]:

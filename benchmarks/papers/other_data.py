@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,10 @@ from numpy.typing import NDArray
 import prunemodels as pm
 from benchmarks import data as published_data
 from benchmarks.data import Part, PublishedData
-from benchmarks.data.published import average_precision_at_5
+from benchmarks.data.published import average_precision_at_5, first_rows
 from benchmarks.papers.brf15_figure3 import ALPHAS
 from benchmarks.papers.budget_curves import Method, always, curve_experiment, curve_rows
-from benchmarks.papers.data import Parts, without_absent
+from benchmarks.papers.data import Parts, grid_units
 from benchmarks.papers.experiment import Comparison, Row, Scope, Unit, Value
 from benchmarks.papers.methods import ASTC, BUDGET_RF, CEGB, CSTC, GREEDY_MISER, PRUNINGS, fitted
 from benchmarks.papers.protocols import Grown
@@ -80,12 +81,12 @@ FORESTS: Mapping[str, Forest] = {
 
 
 def units(scope: Scope) -> list[Unit]:
-    scope, found = without_absent("other_data", scope)
     training = None if scope.full else SHORT_TRAINING
-    for data, seed in scope.groups():
-        grid = _grid(data, full=scope.full)
-        found += [Unit("other_data", data, seed, m, {**s, "training": training}, scope.rows) for m, s in grid]
-    return found
+
+    def grid(data: str, _: int) -> Iterator[tuple[str, dict[str, Value]]]:
+        return ((method, {**setting, "training": training}) for method, setting in _grid(data, full=scope.full))
+
+    return grid_units("other_data", scope, grid)
 
 
 def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
@@ -104,12 +105,7 @@ def _grid(data: str, *, full: bool) -> list[tuple[str, dict[str, Value]]]:
 
 @lru_cache(maxsize=1)
 def loaded(data: str, rows: int | None) -> PublishedData:
-    """The data, with the first of each part where `rows` limits them all together."""
-    whole = LOADERS[data]()
-    total = sum(map(len, whole.parts))
-    if rows is None or rows >= total:
-        return whole
-    return PublishedData(*(part.take(slice(0, max(1, len(part) * rows // total))) for part in whole.parts), whole.costs)
+    return first_rows(LOADERS[data](), rows)
 
 
 def run(unit: Unit) -> list[Row]:
@@ -131,7 +127,7 @@ def run(unit: Unit) -> list[Row]:
         plain = data.costs.n_items == data.costs.n_features
         setting = {"engine": "lightgbm" if plain else "own", "num_leaves": 64, **setting}
     model = fitted(method, setting, p, unit.seed, data.costs, ranking=ranking)
-    return curve_rows(Scores(model) if ranking and method == BUDGET_RF else model, p, losses=losses)
+    return curve_rows(scores(model) if ranking and method == BUDGET_RF else model, p, losses=losses)
 
 
 def _loss(part: Part) -> Callable[[NDArray[Any], NDArray[Any]], float]:
@@ -142,23 +138,14 @@ def _loss(part: Part) -> Callable[[NDArray[Any], NDArray[Any]], float]:
     return lambda _, scores: 1 - average_precision_at_5(part.y, scores, query)
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
+def scores(model: Any) -> Any:
     """BudgetRF whose predictions are the share of class 1 among the examples of the leaves, BRF15's confidence."""
-
-    model: Any
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
-        return (shares[:, -1] for shares in self.model.staged_predict_proba(X))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        return np.asarray(self.model.predict_proba(X)[:, -1])
-
-    def staged_cost(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(self.model.staged_cost(X))
-
-    def prediction_cost(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(self.model.prediction_cost(X))
+    return SimpleNamespace(
+        predict=lambda X: model.predict_proba(X)[:, -1],
+        staged_predict=lambda X: (shares[:, -1] for shares in model.staged_predict_proba(X)),
+        prediction_cost=model.prediction_cost,
+        staged_cost=model.staged_cost,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,18 +23,8 @@ from numpy.typing import NDArray
 
 from benchmarks.frontier.candidate import Candidate, Scouted, Value, candidate, climb_each, winners
 from benchmarks.frontier.problem import Problem
-from benchmarks.frontier.rivals.masked_networks import (
-    Network,
-    Rows,
-    Setting,
-    Table,
-    Tensor,
-    batches,
-    one_thread,
-    pretrained,
-    torch,
-    with_other_outputs,
-)
+from benchmarks.frontier.rivals import masked_networks
+from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, torch
 
 MOST_PURCHASES = 30
 """Of large problems; the curves are flat long before."""
@@ -64,11 +54,11 @@ def trained(
 
     `step` trains both at what some rows own, and returns what they own next; each row keeps that until its next step.
     """
-    f = pretrained(table, rows, setting)
-    g = with_other_outputs(f, table.problem.n_features)
+    f = masked_networks.pretrained(table, rows, setting)
+    g = masked_networks.with_other_outputs(f, table.problem.n_features)
     optimizers = [torch().optim.Adam(net.parameters(), lr=setting.rate) for net in (f, g)]
     owned = table.bought_at_random(len(rows))
-    for which, done in batches(len(rows), optimizers, setting):
+    for which, done in masked_networks.batches(len(rows), optimizers, setting):
         owned[which] = step(table, f, g, optimizers, rows.take(which), owned[which], done)
     f.eval(), g.eval()
     return Buyer(f, partial(score, table, g), stops_by_value)
@@ -170,7 +160,7 @@ def tuned(problem: Problem, scouted: Scouted, train: Train) -> Iterator[Candidat
     def fitted(values: Mapping[str, float]) -> list[Candidate]:
         setting = Setting(int(values["width"]), int(values["steps"]), float(values["rate"]), float(values["dropout"]))
         start = time.process_time()
-        with one_thread(problem.seed):
+        with masked_networks.one_thread(problem.seed):
             buyer = train(table, rows, setting)
             return stops(problem, table, buyer, setting, time.process_time() - start)
 

@@ -52,12 +52,12 @@ def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[
     saved = {f: price - problem.price_of([g for g in columns if g != f]) for f in columns}
     if len(columns) <= FEW_COLUMNS:
 
-        def loss_of(some: list[int]) -> float:
-            return _loss(problem, problem.valid, lightgbm_engine(problem, some, setting).predict(problem.valid.X))
+        def trained(some: list[int]) -> float:
+            return loss_of(problem, problem.valid, lightgbm_engine(problem, some, setting).predict(problem.valid.X))
 
-        loss = loss_of(columns)
+        loss = trained(columns)
         rest = [f for f in columns if saved[f] > 0] or columns
-        without = {f: loss_of([g for g in columns if g != f]) for f in rest}
+        without = {f: trained([g for g in columns if g != f]) for f in rest}
         order = sorted(rest, key=lambda f: (max(without[f] - loss, LEAST_INCREASE * loss) / max(saved[f], 1e-9), without[f]))
         return [[g for g in columns if g != order[0]]]
     harm = shuffled_harm(problem, columns, setting)
@@ -71,7 +71,7 @@ def _fewer(problem: Problem, columns: list[int], setting: Setting) -> list[list[
     return sets
 
 
-def _loss(problem: Problem, part: Part, predictions: Any) -> float:
+def loss_of(problem: Problem, part: Part, predictions: Any) -> float:
     return error_and_loss(problem, part.y, predictions)[1]
 
 
@@ -79,11 +79,11 @@ def shuffled_harm(problem: Problem, columns: Sequence[int], setting: Setting) ->
     """How much the validation loss grows if one column's cells are shuffled."""
     model, rng = lightgbm_engine(problem, columns, setting), np.random.default_rng(problem.seed)
     some = Part(problem.valid.X[:SHUFFLED_ROWS], problem.valid.y[:SHUFFLED_ROWS])
-    before, harm = _loss(problem, some, model.predict(some.X)), {}
+    before, harm = loss_of(problem, some, model.predict(some.X)), {}
     for f in columns:
         X = some.X.copy()
         X[:, f] = rng.permutation(X[:, f])
-        harm[f] = _loss(problem, some, model.predict(X)) - before
+        harm[f] = loss_of(problem, some, model.predict(X)) - before
     return harm
 
 
