@@ -39,6 +39,7 @@ from formulations.errors import CapacityOverflowError, PruneModelsError
 from proofs_checks.optimality.recount import Recount
 from solvers import SOLVERS, pruning_path
 from solvers.budgets import BUDGET_SOLVERS
+from tests.instances import Node, ensemble_of
 
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
@@ -134,7 +135,7 @@ def _grown(rng: np.random.Generator) -> PruningProblem:
 def _invented(rng: np.random.Generator) -> PruningProblem:
     """One to three small trees of any shape, with prices, weights and errors of any size."""
     n_features, n_trees, n_rows = int(rng.integers(1, 5)), int(rng.integers(1, 4)), int(rng.integers(1, 13))
-    ensemble = _ensemble([_tree(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
+    ensemble, _ = ensemble_of([_tree(rng, n_features, int(rng.integers(0, 8))) for _ in range(n_trees)], n_features)
     errors = rng.integers(0, int(rng.choice([2, 20, 1000])), ensemble.n_nodes).astype(np.float64)
     if rng.random() < 0.3:  # real errors: the gains are rounded
         errors = errors * 10.0 ** rng.uniform(-9, 3) + rng.random(ensemble.n_nodes)
@@ -214,48 +215,13 @@ def items(rng: np.random.Generator, price: Callable[[], float], n_features: int,
     return CostItems.from_items({name: price() for name in names}, needs, once)
 
 
-Nested = tuple[int, float, "Nested", "Nested"] | None
-
-
-def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Nested:
-    """A tree of any shape: feature, threshold, left, right; None: a leaf."""
+def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Node:
+    """A tree of any shape."""
     if splits == 0:
-        return None
+        return Node(0, threshold=0.0)
     left = int(rng.integers(0, splits))
     feature, threshold = int(rng.integers(n_features)), float(rng.integers(0, 4)) + 0.5
-    return feature, threshold, _tree(rng, n_features, left), _tree(rng, n_features, splits - 1 - left)
-
-
-def _ensemble(trees: list[Nested], n_features: int) -> Ensemble:
-    """Arrays of nested nodes, numbered in preorder."""
-    left, right, feature, threshold, starts = [], [], [], [], [0]
-
-    def add(node: Nested) -> int:
-        h = len(left)
-        for column, value in ((left, -1), (right, -1), (feature, -1), (threshold, 0.0)):
-            column.append(value)
-        if node is not None:
-            feature[h], threshold[h] = node[0], node[1]
-            left[h] = add(node[2])
-            right[h] = add(node[3])
-        return h
-
-    for tree in trees:
-        add(tree)
-        starts.append(len(left))
-    n = len(left)
-    return Ensemble(
-        np.array(starts, dtype=np.int64),
-        np.array(left, dtype=np.int32),
-        np.array(right, dtype=np.int32),
-        np.array(feature, dtype=np.int32),
-        np.array(threshold, dtype=np.float64),
-        np.zeros(n, dtype=bool),
-        np.ones((n, 1)),
-        n_features,
-        "classification",
-        np.array([0]),
-    )
+    return Node(0, feature, threshold, _tree(rng, n_features, left), _tree(rng, n_features, splits - 1 - left))
 
 
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
