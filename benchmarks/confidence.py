@@ -50,7 +50,6 @@ def share_too_low(population: str, method: Method, n: int, repeats: int, seed: i
 
 
 def table(sizes: tuple[int, ...], repeats: int) -> str:
-    """One line for each population and sample size."""
     lines = [
         [name, f"{n:,}", *(f"{100 * share_too_low(name, method, n, repeats):.1f} %" for method in METHODS)]
         for name in POPULATIONS

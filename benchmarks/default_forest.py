@@ -142,7 +142,6 @@ def grow(file: Path, trees: int, rows: int) -> None:
 
 
 def main() -> None:
-    """Grow the forest, and measure each job in a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.default_forest", description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000, help="cost rows")
     parser.add_argument("--trees", type=int, default=100)

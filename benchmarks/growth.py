@@ -139,7 +139,6 @@ def _linear(ax: Axes, growth: Growth, quantity: str) -> None:
 
 
 def show(folder: Path, pictures: Path | None = None) -> None:
-    """Tell, and draw, all studies of a folder."""
     for file in sorted(folder.glob("growth-*.json")):
         growth = read(file)
         print(f"{file.stem}: {growth.machine}\n\n{table(growth)}\n")

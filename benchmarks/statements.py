@@ -56,7 +56,6 @@ class Seen(NamedTuple):
 
 
 def main() -> None:
-    """Fit, ask for five budgets each, and print a table."""
     parser = command_line(__doc__)
     parser.add_argument("--fits", type=int, default=300)
     parser.add_argument("--jobs", type=int, default=1)

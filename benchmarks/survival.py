@@ -117,7 +117,6 @@ def one_split(patients: Patients, seed: int, trees: int, budgets: Sequence[float
 
 
 def table(splits: Sequence[Figures]) -> str:
-    """Markdown: one line for each way and budget."""
     lines = []
     for key in sorted(splits[0], key=lambda key: (list(TRIED).index(key[0]), -key[2], key[1])):
         tried, way, budget = key

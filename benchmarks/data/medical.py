@@ -69,7 +69,6 @@ class MedicalData:
 
 
 def load_medical(name: str) -> MedicalData:
-    """Load a data set of `PRICES` with its prices."""
     if name not in PRICES:
         raise InvalidInputError(f"{name!r} is no medical data set with prices; choose one of {', '.join(PRICES)}")
     data = load_dataset(name)

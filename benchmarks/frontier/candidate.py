@@ -123,7 +123,6 @@ def candidate(
     predict_s: float,
     ends: Mapping[str, str] | None = None,
 ) -> Candidate:
-    """A candidate from predictions of the validation and the test part."""
     costs = cost if isinstance(cost, tuple) else (cost, cost)
     numbers: dict[str, float] = {"fit_s": rounded(fit_s), "predict_s": rounded(predict_s)}
     for name, part, predictions, paid in (("valid", problem.valid, valid, costs[0]), ("test", problem.test, test, costs[1])):
@@ -148,13 +147,11 @@ def winners(candidates: Sequence[Candidate], budgets: Sequence[float]) -> list[C
     return found
 
 
-def climb(
-    fit: Callable[[int], list[Candidate]],
-    start: Sequence[int],
-    lowest: int,
-    highest: int,
-    budgets: Sequence[float],
-) -> list[Candidate]:
+Fit = Callable[[int], list[Candidate]]
+"""From a rung to the candidates there."""
+
+
+def climb(fit: Fit, start: Sequence[int], lowest: int, highest: int, budgets: Sequence[float]) -> list[Candidate]:
     """Candidates of all rungs tried: first those of `start`, consecutive and rising, none outside of `lowest` to `highest`."""
     found = {rung: fit(rung) for rung in start}
     while True:
@@ -167,6 +164,15 @@ def climb(
             found[low - 1] = fit(low - 1)
         else:
             return everything
+
+
+def searched(
+    fit: Fit, scouted: Iterable[int], start: Sequence[int], grid: Sequence[int], budgets: Sequence[float]
+) -> Iterator[Candidate]:
+    """The candidates of the rungs that were scouted, each once; if there are none, of a climb within the grid of rungs."""
+    if rungs := sorted(set(scouted)):
+        return (c for rung in rungs for c in fit(rung))
+    return iter(climb(fit, start, grid[0], grid[-1], budgets))
 
 
 def climb_each(

@@ -195,7 +195,6 @@ METHODS: dict[str, Method] = {method.name: method for methods in (*(m.METHODS fo
 
 
 def method_named(name: str) -> Method:
-    """The method of that name; another one is refused with the names."""
     if name not in METHODS:
         raise InvalidInputError(f"there is no method {name!r}; give one of {', '.join(repr(n) for n in METHODS)}")
     return METHODS[name]

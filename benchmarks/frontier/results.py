@@ -132,7 +132,6 @@ DIGITS = {"fit_s": 3, "predict_s": 2, "valid_loss": 5, "test_loss": 5}
 
 
 def collected(store: Store, units: Sequence[Unit], budgets: dict[str, tuple[float, ...]]) -> pd.DataFrame:
-    """The rows of all units that are done."""
     rows: list[dict[str, Value]] = []
     kinds = {(unit.data, unit.method): None for unit in units}
     for data, method in kinds:

@@ -58,7 +58,6 @@ Budgets = Mapping[str, Sequence[float]]
 
 
 def all_tables(results: pd.DataFrame, budgets: Budgets, ours: Sequence[str], regressions: Sequence[str]) -> str:
-    """Our default object against each method, then a table for each data set."""
     chosen = at_budgets(results, budgets)
     parts = [one_object(chosen)]
     parts += [

@@ -117,7 +117,6 @@ def judged(instance: Enumerated, call: str, judge: Judge) -> Iterator[str]:
 
 
 def random_instance(rng: np.random.Generator) -> PruningProblem:
-    """Trees that were grown on iris, or at random."""
     return _grown(rng) if rng.random() < 0.5 else _invented(rng)
 
 
@@ -225,7 +224,6 @@ def _tree(rng: np.random.Generator, n_features: int, splits: int) -> Node:
 
 
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:
-    """The calls that this instance meets, and how each answer is judged."""
     for lam in _lambdas(instance, rng):
         for name in _engines(SOLVERS, EVERY_TIME, rng):
             yield f"{name}, lam={lam!r}", partial(_judge_lambda, instance, name, lam)

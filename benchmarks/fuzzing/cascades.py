@@ -75,7 +75,6 @@ class Case:
 
 
 def case(seed: int) -> Case:
-    """The table and the arguments of a seed."""
     rng = np.random.default_rng(seed)
     n, n_features, classes = int(rng.choice([12, 25, 40, 70])), int(rng.integers(1, 8)), bool(rng.random() < 0.75)
     X: Any = np.round(rng.normal(size=(n, n_features)), int(rng.integers(0, 3)))
@@ -117,7 +116,6 @@ def _labels(rng: np.random.Generator, score: Floats) -> NDArray[Any]:
 
 
 def findings(seed: int) -> Iterator[str]:
-    """All that is wrong with the cascade of a seed."""
     made = case(seed)
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")

@@ -67,7 +67,6 @@ def number(text: str) -> Fraction:
 
 
 def npy(content: bytes) -> np.ndarray[Any, Any]:
-    """The array in a .npy file of numbers."""
     _refuse(content[:8] not in (b"\x93NUMPY\x01\x00", b"\x93NUMPY\x02\x00"), "magic")
     width = 2 if content[6] == 1 else 4
     length = int.from_bytes(content[8 : 8 + width], "little")

@@ -56,7 +56,6 @@ def parser() -> argparse.ArgumentParser:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse invalid numbers, and an output folder that cannot be written."""
     for option in ("repeats", "rows", "jobs"):
         value = getattr(args, option)
         if value is not None and value < 1:
@@ -69,7 +68,6 @@ def check(args: argparse.Namespace) -> None:
 
 
 def run(experiment: Experiment, scope: Scope, out: Path, jobs: int) -> list[Failure]:
-    """Run the missing units and show all results; returns the failures."""
     store = Store(out / experiment.name)
     units = experiment.units(scope)
     failures = run_units(experiment, units, store, jobs=jobs)
@@ -117,7 +115,6 @@ def tables(name: str, out: Path) -> str:
 
 
 def listing() -> str:
-    """The list of experiments, one line for each."""
     known = experiments()
     width = max(map(len, known), default=0)
     return "\n".join(f"{e.name:{width}s}  {e.source}: {e.title} [{e.takes}]" for e in known.values())

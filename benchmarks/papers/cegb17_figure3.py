@@ -45,7 +45,6 @@ WHY = f"the paper has Yahoo! Learning to Rank here, we MiniBooNE; {SUBSETS}"
 
 
 def name_of(lam: float, real: bool) -> str:
-    """The legend's name of a curve of (a)."""
     return f"lambda = {lam:g}" + ("" if real else ONE)
 
 
@@ -92,7 +91,6 @@ PRICES = {"features cost": 0.0, "features and splits cost": 0.25}
 
 
 def grid_b(full: bool) -> Iterable[Method]:
-    """Both orders of growth at both prices of a split, over lambda."""
     lams, trees = ((1e-4, 3e-4, 1e-3, 3e-3, 1e-2), 200) if full else ((3e-4, 3e-3), 40)
     shared: dict[str, Value] = {"engine": "own", "n_estimators": trees, "num_leaves": 16}
     for name, price in PRICES.items():

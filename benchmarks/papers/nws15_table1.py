@@ -276,20 +276,11 @@ def picture(frame: pd.DataFrame) -> Figure:
         for name, cell in printed.items():
             whole, together = NWS15_TABLE_1[data].unpruned, name.startswith("ens")
             point = (100 * cell.cost / whole.cost, 100 * (cell.error - whole.error))
-            ax.plot(
-                *point,
-                "*",
-                ms=11,
-                color=LINES[OPTIMAL if together else INDIVIDUAL][1],
-                mec="k",
-                mew=0.6,
-                label="NWS15" * together,
-            )
+            colour = LINES[OPTIMAL if together else INDIVIDUAL][1]
+            ax.plot(*point, "*", ms=11, color=colour, mec="k", mew=0.6, label="NWS15" * together)
         highest = max((100 * (cell.error - NWS15_TABLE_1[data].unpruned.error) for cell in printed.values()), default=10.0)
-        ax.set(
-            ylim=(-0.4 * highest, 3 * highest), xlim=(0, 102), title=f"{NAMES.get(data, data)}, {at['seed'].nunique()} repeats"
-        )
-        ax.set(xlabel="% of the unpruned cost", ylabel="rise of the test error, points")
+        ax.set(xlim=(0, 102), xlabel="% of the unpruned cost", ylim=(-0.4 * highest, 3 * highest))
+        ax.set(ylabel="rise of the test error, points", title=f"{NAMES.get(data, data)}, {at['seed'].nunique()} repeats")
     handles = dict(zip(*figure.axes[0].get_legend_handles_labels()[::-1], strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4, fontsize=8, frameon=False)
     return figure

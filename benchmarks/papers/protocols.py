@@ -165,7 +165,6 @@ PROTOCOLS = {p.name.lower(): p for p in (nws15, brf15, bp16, cegb17, cstc13)}
 
 
 def table() -> pd.DataFrame:
-    """Every field of every protocol, with its source."""
     rows = [
         (p.name, f.name.replace("_", " "), str(getattr(p, f.name)), p.source[f.name])
         for p in PROTOCOLS.values()
@@ -188,8 +187,6 @@ def grow(protocol: Protocol, X: Any, y: Any, *, trees: int, seed: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Grown:
-    """A forest with its data and its instance."""
-
     forest: Any
     parts: Parts
     problem: pm.PruningProblem

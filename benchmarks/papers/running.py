@@ -49,7 +49,6 @@ def experiments() -> dict[str, Experiment]:
 
 
 def experiment_named(name: str) -> Experiment:
-    """One experiment; another name is refused with those there are."""
     known = experiments()
     if name not in known:
         raise InvalidInputError(f"there is no experiment {name!r}; give one of {', '.join(known)}, or all")
@@ -72,7 +71,6 @@ class Store:
         write_text(self.place(unit), json.dumps(content, indent=0, default=lambda number: number.item()) + "\n")
 
     def all_units(self) -> list[dict[str, Any]]:
-        """The content of every file of a unit, whatever its scope."""
         return [self._read(place) for place in sorted((self.folder / "units").glob("*.json"))]
 
     def _read(self, place: Path) -> dict[str, Any]:
@@ -124,7 +122,6 @@ def run_units(experiment: Experiment, units: Sequence[Unit], store: Store, *, jo
 
 
 def do_unit(experiment: Experiment, unit: Unit, store: Store) -> Failure | None:
-    """Run one unit and save its rows; returns the failure if it failed."""
     start = time.perf_counter()
     try:
         rows = experiment.run(unit)

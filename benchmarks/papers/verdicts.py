@@ -79,7 +79,6 @@ def interval_of(comparison: Comparison) -> float:
 
 
 def verdict_on(comparison: Comparison) -> str:
-    """The verdict on one published number or sentence."""
     if comparison.other_data:
         return OTHER_DATA
     if comparison.holds is not None:
@@ -133,7 +132,6 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as it is written: numbers with four digits."""
     return table.assign(
         **{c: [f"{v:.4g}" if isinstance(v, float) and not math.isnan(v) else v for v in table[c]] for c in ("published", "ours")},
         interval=["" if math.isnan(h) else f"{h:.2g}" for h in table["interval"]],

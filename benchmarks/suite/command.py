@@ -195,7 +195,6 @@ def _grow(data: str, work: Path) -> None:
 
 
 def measure(name: str, out: Path, work: Path, *, quick: bool = False) -> Path:
-    """Measure one study in this process and save its result."""
     study, current, load = STUDIES[name], origin(), busy()
     if load > BUSY:
         _say(f"{load:.1f} other processes are running: quote ratios, not seconds")

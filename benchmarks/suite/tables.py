@@ -28,7 +28,6 @@ Results = Mapping[str, Result]
 
 
 def report(results: Results) -> str:
-    """Machines, a summary, ratios and figures of all studies."""
     return "\n\n".join(["\n".join(origins(results)), summary_table(results), ratio_table(results), figure_table(results)])
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 import prunemodels as pm
-from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, climb, prefixes, sequence_candidates
+from benchmarks.frontier.candidate import Candidate, Method, Scouted, Value, prefixes, searched, sequence_candidates
 from benchmarks.frontier.problem import Problem
 from prunemodels.models.costs import staged_costs
 from prunemodels.models.forests.reading import read_forest
@@ -54,11 +54,8 @@ def over_leaves(
     def at(rung: int) -> list[Candidate]:
         return fit(LEAF_SIZES[rung], {"min_samples_leaf": "one row is the fewest"} if rung == 0 else {})
 
-    if scouted:
-        for rung in sorted({LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted}):
-            yield from at(rung)
-    else:
-        yield from climb(at, range(5 if problem.is_small else 3), 0, len(LEAF_SIZES) - 1, problem.budgets)
+    rungs = (LEAF_SIZES.index(int(params["min_samples_leaf"])) for params in scouted or ())
+    return searched(at, rungs, range(5 if problem.is_small else 3), range(len(LEAF_SIZES)), problem.budgets)
 
 
 def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
@@ -79,7 +76,7 @@ def fewer_trees(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:
             counter="trees",
         )
 
-    yield from over_leaves(problem, scouted, fit)
+    return over_leaves(problem, scouted, fit)
 
 
 IMPURITIES: tuple[Impurity, ...] = ("pairs", "cost_weighted_entropy")

@@ -137,7 +137,6 @@ class Table:
         return torch().tensor([float(p) for p in self.problem.costs.prices])
 
     def mask(self, owned: Tensor) -> Tensor:
-        """1 for the features that may be seen."""
         return ((1 - owned) @ self.needs.T == 0).float()
 
     def next_prices(self, owned: Tensor) -> Tensor:

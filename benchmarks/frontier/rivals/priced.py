@@ -90,7 +90,6 @@ class Priced:
         return int(params[self.size]), round(self.per_decade * math.log10(float(params[self.price])))
 
     def models(self, problem: Problem, size: int, rung: int, rounds: int) -> list[Candidate]:
-        """The candidates of one model, with their natural ends."""
         ends = {self.price: "too small to matter"} if rung == self.lowest else {}
         if size == self.least[0]:
             ends[self.size] = self.least[1]
@@ -109,7 +108,6 @@ def _staged(
     price: float,
     rounds: int,
 ) -> list[Candidate]:
-    """The first rounds of a model as candidates."""
     is_regression = problem.task == "regression"
     start = time.process_time()
     model = kinds[is_regression](
