@@ -66,12 +66,11 @@ def grow(file: Path, n_trees: int) -> None:
     joblib.dump(forest.fit(pd.DataFrame(X, columns=NAMES), y), file)
 
 
-def in_chunks(forest: Any, table: Path) -> pm.PruningProblem:
-    return problem_from_table(forest, table, costs=1)
+in_chunks = partial(problem_from_table, costs=1)
 
 
 def on_disk(forest: Any, table: Path) -> pm.PruningProblem:
-    return problem_from_table(forest, table, costs=1, scratch=table.parent)
+    return in_chunks(forest, table, scratch=table.parent)
 
 
 def solved(build: Callable[[Any, Path], pm.PruningProblem], forest: Any, table: Path) -> pm.Solution:

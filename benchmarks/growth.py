@@ -61,12 +61,8 @@ def merged(growth: Growth, later: Growth) -> Growth:
 def write(growth: Growth, file: Path) -> None:
     """Keep answers as JSON, numbers to four digits."""
     rows = growth.table[[name for name in (*INSTANCE, *KEPT) if name in growth.table]].to_dict("records")
-    content = {
-        "by": growth.by,
-        "machine": growth.machine,
-        "time_limit": growth.time_limit,
-        "rows": [{str(name): _digits(figure) for name, figure in row.items()} for row in rows],
-    }
+    content: dict[str, Any] = {name: getattr(growth, name) for name in ("by", "machine", "time_limit")}
+    content["rows"] = [{str(name): _digits(figure) for name, figure in row.items()} for row in rows]
     write_text(file, json.dumps(content, indent=1) + "\n")
 
 

@@ -15,7 +15,6 @@ Units that are not done run one after another or in several processes, which cou
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import re
 import sys
@@ -23,13 +22,13 @@ import time
 import traceback
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed
 
 from benchmarks.frontier.candidate import Candidate, Scouted, Value, nothing_bought, winners
 from benchmarks.frontier.data import load_problem
@@ -196,13 +195,10 @@ def candidates_of(rows: pd.DataFrame) -> list[Candidate]:
 def run_units(units: Sequence[Unit], store: Store, *, jobs: int = 1) -> list[str]:
     """Run the units that are not done. Returns a sentence for each failure; after a failure the other units still run."""
     todo = [unit for unit in units if not store.has(unit)]
-    if jobs == 1:
-        return [failure for unit in todo if (failure := do_unit(unit, store))]
-    failures: list[str] = []
-    for group in ([u for u in todo if u.seed == FIRST_SEED], [u for u in todo if u.seed != FIRST_SEED]):
-        with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-            failures += [f for f in pool.map(do_unit, group, [store] * len(group)) if f]
-    return failures
+    first, others = ([u for u in todo if (u.seed == FIRST_SEED) is is_first] for is_first in (True, False))
+    groups = (todo,) if jobs == 1 else (first, others)
+    told = [failure for group in groups for failure in Parallel(jobs)(delayed(do_unit)(unit, store) for unit in group)]
+    return [failure for failure in told if failure]
 
 
 def do_unit(unit: Unit, store: Store) -> str | None:

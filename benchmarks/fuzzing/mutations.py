@@ -157,11 +157,8 @@ def array(rng: Random, content: bytes) -> bytes:
     elif way == 2:
         held = np.concatenate([held.ravel(), held.ravel()[:1], held.ravel()[:1]])
     elif way == 3:
-        held = (
-            held.astype(pick(rng, ("<i1", "<i4", "<i8", "<u8", "<f4", "<f8", "<c16", "<U3", "|b1", ">i4")))
-            if held.dtype.kind in "biuf"
-            else held[..., None]
-        )
+        kinds = ("<i1", "<i4", "<i8", "<u8", "<f4", "<f8", "<c16", "<U3", "|b1", ">i4")
+        held = held.astype(pick(rng, kinds)) if held.dtype.kind in "biuf" else held[..., None]
     elif way == 4:
         held = pick(rng, (held[None], held[..., None], held.reshape(-1), held.T))
     elif held.size:
@@ -198,10 +195,8 @@ def header(rng: Random, content: bytes) -> bytes:
     text = content[10 : 10 + length].decode("latin1")
     way = int(rng.integers(4))
     if way == 0:
-        shape = pick(
-            rng, ("(1000000000, 1000000)", "(-1,)", "()", "(0, 5)", "(5, 0)", "(10" + "0" * 30 + ",)", "(2.5,)", "'ab'", "(3,)")
-        )
-        text = re.sub(r"'shape': \([^)]*\)", f"'shape': {shape}", text)
+        shapes = ("(1000000000, 1000000)", "(-1,)", "()", "(0, 5)", "(5, 0)", "(10" + "0" * 30 + ",)", "(2.5,)", "'ab'", "(3,)")
+        text = re.sub(r"'shape': \([^)]*\)", f"'shape': {pick(rng, shapes)}", text)
     elif way == 1:
         descr = pick(rng, ("|O", "<i4", "<f8", "<U4", "|V0", "<M8[s]", ">i8", "|S1000000000", "junk", "<f2"))
         text = re.sub(r"'descr': '[^']*'", f"'descr': '{descr}'", text)
@@ -223,12 +218,8 @@ def members(rng: Random, content: bytes) -> bytes:
     name, other = pick(rng, list(held)), pick(rng, list(held))
     way = rng.random()
     if way < 0.75:
-        damage = (
-            (json_values, json_values, numbers, bits)
-            if name.endswith("schema.json")
-            else (array, array, array, bits, cut, blocks)
-        )
-        held[name] = pick(rng, damage)(rng, held[name])
+        of_text, of_arrays = (json_values, json_values, numbers, bits), (array, array, array, bits, cut, blocks)
+        held[name] = pick(rng, of_text if name.endswith("schema.json") else of_arrays)(rng, held[name])
     elif way < 0.8:
         del held[name]
     elif way < 0.85:

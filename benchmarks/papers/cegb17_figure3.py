@@ -52,11 +52,8 @@ def grid_a(full: bool) -> Iterable[Method]:
     """Every lambda with real prices, and, unless it is 0, with prices of 1 in training."""
     lams, rounds = (FULL_LAMS, 400) if full else (LAMS, 100)
     for lam in lams:
-        for real in (True, False) if lam > 0 else (True,):
-            yield (
-                name_of(lam, real),
-                {"lam": lam, "n_estimators": rounds, "num_leaves": 64, "training_costs": None if real else 1},
-            )
+        for ones in (None, 1) if lam > 0 else (None,):
+            yield name_of(lam, not ones), {"lam": lam, "n_estimators": rounds, "num_leaves": 64, "training_costs": ones}
 
 
 def run(unit: Unit) -> list[Row]:
