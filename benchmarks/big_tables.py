@@ -39,11 +39,8 @@ from solvers.price_sharing import price_sharing
 NAMES = [f"x{j}" for j in range(N_FEATURES)]
 TRAINING_ROWS = 100_000
 GAP = 1e-4
-LAM = 0.007
-"""Lambda, error per feature and row; the lambda of `python -m benchmarks.scale --data hepmass`."""
-
-PIECE = 100_000
-"""Rows that are generated at a time."""
+LAM = 0.007  # lambda, error per feature and row; the lambda of `python -m benchmarks.scale --data hepmass`
+PIECE = 100_000  # rows that are generated at a time
 
 
 def write_table(file: Path, n_rows: int) -> None:

@@ -17,12 +17,8 @@ from numpy.typing import NDArray
 from benchmarks.measuring import markdown
 from prunemodels.statements.mean_bounds import Method, upper_bound
 
-DEAREST = 10.0
-"""No row costs more."""
-
-ALPHA = 0.1
-"""The stated probability of a bound that is too low."""
-
+DEAREST = 10.0  # no row costs more
+ALPHA = 0.1  # the stated probability of a bound that is too low
 METHODS: tuple[Method, ...] = ("t", "betting")
 
 

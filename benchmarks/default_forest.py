@@ -31,8 +31,7 @@ from benchmarks.measuring import Peak, apart, line, markdown, warm_up
 from prunemodels.data_files import load_dataset
 from solvers.path.pruning_path import divide_and_conquer
 
-TRAIN_ROWS = 150_000
-"""The rows that the forest is grown on, the first ones; the cost sample comes after them."""
+TRAIN_ROWS = 150_000  # the rows that the forest is grown on, the first ones; the cost sample comes after them
 
 JOBS: dict[str, Callable[[pm.PruningProblem, argparse.Namespace], object]] = {
     "one lambda": lambda problem, given: pm.solve(problem, lam=given.lam),

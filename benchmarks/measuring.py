@@ -79,8 +79,7 @@ def line(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-Numbers = Sequence[float] | NDArray[np.float64] | Any
-"""Also a column of a table."""
+Numbers = Sequence[float] | NDArray[np.float64] | Any  # also a column of a table
 
 
 def frame_markdown(frame: pd.DataFrame) -> str:

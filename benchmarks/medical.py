@@ -45,20 +45,12 @@ from prunemodels.models.costs import cost_items
 from solvers.budgets import best_within
 from solvers.budgets.exact.solve import exact_budget
 
-SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)
-"""Budgets, as shares of the price of all tests."""
-
-SHOWN = (0.25, 0.5)
-"""Budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them."""
-
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8)  # budgets, as shares of the price of all tests
+SHOWN = (0.25, 0.5)  # budgets in the table, as shares of the price of all tests; those of `SHARES` at or below them
 TREES = 40
 
-FOLDS = 3
-"""Folds of the cross validation that chooses a budget."""
-
-SECONDS = 2.0
-"""Time limit for one budget; a pruning that is not proven within it is counted."""
-
+FOLDS = 3  # folds of the cross validation that chooses a budget
+SECONDS = 2.0  # time limit for one budget; a pruning that is not proven within it is counted
 Knowledge = Literal["all prices", "no discounts", "no prices"]
 
 KNOWN: tuple[Knowledge, ...] = ("all prices", "no discounts", "no prices")

@@ -40,8 +40,7 @@ from solvers.price_sharing.memory import memory_needed
 
 GAP = 1e-4
 
-PATH_GAP = 1e-6
-"""Relative gap of the whole path where neither a cut fits into memory nor the proof closes it."""
+PATH_GAP = 1e-6  # relative gap of the whole path where neither a cut fits into memory nor the proof closes it
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,7 @@ def grow(shape: Shape, file: Path) -> None:
     joblib.dump(forest.fit(X, y), file)
 
 
-Say = Callable[..., None]
-"""Prints figures by name, and keeps them."""
+Say = Callable[..., None]  # prints figures by name, and keeps them
 
 
 def measure(name: str, shape: Shape, out: Path, n_edges: int = 0) -> dict[str, Any]:

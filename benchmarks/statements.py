@@ -37,9 +37,7 @@ from prunemodels.comparison.machine import machine
 from prunemodels.exits.cascade import Cascade
 from prunemodels.exits.exit_path import ExitPath
 
-SHARES = (0.05, 0.15, 0.3, 0.5, 1.0)
-"""Budgets, as shares of the price of all features."""
-
+SHARES = (0.05, 0.15, 0.3, 0.5, 1.0)  # budgets, as shares of the price of all features
 KINDS = ("sets", "named stages", "forest's exits")
 
 

@@ -38,14 +38,12 @@ BUDGETS = (12, 24)
 
 TREES = 50
 
-TRIED = {"sqrt": "sqrt", "all": None}
-"""How many features a forest tries at a split: scikit-survival's ``max_features``."""
+TRIED = {"sqrt": "sqrt", "all": None}  # how many features a forest tries at a split: scikit-survival's ``max_features``
 
 Figures = dict[tuple[str, str, float], tuple[float, float]]
 """Cost and error on the test sample, by what is tried at a split, the way, and the budget."""
 
-SECONDS = 0.5
-"""For the search within one budget."""
+SECONDS = 0.5  # for the search within one budget
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,8 +95,7 @@ def split_rows(n: int, sizes: tuple[int, int, int]) -> tuple[slice, slice, slice
     return slices
 
 
-DEPTH = 5
-"""So many documents at the head of a query are looked at."""
+DEPTH = 5  # so many documents at the head of a query are looked at
 
 
 def average_precision_at_5(y: ArrayLike, scores: ArrayLike, query: ArrayLike) -> float:

@@ -30,9 +30,7 @@ from prunemodels.models.forests.reading import read_forest
 
 LEAST_PROBABILITY = 1e-6
 
-DIGITS = 6
-"""Numbers are rounded to this many digits as soon as they are measured, so that all tables use the same ones."""
-
+DIGITS = 6  # numbers are rounded to this many digits as soon as they are measured, so that all tables use the same ones
 Value = str | int | float
 Predict = Callable[[NDArray[np.float32]], NDArray[np.float64]]
 """From examples to probabilities, shape (N, n_classes), or numbers, shape (N,)."""
@@ -147,8 +145,7 @@ def winners(candidates: Sequence[Candidate], budgets: Sequence[float]) -> list[C
     return found
 
 
-Fit = Callable[[int], list[Candidate]]
-"""From a rung to the candidates there."""
+Fit = Callable[[int], list[Candidate]]  # from a rung to the candidates there
 
 
 def climb(fit: Fit, start: Sequence[int], lowest: int, highest: int, budgets: Sequence[float]) -> list[Candidate]:

@@ -136,12 +136,10 @@ def fitted_cascade(problem: Problem, stage: Any, params: Mapping[str, Value], en
     return list(exit_candidates(problem, model, params, seconds, ends, names))
 
 
-CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)
-"""Numbers of leaves of a stage's trees."""
+CASCADE_LEAVES = (3, 7, 15, 31, 63, 127, 255, 511, 1023)  # numbers of leaves of a stage's trees
 
 
-ENGINE = "LightGBM"
-"""Of the stages."""
+ENGINE = "LightGBM"  # of the stages
 
 
 def boosted_cascade(problem: Problem, scouted: Scouted) -> Iterator[Candidate]:

@@ -37,8 +37,7 @@ from benchmarks.frontier.problem import Problem
 from benchmarks.measuring import write_text
 from formulations.errors import BrokenFileError
 
-FIRST_SEED = 0
-"""The seed on which grids are widened; the others take the settings that were chosen there."""
+FIRST_SEED = 0  # the seed on which grids are widened; the others take the settings that were chosen there
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,7 @@ def at_budgets(results: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) ->
     return pd.DataFrame(rows)
 
 
-CASCADE = "cascade"
-"""The name of `BudgetCascade*` as it comes."""
-
+CASCADE = "cascade"  # the name of `BudgetCascade*` as it comes
 Budgets = Mapping[str, Sequence[float]]
 
 

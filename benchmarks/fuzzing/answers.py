@@ -44,17 +44,13 @@ from tests.instances import Node, ensemble_of
 PRECISION = Fraction(1, 10**11)
 """Part of the error of the forest of single leaves, and of the value, that floating point may hide."""
 
-MOST_PRUNINGS = 1500
-"""Instances with more prunings are left out: each is recomputed in fractions."""
+MOST_PRUNINGS = 1500  # instances with more prunings are left out: each is recomputed in fractions
 
 EVERY_TIME = ("min_cut", "price_sharing", "dantzig_wolfe", "primal_dual", "highs_ip1", "highs_closure")
 """Engines that every instance meets; of the others each meets one."""
 
-WITHIN_EVERY_TIME = ("path", "best", "exact", "dantzig_wolfe")
-"""The same for budgets."""
-
-ROUNDS = 4
-"""Starts of the search of `best`, which by default takes half of an instance's time for 60 of them."""
+WITHIN_EVERY_TIME = ("path", "best", "exact", "dantzig_wolfe")  # the same for budgets
+ROUNDS = 4  # starts of the search of `best`, which by default takes half of an instance's time for 60 of them
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,7 @@ from solvers.budgets import solve_limits
 
 MOST_LIMITS = 4
 
-Uses = list[Fraction]
-"""What each pruning of an instance uses of a limit."""
+Uses = list[Fraction]  # what each pruning of an instance uses of a limit
 
 
 def _calls(instance: Enumerated, rng: np.random.Generator) -> Iterator[tuple[str, Judge]]:

@@ -486,8 +486,7 @@ def _chunked(place: Path) -> Any:
 
 
 def _arrow_tables(ending: str) -> tuple[bytes, ...]:
-    X, y = _rows()
-    table = X.assign(label=y)
+    table = _rows()[0].assign(label=_rows()[1])
     return (written(ending, table.to_parquet if ending == ".parquet" else table.to_feather),)
 
 

@@ -19,8 +19,7 @@ import numpy as np
 
 Matrix = list[list[Fraction]]
 
-LARGEST = 10_000
-"""Rows and columns of a matrix that is read; larger ones are `UndecidedError`."""
+LARGEST = 10_000  # rows and columns of a matrix that is read; larger ones are `UndecidedError`
 
 
 class RefusedError(Exception):
@@ -221,8 +220,7 @@ _LP_TOKEN = re.compile(
 )
 """The parts of an .lp file; a number may stand beside a name without a blank."""
 
-Token = tuple[str, str]
-"""Kind and text of a part."""
+Token = tuple[str, str]  # kind and text of a part
 
 
 def lp(content: bytes) -> Matrix:

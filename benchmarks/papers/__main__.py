@@ -36,8 +36,7 @@ from prunemodels.plots.picture import save_picture
 NEED_FILES = ("other_data", "cegb17_figure2a")
 """Experiments on nothing but data that the publishers alone may give; ``all`` leaves them out."""
 
-OUT = Path("papers-output")
-"""Where results go unless ``--out`` names another folder."""
+OUT = Path("papers-output")  # where results go unless ``--out`` names another folder
 
 
 def parser() -> argparse.ArgumentParser:

@@ -25,8 +25,7 @@ from benchmarks.papers.experiment import Comparison, Experiment, Value
 from benchmarks.papers.methods import CCP, CEGB, GREEDY, GREEDY_MISER, OPTIMAL, PRUNINGS, WITHIN, learner_settings, run_curve
 from benchmarks.papers.published import NAMES, SUBSETS
 
-ALIKE = 0.001
-"""Additional error that counts as "essentially the same accuracy"; ours, since BP16 gives no number."""
+ALIKE = 0.001  # additional error that counts as "essentially the same accuracy"; ours, since BP16 gives no number
 
 
 def accuracy_grid(full: bool) -> Iterable[Method]:

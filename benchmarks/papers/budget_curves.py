@@ -26,11 +26,8 @@ from formulations.answers.nested_prunings import NestedPrunings
 from prunemodels.evaluation.curve import Learner, LossFunction, TradeoffCurve, tradeoff_curve
 from prunemodels.plots.curves import plot_curves
 
-POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")
-"""Columns of a curve's rows."""
-
-MOMENTS = ("cost", "cost_sd", "error", "error_sd", "repeats")
-"""Columns of `by_budget` beside data, method and budget."""
+POINT = ("parameter", "valid_cost", "valid_error", "test_cost", "test_error")  # columns of a curve's rows
+MOMENTS = ("cost", "cost_sd", "error", "error_sd", "repeats")  # columns of `by_budget` beside data, method and budget
 
 
 def curve_rows(
@@ -109,9 +106,7 @@ def error_at(summary: pd.DataFrame, budgets: Mapping[str, Sequence[float]]) -> p
     return pd.DataFrame(rows)
 
 
-Method = tuple[str, Mapping[str, Value]]
-"""Name and setting."""
-
+Method = tuple[str, Mapping[str, Value]]  # name and setting
 Budgets = Mapping[str, Sequence[float]]
 Claims = Callable[[pd.DataFrame, pd.DataFrame], Sequence[Comparison]]
 """From all points, and from what was reached within the budgets, to the paper's sentences and what ours are."""
@@ -123,8 +118,7 @@ BUDGETS: Budgets = {
 }
 """Budgets at uniform prices."""
 
-STEPS = 24
-"""Budgets of other data and prices: so many, up to the largest cost on the validation part, denser at small ones."""
+STEPS = 24  # budgets of other data and prices: so many, up to the largest cost on the validation part, denser at small ones
 
 
 def budgets_up_to(data: str, most: float) -> Sequence[float]:

@@ -30,9 +30,7 @@ LAMS = (0.0, 1e-4, 1e-3, 1e-2)
 FULL_LAMS = (0.0, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 """CEGB17's curves are for the best of its lambdas and others; of them the text names only 0.001, on the scale of its data."""
 
-NEAR = 0.005
-"""So much above the error of lambda = 0 is "similar accuracy"; ours."""
-
+NEAR = 0.005  # so much above the error of lambda = 0 is "similar accuracy"; ours
 ONE = ", prices 1 in training"
 
 BEST, BREADTH = "best-first", "breadth-first"
@@ -83,8 +81,7 @@ def claims_a(frame: pd.DataFrame, reached: pd.DataFrame) -> Sequence[Comparison]
     return found
 
 
-PRICES = {"features cost": 0.0, "features and splits cost": 0.25}
-"""Prices of a split."""
+PRICES = {"features cost": 0.0, "features and splits cost": 0.25}  # prices of a split
 
 
 def grid_b(full: bool) -> Iterable[Method]:

@@ -54,12 +54,8 @@ def four_quadrants(n: int, random_state: Any = None) -> tuple[pd.DataFrame, NDAr
     return pd.DataFrame(columns), y
 
 
-PERFECT = 12
-"""What a perfect predictor pays."""
-
-NO_ERROR = 1e-6
-"""Mean squared error, as a share of the labels' variance, that counts as none."""
-
+PERFECT = 12  # what a perfect predictor pays
+NO_ERROR = 1e-6  # mean squared error, as a share of the labels' variance, that counts as none
 EXAMPLES = 1000
 
 LAMBDAS = (0.02, 0.025, 0.03, 0.035, 0.04, 0.045)
@@ -77,8 +73,7 @@ ASTC = "ASTC"
 
 BUDGETS = (2, 12, 22)
 
-DRAWN = 200
-"""Test examples in the picture."""
+DRAWN = 200  # test examples in the picture
 
 
 def units(scope: Scope) -> list[Unit]:

@@ -34,24 +34,17 @@ from benchmarks.instances import SHIPPED
 from benchmarks.papers.experiment import Scope, Unit, Value
 from prunemodels.data_files import Dataset, data_folder, load_dataset, part_sizes
 
-TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}
-"""Name -> the data set behind it, and the class that stands against the rest."""
-
-SIGNAL = 0.28
-"""Share of signal in UCI's file of MiniBooNE, which the papers use; the file at hand has 0.5."""
-
-SMALL = ("sonar", "heart_statlog", "heart_cleveland")
-"""Data sets that the papers cross-validate."""
+TWO_CLASSES = {"covtype_two": ("covtype426k", 2)}  # name -> the data set behind it, and the class that stands against the rest
+SIGNAL = 0.28  # share of signal in UCI's file of MiniBooNE, which the papers use; the file at hand has 0.5
+SMALL = ("sonar", "heart_statlog", "heart_cleveland")  # data sets that the papers cross-validate
 
 
-CIFAR10 = "cifar10"
-"""In NWS15's and BRF15's Table 1."""
+CIFAR10 = "cifar10"  # in NWS15's and BRF15's Table 1
 
 PUBLISHED = (CIFAR10, "yahoo", "yahoo_challenge", "scene15", "hepmass_1000", "hepmass_not1000")
 """Data sets that the publishers alone give out."""
 
-LOADING = "loading"
-"""The only unit of an absent data set; it fails with a message that says where the files belong."""
+LOADING = "loading"  # the only unit of an absent data set; it fails with a message that says where the files belong
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +109,7 @@ def without_absent(experiment: str, scope: Scope) -> tuple[Scope, list[Unit]]:
     return others, [Unit(experiment, name, 0, LOADING, {}, scope.rows) for name in absent]
 
 
-Grid = Callable[[str, int], Iterable[tuple[str, Mapping[str, Value]]]]
-"""Of a data set and a seed the methods with their settings."""
+Grid = Callable[[str, int], Iterable[tuple[str, Mapping[str, Value]]]]  # of a data set and a seed the methods with their settings
 
 
 def grid_units(experiment: str, scope: Scope, grid: Grid, *, version: int = 1, **shared: Value) -> list[Unit]:
@@ -146,8 +138,7 @@ def fold(name: str, seed: int, k: int, rows: int | None = None) -> Parts:
     return Parts(seen, known, seen, known, X[test], y[test])
 
 
-LARGEST = 40.0
-"""Price of the dearest feature before (3)."""
+LARGEST = 40.0  # price of the dearest feature before (3)
 
 
 def svm_prices(X: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:

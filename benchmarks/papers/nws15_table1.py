@@ -40,8 +40,7 @@ ALGORITHM_1 = "Algorithm 1"
 METHODS = (OPTIMAL, INDIVIDUAL, ALGORITHM_1)
 
 SHARES = tuple(k / 100 for k in range(1, 101))
-LAMBDAS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
-"""Shares of the cost at whose lambdas Algorithm 1 is run."""
+LAMBDAS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)  # shares of the cost at whose lambdas Algorithm 1 is run
 
 LEVELS = {("ens", "low"): OPTIMAL, ("ind", "low"): INDIVIDUAL, ("ens", "high"): OPTIMAL, ("ind", "high"): INDIVIDUAL}
 """The table's columns."""
@@ -73,8 +72,7 @@ VARIANTS: Mapping[str, Sequence[Mapping[str, Value]]] = {
 }
 """The reasons that were tested, one change at a time."""
 
-TESTED = 3
-"""Repeats of a variant, and of Algorithm 1, at most."""
+TESTED = 3  # repeats of a variant, and of Algorithm 1, at most
 
 
 def units(scope: Scope) -> list[Unit]:

@@ -43,8 +43,7 @@ from benchmarks.papers.protocols import Grown
 from prunemodels.models.costs import example_costs
 from prunemodels.models.forests.reading import read_forest
 
-CHALLENGE = "yahoo_challenge"
-"""Yahoo's data in the challenge's own three parts."""
+CHALLENGE = "yahoo_challenge"  # Yahoo's data in the challenge's own three parts
 
 LOADERS: Mapping[str, Callable[[], PublishedData]] = {
     "yahoo": published_data.load_yahoo,
@@ -58,9 +57,7 @@ LOADERS: Mapping[str, Callable[[], PublishedData]] = {
 POINTS = 40
 """Number of prunings of a path that become points, at costs that rise by a constant factor up to the unpruned forest's."""
 
-SHORT_TRAINING = 100_000
-"""Training examples of the short version, at most."""
-
+SHORT_TRAINING = 100_000  # training examples of the short version, at most
 SEVERAL_CLASSES = ("scene15",)
 
 
@@ -196,8 +193,7 @@ def _prunings(data: PublishedData, unit: Unit) -> PrunedForests:
     return PrunedForests(forests, data.costs, data.train.query is not None)
 
 
-SHALLOW, DEPTH, LEAVES = ", shallow trees", 4, 16
-"""Trees similar to GreedyMiser's, CEGB17 section 5.1."""
+SHALLOW, DEPTH, LEAVES = ", shallow trees", 4, 16  # trees similar to GreedyMiser's, CEGB17 section 5.1
 
 ALPHA = 0.25
 """Price of a split there: a tree of depth four costs as much as the cheapest feature, 1, which is GreedyMiser's assumption."""

@@ -30,11 +30,8 @@ Criterion = Literal["pairs", "entropy", "gini"]
 ErrorSample = Literal["in-bag", "out-of-bag", "in-bag and out-of-bag", "validation", "test"]
 CostSample = Literal["validation", "training", "test"]
 Prices = Literal["one", "svm"]
-ORDINARY = ("entropy", "gini")
-"""Criteria of scikit-learn's trees, which grow them where all thresholds are tried."""
-
-SMALL_TREES = 90
-"""Trees of a forest on cross-validated data (NWS15 section 6)."""
+ORDINARY = ("entropy", "gini")  # criteria of scikit-learn's trees, which grow them where all thresholds are tried
+SMALL_TREES = 90  # trees of a forest on cross-validated data (NWS15 section 6)
 
 OUTSIDE = float(np.exp(-1))
 """Share of the rows that a bootstrap leaves out: the weight of out-of-bag errors where both samples count (-o 2)."""

@@ -137,9 +137,7 @@ def _do_group(name: str, units: Sequence[Unit], store: Store) -> list[Failure | 
     return [do_unit(experiment, unit, store) for unit in units]
 
 
-FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"
-"""Where the repository keeps them."""
-
+FOLDER = Path(__file__).resolve().parents[1] / "results" / "papers"  # where the repository keeps them
 UNIT = ("unit", "data", "seed", "method", "setting", "seconds", "machine")
 
 

@@ -51,9 +51,7 @@ from prunemodels.files.outputs import OutputFiles
 from prunemodels.plots.picture import save_picture
 
 LEVEL = 0.975
-FEWEST, ENOUGH = 3, 10
-"""Repeats that an interval needs, and that make it narrow enough for a verdict of "reproduced"."""
-
+FEWEST, ENOUGH = 3, 10  # repeats that an interval needs, and that make it narrow enough for a verdict of "reproduced"
 REPRODUCED, NOT_REPRODUCED, OTHER_DATA = "reproduced", "not reproduced", "other data"
 UNDECIDED, TOO_FEW, NOT_RUN = "undecided", "too few repeats", "not run"
 

@@ -62,17 +62,10 @@ _ALL = (
     ),
 )
 
-STUDIES = {study.name: study for study in _ALL}
-"""A new one is a function and a line here."""
-
-RESULTS = ROOT / "benchmarks" / "results"
-"""Results in the repository."""
-
-FULL, QUICK = (3, 60.0), (3, 2.0)
-"""Repeats and seconds, as of `benchmarks.suite.study.alternate`."""
-
-RUNNING = Path("/proc/loadavg")
-"""Its fourth entry begins with the number of processes that run now."""
+STUDIES = {study.name: study for study in _ALL}  # a new one is a function and a line here
+RESULTS = ROOT / "benchmarks" / "results"  # results in the repository
+FULL, QUICK = (3, 60.0), (3, 2.0)  # repeats and seconds, as of `benchmarks.suite.study.alternate`
+RUNNING = Path("/proc/loadavg")  # its fourth entry begins with the number of processes that run now
 
 
 def parser() -> argparse.ArgumentParser:

@@ -22,19 +22,12 @@ from benchmarks.suite.study import Figure, Row
 from formulations.errors import BrokenFileError
 from prunemodels.comparison.machine import machine
 
-ROOT = Path(__file__).resolve().parents[2]
-"""The checkout."""
-
-CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")
-"""Folders whose Python files are measured."""
-
-SCHEMA = 2
-"""Version of the format; it rises with every change that an older reader would misread."""
-
+ROOT = Path(__file__).resolve().parents[2]  # the checkout
+CODE = ("benchmarks", "formulations", "proofs_checks", "prunemodels", "solvers")  # folders whose Python files are measured
+SCHEMA = 2  # version of the format; it rises with every change that an older reader would misread
 DIGITS = 4
 
-BUSY = 0.5
-"""A machine with a larger mean number of running processes counts as busy with other work."""
+BUSY = 0.5  # a machine with a larger mean number of running processes counts as busy with other work
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,8 @@ from benchmarks.measuring import markdown
 from benchmarks.suite.results import BUSY, Result
 from benchmarks.suite.study import Row
 
-MARGIN = 0.25
-"""Least relative change of a ratio that counts as slower or faster, and of a figure that is reported."""
-
-VERDICTS = ("slower", "faster", "same", "one run")
-"""(2), (3), neither of them, and no verdict because there was a single run."""
-
+MARGIN = 0.25  # least relative change of a ratio that counts as slower or faster, and of a figure that is reported
+VERDICTS = ("slower", "faster", "same", "one run")  # (2), (3), neither of them, and no verdict because there was a single run
 Results = Mapping[str, Result]
 
 

@@ -26,9 +26,7 @@ from benchmarks.frontier.problem import Problem
 from benchmarks.frontier.rivals import masked_networks
 from benchmarks.frontier.rivals.masked_networks import Network, Rows, Setting, Table, Tensor, torch
 
-MOST_PURCHASES = 30
-"""Of large problems; the curves are flat long before."""
-
+MOST_PURCHASES = 30  # of large problems; the curves are flat long before
 LEVELS = 60
 ROWS_AT_ONCE = 4096
 

@@ -27,11 +27,8 @@ from prunemodels.models.costs import example_costs
 FEW_COLUMNS = 9
 QUICK = Setting(leaves=31, rate=0.2, rounds=80)
 QUICK_SMALL = Setting(leaves=7, rate=0.1, rounds=80)
-LEAST_INCREASE = 1e-3
-"""An increase of the loss counts as at least this share of the loss."""
-
-SHUFFLED_ROWS = 3000
-"""Largest number of validation rows on which shuffled columns are judged."""
+LEAST_INCREASE = 1e-3  # an increase of the loss counts as at least this share of the loss
+SHUFFLED_ROWS = 3000  # largest number of validation rows on which shuffled columns are judged
 
 
 def eliminated(problem: Problem) -> tuple[list[list[int]], float]:

@@ -23,8 +23,7 @@ from prunemodels.rivals.budget_rf import BudgetRFClassifier
 from prunemodels.rivals.budget_rf.stumps import Impurity
 
 TREES = 40
-LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Rungs of the least number of rows in a leaf."""
+LEAF_SIZES = (1, 2, 4, 8, 16, 32, 64, 128)  # rungs of the least number of rows in a leaf
 
 
 @lru_cache(maxsize=8)

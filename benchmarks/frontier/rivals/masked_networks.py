@@ -39,9 +39,7 @@ from benchmarks.frontier.problem import Problem
 from formulations.errors import MissingPackageError
 from formulations.extras import package
 
-FARTHEST = 4.0
-"""Scaled columns are cut at so many deviations."""
-
+FARTHEST = 4.0  # scaled columns are cut at so many deviations
 BATCH = 256
 
 Tensor = Any

@@ -30,9 +30,7 @@ from benchmarks.frontier.candidate import Method
 from benchmarks.frontier.rivals.acquisition import trained, tuned
 from benchmarks.frontier.rivals.masked_networks import Network, Rows, Table, Tensor, refusal, torch
 
-AGAIN = 0.1
-"""Probability that a training row begins again."""
-
+AGAIN = 0.1  # probability that a training row begins again
 HOT, COLD = 2.0, 0.2
 
 

@@ -27,8 +27,7 @@ from benchmarks.frontier.rivals.boosted import STOPPING_ROUNDS, least_in_leaf
 from prunemodels.rivals.cegb import CEGBClassifier, CEGBRegressor
 from prunemodels.rivals.greedy_miser import GreedyMiserClassifier, GreedyMiserRegressor
 
-RATE = 0.2
-"""Learning rate of all three."""
+RATE = 0.2  # learning rate of all three
 
 
 def lambda_scale(problem: Problem) -> float:
