@@ -94,6 +94,10 @@ def test_a_ladder_goes_on_past_its_edges() -> None:
     tried.clear()
     candidate.climb(fit, [6, 7], 5, 9, [1.0])
     assert tried == [6, 7, 5]
+    for scouted, wanted in (((7, 2, 7), [2, 7]), ((), [6, 7, 5])):  # what was scouted is taken, each once, and no more is tried
+        tried.clear()
+        list(candidate.searched(fit, scouted, [6, 7], range(5, 10), [1.0]))
+        assert tried == wanted
 
 
 def test_edges_and_natural_ends() -> None:
